@@ -1,0 +1,1 @@
+"""From sample files to scores, statistics and claims."""

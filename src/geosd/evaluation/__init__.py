@@ -1,0 +1,1 @@
+"""Samples of a checkpoint, and what they score."""

@@ -1,0 +1,1 @@
+"""Distances between next-token distributions: pure functions on log-probabilities."""

@@ -1,0 +1,1 @@
+"""Language models: built by name, saved, loaded, run."""

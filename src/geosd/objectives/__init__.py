@@ -1,0 +1,1 @@
+"""What a method is: one objective, registered by name."""

@@ -1,0 +1,1 @@
+"""How a gradient becomes a step: K-FAC, AdamW, warm-up."""

@@ -1,0 +1,1 @@
+"""Completions sampled from a model, behind one interface."""

@@ -1,0 +1,1 @@
+"""The programs that the workflow runs: one per rule, each parses, calls and writes."""
