@@ -1,0 +1,104 @@
+"""The sampler that needs nothing but transformers: the laptop's, and everyone's fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import nn
+from tqdm import tqdm
+from transformers import GenerationConfig
+
+from geosd.rollout.sampler import Completion, Decoding
+from geosd.seeds import seed_of
+
+
+class TransformersSampler:
+    """Samples from a live transformers model, so weights never need to be moved to it.
+
+    B = rows of one batch, P = longest prompt of the batch, R = tokens generated.
+
+    Args:
+        model: A causal language model; its current weights are what is sampled.
+        end_ids: Tokens that end a response.
+        pad_id: Fills the left of short prompts; never seen by the model behind the mask.
+        rows: Prompts generated together.
+        progress: What the progress bar says; None shows none.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        end_ids: Iterable[int],
+        pad_id: int,
+        rows: int = 256,
+        progress: str | None = None,
+    ) -> None:
+        """Remember what to sample from and how."""
+        self.model = model
+        self.end_ids = sorted(set(end_ids))
+        self.pad_id = pad_id
+        self.rows = rows
+        self.progress = progress
+
+    @torch.no_grad()
+    def sample(
+        self, prompts: Sequence[Sequence[int]], decoding: Decoding, seed: int
+    ) -> list[Completion]:
+        """One completion per prompt, in the prompts' order; see `Sampler.sample`.
+
+        Prompts of like length share a batch. The draws of a batch depend on the seed and on the
+        batch's number, so the result depends on `rows` as well.
+        """
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        starts = range(0, len(order), self.rows)
+        bar = tqdm(starts, desc=self.progress, mininterval=2, disable=self.progress is None)
+        done: dict[int, Completion] = {}
+        training = self.model.training
+        self.model.eval()
+        try:
+            for start in bar:
+                batch = order[start : start + self.rows]
+                draws = seed_of(seed, "batch", start)
+                completions = self._batch([prompts[i] for i in batch], decoding, draws)
+                done.update(zip(batch, completions, strict=True))
+        finally:
+            self.model.train(training)
+        return [done[i] for i in range(len(prompts))]
+
+    def _batch(
+        self, prompts: list[Sequence[int]], decoding: Decoding, seed: int
+    ) -> list[Completion]:
+        device = next(self.model.parameters()).device
+        width = max(map(len, prompts))
+        padded = [[self.pad_id] * (width - len(p)) + list(p) for p in prompts]
+        ids_BP = torch.tensor(padded, device=device)
+        lengths_B = torch.tensor([len(p) for p in prompts], device=device)
+        mask_BP = torch.arange(width, device=device) >= width - lengths_B[:, None]
+        # generate() draws from the global generator: lend it one, and give the caller's back.
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            output = self.model.generate(
+                input_ids=ids_BP,
+                attention_mask=mask_BP.long(),
+                generation_config=self._generation(decoding),
+            )
+        return [self._completion(row, decoding) for row in output[:, width:].tolist()]
+
+    def _generation(self, decoding: Decoding) -> GenerationConfig:
+        # top_k=0: transformers would otherwise cut every distribution to its 50 best tokens.
+        return GenerationConfig(
+            do_sample=True,
+            temperature=decoding.temperature,
+            top_p=decoding.top_p,
+            top_k=0,
+            max_new_tokens=decoding.max_new_tokens,
+            eos_token_id=self.end_ids,
+            pad_token_id=self.pad_id,
+        )
+
+    def _completion(self, ids_R: list[int], decoding: Decoding) -> Completion:
+        for position, token in enumerate(ids_R):
+            if token in self.end_ids:
+                return Completion(tuple(ids_R[: position + 1]), "stop")
+        return Completion(tuple(ids_R[: decoding.max_new_tokens]), "length")
