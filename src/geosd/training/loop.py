@@ -165,17 +165,16 @@ def _step(run: Run, recipe: Recipe, step: int) -> dict[str, float]:
 def _frozen_views(run: Run, mine: Packed, theirs: Packed, measured: bool) -> dict[str, View]:
     """The models that take no gradient, where the objective or the log asks for them.
 
-    Only the teacher reads the privileged prompt; anchor and pi_0 read the student's.
+    Only the teacher reads the privileged prompt; anchor and pi_0 read the student's. A measured
+    step looks through all of them, so that overlap and drift compare between methods.
     """
-    needs = run.objective.needs
-    views = {}
-    if "teacher" in needs:
-        views["teacher"] = view(run.copies.teacher, theirs)
-    if "anchor" in needs:
-        views["anchor"] = view(run.copies.anchor, mine)
-    if "reference" in needs or measured:
-        views["reference"] = view(run.copies.reference, mine)
-    return views
+    copies, needs = run.copies, run.objective.needs
+    frozen = {
+        "teacher": (copies.teacher, theirs),
+        "anchor": (copies.anchor, mine),
+        "reference": (copies.reference, mine),
+    }
+    return {name: view(*it) for name, it in frozen.items() if measured or name in needs}
 
 
 def _terms(

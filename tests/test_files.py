@@ -1,0 +1,76 @@
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from geosd.files import DamagedLine, atomic_write, read_jsonl, write_jsonl
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    parts: tuple[str, ...]
+    count: int
+    answer: str | None
+    share: float
+    ok: bool
+    finish: Literal["stop", "length"]
+
+
+ROWS = [
+    Row("a", ("x", "−"), 3, None, 0.5, True, "stop"),
+    Row("b", (), 0, "7", 1, False, "length"),
+]
+LINE = (
+    '{"id": "a", "parts": [], "count": 1, "answer": null, "share": 1.5, "ok": true,'
+    ' "finish": "stop"}'
+)
+
+
+def test_rows_come_back_as_written(tmp_path):
+    write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    assert read_jsonl(tmp_path / "rows.jsonl", Row) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"count": 1', '"count": "1"', "count is '1', not int"),
+        ('"count": 1', '"count": true', "count is True, not int"),
+        ('"count": 1, ', "", "missing count"),
+        ('"count": 1', '"count": 1, "more": 2', "unknown more"),
+        ('"finish": "stop"', '"finish": "halt"', "finish is 'halt', not one of 'stop', 'length'"),
+        ('"parts": []', '"parts": "ab"', "parts is 'ab', not a list"),
+        ('"ok": true}', '"ok": tr', "not a Row"),
+        (LINE, "[1, 2]", "a JSON list instead of an object"),
+        (LINE, "", "not a Row"),
+    ],
+)
+def test_a_damaged_line_names_file_and_line(tmp_path, old, new, says):
+    damaged = LINE.replace(old, new)
+    if old == '"ok": true}':
+        damaged = LINE[: LINE.index('"ok"') + 8]
+    path = tmp_path / "pool.jsonl"
+    path.write_text(f"{LINE}\n{damaged}\n{LINE}\n")
+    with pytest.raises(DamagedLine) as error:
+        read_jsonl(path, Row)
+    assert f"{path}:2: " in str(error.value)
+    assert says in str(error.value)
+    assert "Hint: " in str(error.value)
+
+
+def test_a_half_written_file_never_gets_the_final_name(tmp_path):
+    path = tmp_path / "weights"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), atomic_write(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bytes_that_are_not_text_are_damage_too(tmp_path):
+    path = tmp_path / "pool.jsonl"
+    path.write_bytes(LINE.encode() + b"\n\xff\xfe\x00\n")
+    with pytest.raises(DamagedLine, match="pool.jsonl:2"):
+        read_jsonl(path, Row)

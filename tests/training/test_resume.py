@@ -1,0 +1,25 @@
+import torch
+
+from geosd.training.resume import ResumeState
+
+
+def test_the_state_comes_back_bit_for_bit(tmp_path):
+    weights = torch.randn(5, dtype=torch.bfloat16)
+    ResumeState(tmp_path, {"seed": 0}).save(7, {"w": weights, "count": 3})
+    step, state = ResumeState(tmp_path, {"seed": 0}).load()
+    assert step == 7 and state["count"] == 3
+    assert torch.equal(state["w"], weights)
+
+
+def test_a_state_of_another_run_is_not_continued(tmp_path):
+    ResumeState(tmp_path, {"seed": 0, "rate": 1e-6}).save(7, {})
+    assert ResumeState(tmp_path, {"seed": 0, "rate": 1e-5}).load() is None
+
+
+def test_there_is_nothing_to_continue_at_first_and_after_the_end(tmp_path):
+    state = ResumeState(tmp_path, {})
+    assert state.load() is None
+    state.save(1, {})
+    state.clear()
+    assert state.load() is None
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,36 @@
+import pandas as pd
+
+from geosd.training.steplog import StepLog
+
+
+def write(folder, start, stop, offset=0.0):
+    log = StepLog(folder, start)
+    for step in range(start, stop):
+        values = {"loss/total": step + offset, "drift/pi_0": 0.1 * step}
+        if step % 2 == 0:
+            values["overlap"] = 1.0
+        log.write(values)
+    log.close()
+    return log
+
+
+def test_every_metric_is_a_column_and_a_step_without_a_value_is_empty(tmp_path):
+    table = write(tmp_path / "log", 0, 4).table()
+    assert list(table.columns) == ["drift/pi_0", "loss/total", "overlap"]
+    assert table["loss/total"].tolist() == [0, 1, 2, 3]
+    assert table["overlap"].isna().tolist() == [False, True, False, True]
+
+
+def test_a_resumed_log_is_that_of_an_undisturbed_run(tmp_path):
+    whole = write(tmp_path / "whole", 0, 6).table()
+    write(tmp_path / "cut", 0, 5, offset=100.0)  # steps 2.. will be done again
+    for path in (tmp_path / "cut").rglob("loss/total.tsv"):
+        path.write_text(path.read_text() + "5\t0.")  # a line that a kill cut short
+    kept = pd.concat([write(tmp_path / "cut", 2, 6).table()])
+    assert kept["loss/total"].tolist() == [100.0, 101.0, 2, 3, 4, 5]
+    assert kept.drop(columns="loss/total").equals(whole.drop(columns="loss/total"))
+
+
+def test_a_log_started_anew_forgets_what_was_there(tmp_path):
+    write(tmp_path / "log", 0, 5)
+    assert len(write(tmp_path / "log", 0, 2).table()) == 2
