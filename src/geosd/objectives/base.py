@@ -1,0 +1,152 @@
+"""The contract between a method and the training loop.
+
+A loss is made in two moves. `local` sees the distributions of some positions and boils each down to
+a few scalars; the loop may call it on any chunk of positions. `combine` sees those scalars for the
+whole step and decides on selection, weights and advantages.
+
+Everywhere p = student, q = teacher, anchor = checkpoint theta_ckpt, reference = pi_0.
+Shapes: N = response positions (of a chunk in `local`, of the step in `combine`), S = slots of the
+union support, B = sequences.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+Rollouts = Literal["student", "group", "solution"]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """N response positions as the models see them; a field is None where no model gave it.
+
+    Methods read the distributions through `student`, `teacher` and `anchor`, and the sampled
+    token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but
+    the student's come detached.
+
+    Attributes:
+        log_p: [N, S] student on the union support, carries gradient.
+        log_q: [N, S] teacher.
+        log_anchor: [N, S] anchor theta_ckpt.
+        token_log_p: [N] full-softmax log p(y_t) of the sampled (or solution) token, carries
+            gradient.
+        token_log_q: [N] the same of the teacher.
+        token_log_ref: [N] the same of pi_0.
+    """
+
+    log_p: Tensor | None
+    log_q: Tensor | None
+    log_anchor: Tensor | None
+    token_log_p: Tensor
+    token_log_q: Tensor | None
+    token_log_ref: Tensor | None
+
+    @property
+    def student(self) -> Tensor:
+        """[N, S] log p, with gradient."""
+        return self._given("log_p", "the student on a support")
+
+    @property
+    def teacher(self) -> Tensor:
+        """[N, S] log q, without gradient."""
+        return self._given("log_q", "the teacher").detach()
+
+    @property
+    def anchor(self) -> Tensor:
+        """[N, S] log-probabilities of the anchor, without gradient."""
+        return self._given("log_anchor", "the anchor").detach()
+
+    @property
+    def sampled(self) -> Tensor:
+        """[N] log p(y_t), with gradient."""
+        return self.token_log_p
+
+    @property
+    def sampled_teacher(self) -> Tensor:
+        """[N] log q(y_t), without gradient."""
+        return self._given("token_log_q", "the teacher").detach()
+
+    @property
+    def sampled_reference(self) -> Tensor:
+        """[N] log pi_0(y_t), without gradient."""
+        return self._given("token_log_ref", "the reference").detach()
+
+    def _given(self, name: str, whose: str) -> Tensor:
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(
+                f"States.{name} is None, but the objective reads {whose}.\n"
+                "Hint: name it in the objective's `needs`, so that the loop computes it."
+            )
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What a step knows beyond single positions.
+
+    Attributes:
+        sequence: [N] long, the row of each position, 0..B-1.
+        reward: [B] 0/1 float, or None where nothing was graded.
+        vocabulary: Size of the vocabulary.
+    """
+
+    sequence: Tensor
+    reward: Tensor | None
+    vocabulary: int
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A step's loss before the mean over positions.
+
+    Attributes:
+        loss: [N] per-position loss, carries gradient.
+        weight: [N] >= 0, no gradient; 0 drops the position from the mean.
+        parts: name -> [N], no gradient, for the step log.
+        metrics: name -> scalar of the step, for the step log.
+    """
+
+    loss: Tensor
+    weight: Tensor
+    parts: dict[str, Tensor] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+class Objective(ABC):
+    """A method. Subclasses are frozen dataclasses whose fields are its hyperparameters.
+
+    Attributes:
+        rollouts: What it trains on: "student", one on-policy response per problem; "group", G
+            responses to one problem; "solution", pool solutions instead of responses.
+        needs: Which models besides the student it reads: of "teacher", "anchor", "reference".
+    """
+
+    rollouts: ClassVar[Rollouts] = "student"
+    needs: ClassVar[frozenset[str]] = frozenset({"teacher"})
+
+    @abstractmethod
+    def local(self, states: States) -> dict[str, Tensor]:
+        """Per-position scalars, each [n], from the distributions at a chunk of n positions.
+
+        Must treat every position alone. "loss" is the per-position loss, unless the method
+        overrides `combine`.
+        """
+
+    def combine(self, local: dict[str, Tensor], batch: Batch) -> Terms:
+        """The loss and weights of the whole step from its [N] scalars.
+
+        By default every position counts alike, and everything but "loss" goes to the step log.
+        """
+        loss = local["loss"]
+        return Terms(loss, torch.ones_like(loss).detach(), detached(local, without="loss"))
+
+
+def detached(local: dict[str, Tensor], without: str) -> dict[str, Tensor]:
+    """All quantities but one, cut from the graph: what the step log may keep."""
+    return {name: value.detach() for name, value in local.items() if name != without}

@@ -1,0 +1,28 @@
+"""SFT: off-policy cross-entropy on verified solution traces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from geosd.objectives.base import Objective, Rollouts, States
+from geosd.objectives.registry import register
+
+
+@register("sft")
+@dataclass(frozen=True)
+class SFT(Objective):
+    """-log p(s_t) of the solution's tokens, over the whole vocabulary; no teacher.
+
+    Source: the paper, appendix "Baselines". Our reading where it is silent: one solution per
+    problem and step, drawn from the pool that gives the other methods their privileged context.
+    """
+
+    rollouts: ClassVar[Rollouts] = "solution"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def local(self, states: States) -> dict[str, Tensor]:
+        """Cross-entropy at each position."""
+        return {"loss": -states.sampled}
