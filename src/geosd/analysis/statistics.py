@@ -1,0 +1,149 @@
+"""Comparing runs: one-sided Welch tests, Holm's correction, intervals and Hedges' g.
+
+The unit of analysis is the run (one trained seed), as in the paper (Statistical analysis of OOD
+gains). Everything is computed from (mean, sd, n), so published tables can be recomputed too.
+Notation: a and b are the groups, difference = mean(a) - mean(b).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+from scipy.special import gammaln
+from statsmodels.stats.multitest import multipletests
+
+Direction = Literal["greater", "less"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one variant.
+
+    Attributes:
+        mean: Mean over runs.
+        sd: Standard deviation over runs, with n - 1 below; NaN for a single run.
+        n: Number of runs.
+    """
+
+    mean: float
+    sd: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Group:
+        """Summarise one value per run.
+
+        Raises:
+            ValueError: There is no run, or a value is not finite.
+        """
+        x = np.asarray(list(values), dtype=float)
+        if x.size == 0 or not np.isfinite(x).all():
+            raise ValueError(
+                f"a group of runs needs finite values, got {x.tolist()}.\n"
+                "Hint: was a run of this variant left out of the scores?"
+            )
+        return cls(float(x.mean()), float(x.std(ddof=1)) if x.size > 1 else math.nan, x.size)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """a against b.
+
+    Attributes:
+        difference: mean(a) - mean(b).
+        low: Lower end of the two-sided confidence interval of the difference.
+        high: Its upper end.
+        p: One-sided p of the alternative that was asked for.
+        g: Hedges' g.
+        df: Welch-Satterthwaite degrees of freedom.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    g: float
+    df: float
+
+
+def welch(
+    a: Group,
+    b: Group,
+    direction: Direction = "greater",
+    margin: float = 0.0,
+    confidence: float = 0.95,
+) -> Comparison:
+    """One-sided Welch test of mean(a) - mean(b) > margin (or <), with interval and effect size.
+
+    t = (difference - margin) / se with se^2 = sd_a^2/n_a + sd_b^2/n_b, and
+    df = se^4 / sum_i (sd_i^2/n_i)^2 / (n_i - 1) (Welch-Satterthwaite).
+
+    Args:
+        a: Runs of the variant that is claimed to differ.
+        b: Runs of the variant it is compared with.
+        direction: The alternative: difference above ("greater") or below ("less") the margin.
+        margin: The difference under the null, in the unit of the means.
+        confidence: Of the two-sided interval.
+
+    Returns:
+        The comparison. Where nothing can be said of the spread (a group of one run, or no
+        variance in either group) interval, p, df and g are NaN: two identical numbers are no
+        evidence that a third would be the same.
+
+    Source:
+        Welch 1947; the paper, Table sig.
+    """
+    difference = a.mean - b.mean
+    if min(a.n, b.n) < 2 or a.sd == b.sd == 0:
+        return Comparison(difference, math.nan, math.nan, math.nan, math.nan, math.nan)
+    part_a, part_b = a.sd**2 / a.n, b.sd**2 / b.n
+    se = math.sqrt(part_a + part_b)
+    df = (part_a + part_b) ** 2 / (part_a**2 / (a.n - 1) + part_b**2 / (b.n - 1))
+    t = (difference - margin) / se
+    p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
+    half = stats.t.ppf((1 + confidence) / 2, df) * se
+    g = hedges_g(a, b)
+    return Comparison(difference, difference - half, difference + half, float(p), g, df)
+
+
+def hedges_g(a: Group, b: Group) -> float:
+    """Standardised mean difference with the small-sample correction.
+
+    g = J d with d = (mean_a - mean_b) / s, s^2 = ((n_a-1) sd_a^2 + (n_b-1) sd_b^2) / m,
+    m = n_a + n_b - 2 and the exact J = Gamma(m/2) / (sqrt(m/2) Gamma((m-1)/2)).
+
+    Returns:
+        g; NaN where the pooled standard deviation is zero or unknown.
+
+    Source:
+        Hedges 1981, eq. 6e and 7.
+    """
+    m = a.n + b.n - 2
+    if min(a.n, b.n) < 2:
+        return math.nan
+    pooled = math.sqrt(((a.n - 1) * a.sd**2 + (b.n - 1) * b.sd**2) / m)
+    if pooled == 0:
+        return math.nan
+    correction = math.exp(gammaln(m / 2) - gammaln((m - 1) / 2)) / math.sqrt(m / 2)
+    return correction * (a.mean - b.mean) / pooled
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjusted p-values, in the given order.
+
+    A NaN stays NaN and does not count as a test: nothing was tested.
+
+    Source:
+        Holm 1979, as in statsmodels.
+    """
+    p = np.asarray(p_values, dtype=float)
+    adjusted = np.full(p.shape, math.nan)
+    tested = np.isfinite(p)
+    if tested.any():
+        adjusted[tested] = multipletests(p[tested], method="holm")[1]
+    return adjusted.tolist()

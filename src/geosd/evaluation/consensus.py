@@ -1,0 +1,95 @@
+"""Whether samples agree, and whether what they agree on is right.
+
+Notation of the paper (From local concentration to false consensus): m samples a_1..a_m of problem x,
+p_x(a) = (1/m) sum_j 1[a_j = a], C(x) = max_a p_x(a), a^(x) = argmax_a p_x(a).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from geosd.evaluation.accuracy import by_problem
+from geosd.problems.records import Sample
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What the samples of one problem agree on.
+
+    Attributes:
+        benchmark: Which benchmark the problem is of.
+        problem_id: Which problem.
+        majority: The answer that most samples give; None if no sample gives an answer.
+        strength: C(x), the share of all m samples that give it; 0 if none gives an answer.
+        correct: Whether the majority answer is right.
+    """
+
+    benchmark: str
+    problem_id: str
+    majority: str | None
+    strength: float
+    correct: bool
+
+    def is_false(self, threshold: float = 0.75) -> bool:
+        """Whether the samples agree strongly on a wrong answer: C(x) >= tau and a^(x) wrong.
+
+        Args:
+            threshold: tau; .75 in the paper.
+        """
+        # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
+        return self.strength >= threshold - 1e-12 and self.majority is not None and not self.correct
+
+
+def consensus(samples: Iterable[Sample]) -> list[Consensus]:
+    """What the samples of each problem agree on, problems in the file's order.
+
+    Three readings where the paper is silent. A sample without an answer counts among the m, but
+    "no answer" is never a majority answer. Answers that the grader finds correct are one answer,
+    however they are written (1/2, 0.5); wrong ones are compared as text. Of answers with equal
+    counts, the one first seen wins, which needs no draw and favours neither right nor wrong.
+    """
+    return [
+        _agreement(benchmark, problem_id, group)
+        for (benchmark, problem_id), group in by_problem(samples).items()
+    ]
+
+
+def _agreement(benchmark: str, problem_id: str, group: Sequence[Sample]) -> Consensus:
+    answered = [sample for sample in group if sample.answer is not None]
+    if not answered:
+        return Consensus(benchmark, problem_id, None, 0.0, False)
+    # (True, "") is the class of all correct answers; Counter keeps the order of first sight.
+    votes = Counter((s.correct, "" if s.correct else s.answer) for s in answered)
+    winner, count = max(votes.items(), key=lambda vote: vote[1])
+    first = next(s for s in answered if (s.correct, "" if s.correct else s.answer) == winner)
+    return Consensus(benchmark, problem_id, first.answer, count / len(group), winner[0])
+
+
+def majority_accuracy(found: Sequence[Consensus]) -> float:
+    """Share of problems whose majority answer is right: maj@m, in [0, 1].
+
+    Raises:
+        ValueError: There are no problems.
+    """
+    return _share([c.correct for c in found])
+
+
+def false_consensus_rate(found: Sequence[Consensus], threshold: float = 0.75) -> float:
+    """Share of problems whose samples agree strongly on a wrong answer, in [0, 1].
+
+    Args:
+        found: The problems of one benchmark.
+        threshold: tau; .75 in the paper.
+
+    Raises:
+        ValueError: There are no problems.
+    """
+    return _share([c.is_false(threshold) for c in found])
+
+
+def _share(flags: Sequence[bool]) -> float:
+    if not flags:
+        raise ValueError("consensus of no problems.\nHint: the benchmark's name matched no sample.")
+    return sum(flags) / len(flags)

@@ -1,0 +1,88 @@
+"""Samples of a checkpoint on test problems, each kept with its text and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
+
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading import grade
+from geosd.problems.prompts import PromptFormat
+from geosd.problems.records import Problem, Sample
+from geosd.rollout.sampler import Completion, Decoding, Sampler
+from geosd.seeds import seed_of
+
+
+def evaluate(
+    sampler: Sampler,
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: PromptFormat,
+    problems: Sequence[Problem],
+    samples: int,
+    decoding: Decoding,
+    seed: int,
+) -> list[Sample]:
+    """Draw and grade `samples` responses to each problem.
+
+    The student's prompt is used: a checkpoint is examined without privileged context. Each
+    benchmark is one call of the sampler with its own seed, so adding a benchmark, or reordering
+    them, leaves the others' samples as they were.
+
+    Args:
+        sampler: What draws; it splits one seed into those of single completions.
+        tokenizer: The checkpoint's own.
+        prompts: How a question is worded.
+        problems: The test problems, in any order.
+        samples: k of avg@k; 16 in the paper.
+        decoding: Temperature, nucleus and cap.
+        seed: The run's.
+
+    Returns:
+        Rows in the problems' order, the samples of a problem together, numbered from 0. The same
+        arguments give the same rows.
+
+    Raises:
+        ValueError: `samples` is below 1, there are no problems, or two share benchmark and id.
+
+    Source:
+        The paper, Evaluation: avg@16, temperature .6, top-p .95, 8,192 tokens.
+    """
+    if samples < 1:
+        raise ValueError(f"samples = {samples}.\nHint: evaluation.samples must be at least 1.")
+    if not problems:
+        raise ValueError("No problems to evaluate on.\nHint: is the test file empty?")
+    benchmarks: dict[str, dict[str, Problem]] = {}
+    for problem in problems:
+        if problem.id in benchmarks.setdefault(problem.benchmark, {}):
+            raise ValueError(
+                f"problem id {problem.id} occurs twice in {problem.benchmark}.\n"
+                "Hint: ids must be unique within a benchmark; make the data again."
+            )
+        benchmarks[problem.benchmark][problem.id] = problem
+    encoding = Encoding(tokenizer, prompts)
+    rows: dict[tuple[str, str], list[Sample]] = {}
+    for benchmark, members in tqdm(benchmarks.items(), desc="benchmarks", unit="benchmark"):
+        asked = [problem for problem in members.values() for _ in range(samples)]
+        ids = [encoding.student(problem) for problem in asked]
+        drawn = sampler.sample(ids, decoding, seed_of(seed, "evaluate", benchmark))
+        for position, (problem, completion) in enumerate(zip(asked, drawn, strict=True)):
+            row = _graded(problem, position % samples, completion, encoding)
+            rows.setdefault((benchmark, problem.id), []).append(row)
+    return [row for problem in problems for row in rows[problem.benchmark, problem.id]]
+
+
+def _graded(problem: Problem, number: int, completion: Completion, encoding: Encoding) -> Sample:
+    text = encoding.text(completion.ids)
+    verdict = grade(text, problem.answer)
+    return Sample(
+        benchmark=problem.benchmark,
+        problem_id=problem.id,
+        sample=number,
+        text=text,
+        tokens=len(completion.ids),
+        answer=verdict.answer,
+        correct=verdict.correct,
+        finish=completion.finish,
+    )
