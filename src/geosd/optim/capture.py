@@ -1,0 +1,190 @@
+"""Record the inputs and the output gradients of linear layers during a backward pass.
+
+A plain forward hook sees the input twice under activation checkpointing and would keep it alive. Here
+the layer's output passes through an identity, `_Probe`, that saves the input for its backward just
+as the layer itself does. Its backward runs once per counted call, with the output gradient at
+hand, and autograd gives it the input: from memory (the layer's own copy, so at no cost), or
+recomputed where the forward was checkpointed, by either of torch's two implementations.
+
+Shapes: B = sequences, T = tokens, N = positions (B * T), n = drawn positions, I/O = in/out dims.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from geosd.seeds import seed_of
+
+# (rows of the input [n, I] or None, rows of the scaled output gradient [n, O])
+Record = Callable[[Tensor | None, Tensor], None]
+
+
+class Observation:
+    """Which positions of a forward and backward pass count, and how their gradients are scaled.
+
+    Args:
+        mask: [B, T], true at non-padding positions; None counts every position. Positions that are
+            masked out of the loss (the prompt) belong in: gradients flow through them by attention.
+        loss_terms: Factor on the output gradients: a number, or [B] or [B, T] where the sequences
+            of a loss have weights of their own.
+        fraction: Share of the counted positions that is drawn, in (0, 1]; rounded, at least one.
+        seed: Names the draw.
+    """
+
+    def __init__(
+        self, mask: Tensor | None, loss_terms: float | Tensor, fraction: float, seed: int
+    ) -> None:
+        self.mask = None if mask is None else mask.detach().bool()
+        self.fraction = fraction
+        self.seed = seed
+        self.scale = loss_terms
+        if isinstance(loss_terms, Tensor) and loss_terms.dim():
+            if self.mask is None or self.mask.shape[: loss_terms.dim()] != loss_terms.shape:
+                raise ValueError(
+                    f"loss_terms has shape {tuple(loss_terms.shape)}, the mask"
+                    f" {None if self.mask is None else tuple(self.mask.shape)}.\n"
+                    "Hint: loss_terms is a number, or [B] or [B, T] beside a mask [B, T]."
+                )
+            terms = loss_terms.detach().reshape(
+                *loss_terms.shape, *[1] * (self.mask.dim() - loss_terms.dim())
+            )
+            self.scale = terms.expand(self.mask.shape).flatten()
+        self._calls: dict[str, int] = {}
+        self._drawn: dict[tuple[int, int, torch.device], Tensor | None] = {}
+
+    def positions(self, name: str, lead: torch.Size, device: torch.device) -> Tensor | None:
+        """The positions drawn for this call of layer `name`; None stands for all of them.
+
+        Layers that are called equally often get the same positions, so that a layer's input and
+        output gradient, and the inputs of sister layers, are always taken at the same places.
+
+        Args:
+            name: The layer.
+            lead: Leading dimensions of its input, all but the last; flattened row by row.
+            device: Where the result is needed.
+
+        Returns:
+            Sorted indices [n] into the N flattened positions, or None.
+
+        Raises:
+            ValueError: The input does not have as many positions as the mask.
+        """
+        total = math.prod(lead)
+        if self.mask is not None and self.mask.numel() != total:
+            raise ValueError(
+                f"{name} was called on {tuple(lead)} positions, the mask has"
+                f" {tuple(self.mask.shape)}.\nHint: pass observe() the mask of this very batch;"
+                " layers that see only some positions (experts) cannot be selected."
+            )
+        call = self._calls[name] = self._calls.get(name, -1) + 1
+        key = (call, total, device)
+        if key not in self._drawn:
+            self._drawn[key] = self._draw(call, total, device)
+        return self._drawn[key]
+
+    def _draw(self, call: int, total: int, device: torch.device) -> Tensor | None:
+        if self.mask is None and self.fraction == 1:
+            return None
+        if self.mask is None:
+            allowed = torch.arange(total)
+        else:
+            allowed = self.mask.flatten().nonzero().flatten().cpu()
+        if self.fraction < 1 and len(allowed):
+            # On the CPU, so that every kind of device draws the same positions.
+            generator = torch.Generator().manual_seed(seed_of("kfac positions", self.seed, call))
+            keep = max(1, round(self.fraction * len(allowed)))
+            drawn = torch.randperm(len(allowed), generator=generator)[:keep]
+            allowed = allowed[drawn.sort().values]
+        return allowed.to(device)
+
+    def rows(self, value: Tensor, positions: Tensor | None) -> Tensor:
+        """The drawn rows [n, D] of a tensor [B, T, D]."""
+        rows = value.reshape(-1, value.shape[-1])
+        return rows if positions is None else rows.index_select(0, positions)
+
+    def scaled(self, delta_nO: Tensor, positions: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """The output gradients times the number of loss terms, in the covariances' dtype."""
+        scale = self.scale
+        if isinstance(scale, Tensor) and scale.dim():
+            scale = scale.to(delta_nO.device, dtype)
+            scale = (scale if positions is None else scale.index_select(0, positions))[:, None]
+        return delta_nO.to(dtype) * scale
+
+
+class _Probe(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, record: Callable, given: Tensor | None) -> Tensor:
+        ctx.record = record
+        ctx.save_for_backward(given)
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(ctx: Any, delta: Tensor) -> tuple[Tensor, None, None]:
+        (given,) = ctx.saved_tensors
+        with torch.no_grad():
+            ctx.record(given, delta)
+        return delta, None, None
+
+
+class Tap:
+    """Records one linear layer.
+
+    Args:
+        name: Its name, for messages.
+        module: The layer.
+        leader: The tap of the sister whose input it shares, which records the input; None if
+            it records its own.
+        current: Gives the observation under way.
+        record: Receives the drawn rows of every backward pass through the layer.
+        dtype: What the output gradients are scaled in.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        module: nn.Linear,
+        leader: Tap | None,
+        current: Callable[[], Observation],
+        record: Record,
+        dtype: torch.dtype,
+    ) -> None:
+        self.name, self.leader, self.dtype = name, leader, dtype
+        self.current, self.record = current, record
+        self._seen: Callable[[], Tensor | None] = lambda: None
+        self.handle = self._attach(module)
+
+    def _attach(self, module: nn.Linear) -> RemovableHandle:
+        owner = weakref.ref(module)
+
+        def hook(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
+            # A deep copy of the model (a frozen teacher) carries the hook along: not ours.
+            if module is not owner() or not torch.is_grad_enabled() or not output.requires_grad:
+                return None
+            return self._probe(args[0], output)
+
+        return module.register_forward_hook(hook)
+
+    def _probe(self, given: Tensor, output: Tensor) -> Tensor:
+        self._seen = weakref.ref(given)
+        if self.leader is not None and self.leader._seen() is not given:
+            raise ValueError(
+                f"{self.name} was called on another input than {self.leader.name}, but their names"
+                " say that they share it.\nHint: KFAC(..., share_inputs=False)."
+            )
+        observation = self.current()
+
+        def record(given: Tensor | None, delta: Tensor) -> None:
+            lead = delta.shape[:-1]
+            positions = observation.positions(self.name, lead, delta.device)
+            rows = None if given is None else observation.rows(given, positions)
+            delta = observation.rows(delta, positions)
+            self.record(rows, observation.scaled(delta, positions, self.dtype))
+
+        return _Probe.apply(output, record, None if self.leader else given)

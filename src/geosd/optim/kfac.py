@@ -1,0 +1,243 @@
+"""K-FAC: precondition the gradients of linear layers with a Kronecker-factored empirical Fisher.
+
+For W [O, I] with inputs a and pre-activation gradients delta, F_W ~ A (x) G with A = E[a a^T] and
+G = E[delta delta^T]; both are exponential averages, block-diagonal, and damped by sqrt(gamma):
+
+    ~dW = (G + sqrt(gamma) I)^-1 dW (A + sqrt(gamma) I)^-1
+
+Works in any training loop: `preconditioner.step()` before `optimizer.step()`.
+Source: the paper, "Kronecker factorization".
+
+Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from geosd.optim.blocks import BlockFactors
+from geosd.optim.capture import Observation, Tap
+from geosd.optim.selection import Select, chosen, input_leaders, is_projection
+from geosd.optim.solve import solve_left, solve_right
+from geosd.seeds import seed_of
+
+
+class KFAC:
+    """Preconditioner of the gradients of a model's linear layers.
+
+    Build it after the model is on its device. It adds forward hooks; `close()` takes them off.
+
+    Args:
+        model: Any module; by default the seven projections of every transformer block are taken.
+        blocks: Diagonal blocks per factor (the paper's g); see `partition` for uneven dimensions.
+        decay: Of the averages, per step, in [0, 1); bias-corrected from zero.
+        damping: The paper's gamma, in squared units of the loss gradient; sqrt(gamma) is added to
+            each factor, without the pi correction.
+        subsample: Share of the positions that enters the factors, the paper's s, in (0, 1].
+        inverse_every: Steps between two inversions; the averages are updated in every step.
+        storage: dtype of averages and inverses; bfloat16 halves them (factorised in float32).
+        select: Which linear layers, by full name and module.
+        share_inputs: Keep one A for q, k, v and one for gate, up, which read the same input. Exact;
+            False stores one each, as the paper's memory formula counts.
+
+    Raises:
+        ValueError: A value is outside its range, or nothing is selected.
+
+    Example:
+        >>> from geosd.optim.kfac import KFAC
+        >>> layer = torch.nn.Linear(4, 3)
+        >>> kfac = KFAC(layer, blocks=1, subsample=1.0, select=lambda name, module: True)
+        >>> loss = layer(torch.ones(2, 4)).square().mean()
+        >>> loss.backward()
+        >>> kfac.step()  # layer.weight.grad is now the preconditioned gradient
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        blocks: int = 16,
+        decay: float = 0.95,
+        damping: float = 1e-3,
+        subsample: float = 1 / 8,
+        inverse_every: int = 1,
+        storage: torch.dtype = torch.float32,
+        select: Select = is_projection,
+        share_inputs: bool = True,
+    ) -> None:
+        _check(blocks, decay, damping, subsample, inverse_every, storage)
+        self.decay, self.damping = decay, damping
+        self.subsample, self.inverse_every = subsample, inverse_every
+        self.steps = 0
+        self.layers = chosen(model, select)
+        names = list(self.layers)
+        self._leader = input_leaders(names) if share_inputs else {name: name for name in names}
+        dims, devices = {}, {}
+        for name, layer in self.layers.items():
+            sides = {f"{name}.G": layer.out_features}
+            if self._leader[name] == name:
+                sides[f"{name}.A"] = layer.in_features
+            dims |= sides
+            devices |= dict.fromkeys(sides, layer.weight.device)
+        self.factors = BlockFactors(dims, blocks, storage, devices)
+        self._observation: Observation | None = None
+        self._unobserved: Observation | None = None
+        self._taps: dict[str, Tap] = {}
+        for name in names:
+            leader = self._taps.get(self._leader[name])
+            self._taps[name] = self._tap(name, leader)
+
+    def _tap(self, name: str, leader: Tap | None) -> Tap:
+        def record(input_nI: Tensor | None, delta_nO: Tensor) -> None:
+            if input_nI is not None:
+                self.factors.add(f"{name}.A", input_nI)
+            self.factors.add(f"{name}.G", delta_nO)
+
+        dtype = self.factors.compute
+        return Tap(name, self.layers[name], leader, self._current, record, dtype)
+
+    def _current(self) -> Observation:
+        if self._observation is not None:
+            return self._observation
+        if self._unobserved is None:
+            self._unobserved = self._observe(None, 1, 0)
+        return self._unobserved
+
+    def _observe(self, mask: Tensor | None, loss_terms: float | Tensor, seed: int) -> Observation:
+        named = seed_of("kfac", seed, self.steps)
+        return Observation(mask, loss_terms, self.subsample, named)
+
+    @contextmanager
+    def observe(
+        self, mask: Tensor | None = None, loss_terms: float | Tensor = 1, seed: int = 0
+    ) -> Iterator[None]:
+        """Say what the forward and backward pass inside the context are made of.
+
+        Without it every pass that records gradients counts, at all its positions. Several passes in
+        one step (gradient accumulation) are pooled: the factors are means over all their positions.
+
+        Args:
+            mask: [B, T], true at non-padding positions, the prompt's included.
+            loss_terms: How many terms the loss is a mean of, in the whole step. A mean over n terms
+                makes every delta n times smaller and G n^2 times, far below sqrt(gamma), where it
+                would no longer act; delta times n is the gradient of a token's own loss. Where
+                sequences are weighted each by its own length T_b, give B * T_b as a tensor [B].
+            seed: Draws the positions, together with the number of steps taken; name passes of
+                one step differently.
+        """
+        before = self._observation
+        self._observation = self._observe(mask, loss_terms, seed)
+        try:
+            yield
+        finally:
+            self._observation = before
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The parameters whose gradients `step` replaces: trained weights and biases."""
+        both = ((layer.weight, layer.bias) for layer in self.layers.values())
+        return [p for pair in both for p in pair if p is not None and p.requires_grad]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Update the factors and replace the gradients of the layers by the preconditioned ones.
+
+        A bias has the input 1, so its Fisher block is G (x) 1: ~db = (G + sqrt(gamma) I)^-1 db /
+        (1 + sqrt(gamma)).
+
+        Raises:
+            RuntimeError: A layer has a gradient, but no backward pass through it was ever recorded.
+            FloatingPointError: An input or a gradient was not finite; nothing has been changed.
+        """
+        for name, layer in self.layers.items():
+            seen = self.factors.counts[f"{name}.G"] or self.factors.updates[f"{name}.G"]
+            if layer.weight.grad is not None and not seen:
+                raise RuntimeError(
+                    f"{name} has a gradient, but no position of it was recorded.\nHint: build KFAC"
+                    " before the forward pass, and let the mask hold at least one position."
+                )
+        self.factors.update(self.decay)
+        shift = math.sqrt(self.damping)
+        if self.steps % self.inverse_every == 0:
+            self.factors.invert(self.decay, shift)
+        self.steps += 1
+        self._unobserved = None
+        for name, layer in self.layers.items():
+            inverse_g = list(self.factors.inverse(f"{name}.G"))
+            if layer.weight.grad is not None:
+                inverse_a = self.factors.inverse(f"{self._leader[name]}.A")
+                grad = layer.weight.grad.to(self.factors.compute)
+                layer.weight.grad.copy_(solve_right(inverse_a, solve_left(inverse_g, grad)))
+            if layer.bias is not None and layer.bias.grad is not None:
+                grad = layer.bias.grad.to(self.factors.compute)[:, None]
+                layer.bias.grad.copy_(solve_left(inverse_g, grad)[:, 0] / (1 + shift))
+
+    @torch.no_grad()
+    def spectrum(self) -> dict[str, float]:
+        """Size of the factors beside the damping: whether curvature or damping shapes the step.
+
+        Returns:
+            `a_mean`, `a_max`, `g_mean`, `g_max`: mean and largest eigenvalue of the bias-corrected
+            averages, over all blocks of all layers; and `sqrt_damping`, what is added to each.
+        """
+        result = {}
+        for side in ("A", "G"):
+            trace, dims, largest = 0.0, 0, 0.0
+            for name in self.factors.dims:
+                if not name.endswith(side):
+                    continue
+                for _, blocks in self.factors.average(name, self.decay):
+                    values = torch.linalg.eigvalsh(blocks)
+                    trace, dims = trace + float(values.sum()), dims + values.numel()
+                    largest = max(largest, float(values.max()))
+            result[f"{side.lower()}_mean"] = trace / dims
+            result[f"{side.lower()}_max"] = largest
+        return result | {"sqrt_damping": math.sqrt(self.damping)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that later steps depend on: tensors (not copied), names and plain numbers."""
+        return {"steps": self.steps, "factors": self.factors.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state`, bit for bit.
+
+        Raises:
+            ValueError: The state belongs to another model or to other settings.
+        """
+        self.factors.load_state_dict(state["factors"])
+        self.steps = int(state["steps"])
+        self._unobserved = None
+
+    def close(self) -> None:
+        """Take the hooks off the model."""
+        for tap in self._taps.values():
+            tap.handle.remove()
+
+
+def _check(
+    blocks: int,
+    decay: float,
+    damping: float,
+    subsample: float,
+    inverse_every: int,
+    storage: torch.dtype,
+) -> None:
+    dtypes = (torch.float32, torch.bfloat16, torch.float64)
+    for key, value, good, allowed in (
+        ("blocks", blocks, blocks >= 1, "at least 1"),
+        ("decay", decay, 0 <= decay < 1, "in [0, 1)"),
+        ("damping", damping, damping > 0, "positive"),
+        ("subsample", subsample, 0 < subsample <= 1, "in (0, 1]"),
+        ("inverse_every", inverse_every, inverse_every >= 1, "at least 1"),
+        ("storage", storage, storage in dtypes, "float32, bfloat16 or float64"),
+    ):
+        if not good:
+            raise ValueError(
+                f"K-FAC's {key} is {value}; it must be {allowed}.\nHint: the paper uses blocks 16,"
+                " damping 1e-3 and subsample 0.125."
+            )

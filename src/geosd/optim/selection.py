@@ -1,0 +1,65 @@
+"""Which linear layers are preconditioned, and which of them read the same input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import nn
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+# Sisters that read one input have one A: storing it once is exact and saves three of seven.
+SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+
+Select = Callable[[str, nn.Linear], bool]
+
+
+def is_projection(name: str, module: nn.Linear) -> bool:
+    """Whether a module is one of the seven projections of a transformer block.
+
+    Args:
+        name: Its full name in the model, as `named_modules` gives it.
+        module: The module itself, unused here; part of the signature for other choices.
+
+    Source: the paper, "Kronecker factorization" (Q, K, V, O, gate, up, down of every block).
+    """
+    return name.rsplit(".", 1)[-1] in PROJECTIONS
+
+
+def chosen(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
+    """The trained linear layers of `model` that `select` takes, in the model's order.
+
+    Raises:
+        ValueError: Nothing was selected, or two selected layers share one weight.
+    """
+    linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
+    taken = {n: m for n, m in linears.items() if m.weight.requires_grad and select(n, m)}
+    if not taken:
+        raise ValueError(
+            f"no linear layer was selected for K-FAC; the model has {list(linears)[:8] or 'none'}"
+            f"{' and more' if len(linears) > 8 else ''}.\nHint: select=lambda name, module: ..."
+            " takes the full name; layers whose weight does not require a gradient are left out."
+        )
+    by_weight: dict[int, str] = {}
+    for name, module in taken.items():
+        if (other := by_weight.setdefault(id(module.weight), name)) != name:
+            raise ValueError(
+                f"{other} and {name} share one weight, which K-FAC would precondition twice.\n"
+                "Hint: leave one of them out in select; tied embeddings belong outside K-FAC."
+            )
+    return taken
+
+
+def input_leaders(names: list[str]) -> dict[str, str]:
+    """For each layer the one whose input factor A it uses: itself, or its first sister.
+
+    Example:
+        >>> input_leaders(["gate_proj", "up_proj", "down_proj"])
+        {'gate_proj': 'gate_proj', 'up_proj': 'gate_proj', 'down_proj': 'down_proj'}
+    """
+    leaders = {}
+    for name in names:
+        parent, _, leaf = name.rpartition(".")
+        sisters = next((group for group in SAME_INPUT if leaf in group), (leaf,))
+        full = (f"{parent}.{sister}" if parent else sister for sister in sisters)
+        leaders[name] = next(sister for sister in full if sister in leaders or sister == name)
+    return leaders

@@ -1,0 +1,178 @@
+"""One object per training run that turns gradients into a step.
+
+Three rules: AdamW (the baselines); K-FAC before AdamW (`inner="adamw"`: the preconditioned gradient
+takes the place of the gradient); K-FAC alone (`inner="plain"`: the paper's natural-gradient formula
+for the projections, AdamW for all other tensors).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from geosd.optim.kfac import KFAC
+
+
+def build_update(
+    model: nn.Module,
+    *,
+    rule: Literal["adamw", "kfac"] = "adamw",
+    inner: Literal["adamw", "plain"] = "adamw",
+    lr: float,
+    betas: tuple[float, float] = (0.9, 0.95),
+    weight_decay: float = 0.0,
+    kfac: Mapping[str, Any] | None = None,
+) -> Update:
+    """Make the update rule of a run.
+
+    Args:
+        model: Its parameters that require a gradient are trained.
+        rule: "adamw", or "kfac" for K-FAC before the inner rule.
+        inner: What follows K-FAC: "adamw" for all parameters, or "plain" gradient steps for the
+            preconditioned ones and AdamW for the others. Without effect under "adamw".
+        lr: Learning rate, the same for all parameters.
+        betas: Of AdamW (the paper's table of hyperparameters: .9, .95).
+        weight_decay: Decoupled, for all parameters (the paper gives none: 0).
+        kfac: Keyword arguments of `KFAC`; None takes its defaults, the paper's values.
+
+    Raises:
+        ValueError: A rule or an argument of K-FAC is unknown or outside its range.
+
+    Source: the paper, eq. nat-grad, the table of hyperparameters, and "Kronecker factorization".
+    """
+    for key, value, allowed in (("rule", rule, ("adamw", "kfac")), ("inner", inner, INNER)):
+        if value not in allowed:
+            raise ValueError(f"{key} is {value!r}.\nHint: allowed are {', '.join(allowed)}.")
+    preconditioner = None
+    if rule == "kfac":
+        try:
+            preconditioner = KFAC(model, **(kfac or {}))
+        except TypeError as error:
+            raise ValueError(
+                f"K-FAC: {error}.\nHint: allowed are {', '.join(KFAC.__init__.__kwdefaults__)}."
+            ) from error
+    trained = [p for p in model.parameters() if p.requires_grad]
+    plain: list[nn.Parameter] = []
+    if preconditioner is not None and inner == "plain":
+        plain = preconditioner.parameters()
+    direct = {id(p) for p in plain}
+    rest = [p for p in trained if id(p) not in direct]
+    adam = torch.optim.AdamW(rest, lr=lr, betas=betas, weight_decay=weight_decay) if rest else None
+    return Update(preconditioner, adam, plain, lr, weight_decay)
+
+
+INNER = ("adamw", "plain")
+
+
+class Update:
+    """Gradients to a step; made by `build_update`.
+
+    Args:
+        preconditioner: K-FAC, or None.
+        adam: AdamW over its parameters, or None where there are none.
+        plain: The parameters that take the preconditioned gradient itself.
+        lr: Learning rate when `step` is given none.
+        weight_decay: Decoupled weight decay of the plain parameters.
+    """
+
+    def __init__(
+        self,
+        preconditioner: KFAC | None,
+        adam: torch.optim.AdamW | None,
+        plain: list[nn.Parameter],
+        lr: float,
+        weight_decay: float,
+    ) -> None:
+        self.preconditioner, self.adam, self.plain = preconditioner, adam, plain
+        self.lr, self.weight_decay = lr, weight_decay
+        self._lr_used = lr
+        self._plain_squared: Tensor | float = 0.0
+
+    def observe(
+        self, mask: Tensor | None = None, loss_terms: float | Tensor = 1, seed: int = 0
+    ) -> AbstractContextManager[None]:
+        """Around forward and backward: see `KFAC.observe`. Does nothing without K-FAC."""
+        if self.preconditioner is None:
+            return nullcontext()
+        return self.preconditioner.observe(mask, loss_terms, seed)
+
+    @torch.no_grad()
+    def step(self, lr: float | None = None) -> None:
+        """Take one step with the gradients in place.
+
+        Args:
+            lr: Learning rate of this step (schedule included); None takes the one of the run.
+        """
+        self._lr_used = self.lr if lr is None else lr
+        if self.preconditioner is not None:
+            self.preconditioner.step()
+        self._plain_squared = 0.0
+        for parameter in self.plain:
+            if parameter.grad is None:
+                continue
+            change = parameter.grad.to(parameter.dtype)
+            if self.weight_decay:
+                change = change + self.weight_decay * parameter
+            self._plain_squared = self._plain_squared + change.norm().square()
+            parameter.sub_(change, alpha=self._lr_used)
+        if self.adam is not None:
+            for group in self.adam.param_groups:
+                group["lr"] = self._lr_used
+            self.adam.step()
+
+    @torch.no_grad()
+    def relative_step(self) -> float:
+        """Size of the last step beside the weights: ||delta theta|| / ||theta||, over all trained.
+
+        AdamW's part is computed from its moments, tensor by tensor, so no copy of the weights is
+        kept; without weight decay, which is not part of the size.
+        """
+        moved = float(self._plain_squared) * self._lr_used**2
+        weights = sum(float(p.norm()) ** 2 for p in self.plain)
+        for group in self.adam.param_groups if self.adam is not None else ():
+            for parameter in group["params"]:
+                weights += float(parameter.norm()) ** 2
+                if not (state := self.adam.state.get(parameter)):
+                    continue
+                first, second = (1 - beta ** float(state["step"]) for beta in group["betas"])
+                root = (state["exp_avg_sq"] / second).sqrt_().add_(group["eps"])
+                moved += float((state["exp_avg"] / root).norm() * group["lr"] / first) ** 2
+        return math.sqrt(moved / weights) if weights else 0.0
+
+    def zero_grad(self) -> None:
+        """Drop the gradients of every trained parameter."""
+        for parameter in self.plain:
+            parameter.grad = None
+        if self.adam is not None:
+            self.adam.zero_grad(set_to_none=True)
+
+    def spectrum(self) -> dict[str, float]:
+        """See `KFAC.spectrum`; empty without K-FAC."""
+        return {} if self.preconditioner is None else self.preconditioner.spectrum()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors (not copied) and plain numbers; `torch.load(weights_only=True)` reads it back."""
+        return {
+            "adam": None if self.adam is None else self.adam.state_dict(),
+            "kfac": None if self.preconditioner is None else self.preconditioner.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state`, bit for bit.
+
+        Raises:
+            ValueError: The state was written under another rule.
+        """
+        for part, mine in (("adam", self.adam), ("kfac", self.preconditioner)):
+            if (state[part] is None) != (mine is None):
+                raise ValueError(
+                    f"the saved optimiser state {'lacks' if mine else 'has'} {part}, this rule does"
+                    " not.\nHint: resume with the rule that wrote the state."
+                )
+            if mine is not None:
+                mine.load_state_dict(state[part])
