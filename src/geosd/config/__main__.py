@@ -1,0 +1,57 @@
+"""Look at params.yaml from the command line.
+
+python -m geosd.config check                 is the file right?
+python -m geosd.config show [--study NAME]   the study as it is run, as YAML
+python -m geosd.config schema                write the JSON schema that editors read
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import yaml
+
+from geosd.config import ConfigError, load, resolve
+from geosd.config.checking import SCHEMA, schema
+from geosd.config.studies import everything
+from geosd.files import write_text
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run one of the three commands; 1 where params.yaml is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m geosd.config",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=["check", "show", "schema"])
+    parser.add_argument("--params", type=Path, default=Path("params.yaml"))
+    parser.add_argument("--study", help="default: the study that params.yaml names")
+    parser.add_argument("--out", type=Path, help="file to write (schema: " + SCHEMA + ")")
+    arguments = parser.parse_args(words)
+    if arguments.command == "schema":
+        text = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+        write_text(arguments.out or SCHEMA, text)
+        return 0
+    try:
+        params = load(arguments.params)
+        study = resolve(params, arguments.study)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if arguments.command == "check":
+        print(f"{arguments.params} is right: studies {', '.join(params.studies)}.")
+        return 0
+    text = yaml.safe_dump(everything(study), sort_keys=False, allow_unicode=True)
+    if arguments.out:
+        write_text(arguments.out, text)
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Read params.yaml so that every reader of the file sees the same values, and know each key's line.
+
+Three programs read the file: Snakemake by YAML 1.1, DVC by YAML 1.2, and this package. A value on
+which the two versions disagree (1e-6 is text to 1.1 and a number to 1.2) is reported as a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ruamel.yaml import YAML
+
+Key = str | int
+KeyPath = tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong with params.yaml.
+
+    Attributes:
+        path: The key, from the outermost section inwards.
+        line: Line in the file, counted from 1.
+        message: What is wrong and what is allowed.
+    """
+
+    path: KeyPath
+    line: int
+    message: str
+
+
+class ConfigError(ValueError):
+    """What is wrong with params.yaml or with a question about it; ends with a hint."""
+
+
+def report(file: Path, mistakes: list[Mistake]) -> ConfigError:
+    """One error that lists all mistakes in the order of the file's lines."""
+    ordered = sorted(mistakes, key=lambda m: m.line)
+    lines = [f"  {file}:{m.line}: {dotted(m.path) or 'file'}: {m.message}" for m in ordered]
+    count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+    return ConfigError(
+        f"{file} has {count}:\n" + "\n".join(lines) + "\nHint: every key, its meaning and its"
+        " bounds stand in workflow/schemas/params.schema.json; an editor with a YAML language"
+        " server shows them while you type."
+    )
+
+
+def dotted(path: KeyPath) -> str:
+    """A key path as DVC writes it: `protocol.training.betas[0]`."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
+    return text
+
+
+@dataclass(frozen=True)
+class Source:
+    """A read file.
+
+    Attributes:
+        file: Where it is.
+        values: Its content as plain values.
+        lines: The line of each key path, counted from 1.
+        mistakes: Repeated keys and values that two YAML readers take differently.
+    """
+
+    file: Path
+    values: Any
+    lines: dict[KeyPath, int]
+    mistakes: list[Mistake]
+
+    def line(self, path: KeyPath) -> int:
+        """The line of a key, or of the innermost section that exists around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+def read(file: Path | str) -> Source:
+    """Read a YAML file.
+
+    Raises:
+        ConfigError: The file is absent, or is not YAML.
+    """
+    file = Path(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{file} does not exist.\nHint: run from the root of the repository, or name the file"
+            " with --params."
+        ) from error
+    try:
+        old = yaml.compose(text, Loader=yaml.SafeLoader)
+        new = YAML(pure=True).compose(text)
+        values = yaml.safe_load(text)
+    except Exception as error:  # both libraries: broken YAML, with its line in the text
+        raise ConfigError(
+            f"{file} is not YAML: {error}\nHint: look for a missing colon, a tab, or uneven"
+            " indentation at or just above that line."
+        ) from error
+    lines: dict[KeyPath, int] = {}
+    mistakes: list[Mistake] = []
+    for path, line, message in _walk(old, new, ()):
+        lines.setdefault(path, line)
+        if message:
+            mistakes.append(Mistake(path, line, message))
+    return Source(file, values, lines, mistakes)
+
+
+def _walk(old: Any, new: Any, path: KeyPath) -> Iterator[tuple[KeyPath, int, str]]:
+    """Every key of a document with its line and, where there is one, its mistake.
+
+    Args:
+        old: The node as YAML 1.1 reads it.
+        new: The same node as YAML 1.2 reads it.
+        path: The node's key path.
+    """
+    if isinstance(old, yaml.MappingNode):
+        seen: dict[str, int] = {}
+        for (key, value), (_, other) in zip(old.value, new.value, strict=True):
+            here = (*path, key.value)
+            line = key.start_mark.line + 1
+            first = seen.setdefault(key.value, line)
+            twice = f"the key stands here and on line {first}; keep one of them."
+            yield here, line, twice if first != line else ""
+            yield from _walk(value, other, here)
+    elif isinstance(old, yaml.SequenceNode):
+        for index, (value, other) in enumerate(zip(old.value, new.value, strict=True)):
+            yield (*path, index), value.start_mark.line + 1, ""
+            yield from _walk(value, other, (*path, index))
+    elif old is not None and old.tag != new.tag:
+        yield path, old.start_mark.line + 1, _ambiguous(old.value, _kind(old), _kind(new))
+
+
+def _kind(node: Any) -> str:
+    names = {"str": "text", "float": "a number", "int": "a number", "bool": "true/false"}
+    name = str(node.tag).rsplit(":", 1)[-1]
+    return names.get(name, name)
+
+
+def _ambiguous(value: str, old: str, new: str) -> str:
+    message = f"{value} is {old} to Snakemake (YAML 1.1) but {new} to DVC (YAML 1.2); "
+    if new != "a number":
+        return message + "put it in quotes, or write true or false."
+    mantissa, _, exponent = value.lower().partition("e")
+    mantissa += "" if "." in mantissa else ".0"
+    exponent = exponent if exponent[:1] in "+-" else f"+{exponent}"
+    return message + f"write {mantissa}e{exponent}, with a point and a sign."

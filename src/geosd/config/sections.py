@@ -1,0 +1,213 @@
+"""What params.yaml may say: one class for each section, one documented field for each key.
+
+No field has a default. Every value stands in params.yaml, where it can be read, compared and
+changed; this file only says what the value means, its unit, and what is allowed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Scalar = bool | int | float | str
+
+
+class Section(BaseModel):
+    """A section of params.yaml: unknown keys are mistakes, and nothing is converted silently."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
+
+
+class Data(Section):
+    """Problems and their splits; all splits are disjoint by question."""
+
+    source: Literal["dapo-math", "world"]
+    """Where problems come from: DAPO-Math-17k and the paper's four benchmarks, or the miniature
+    world. Appendix "Data and privileged context"."""
+    seed: Annotated[int, Field(ge=0)]
+    """Seed of the draw of problems. Not given in the paper."""
+    train: Count
+    """Training problems. Appendix "Data": 1K."""
+    select_train: Count
+    """Problems on which candidate hyperparameters are trained. Appendix "Baselines": 100."""
+    select_validation: Count
+    """Problems on which candidates are compared. Appendix "Baselines": 200."""
+    test_id: Count
+    """Held-out in-distribution problems. Appendix "Evaluation": 500."""
+    test_per_benchmark: Count | None
+    """Problems of each out-of-distribution benchmark; null takes the whole benchmark, as the paper
+    does (AIME 30 each, AMC 40, MATH-500 500)."""
+
+
+class Pretraining(Section):
+    """How a base model of the miniature is made; the paper takes released checkpoints."""
+
+    steps: Count
+    """Optimiser steps."""
+    documents: Count
+    """Documents in a step."""
+    learning_rate: Positive
+    """Peak learning rate of AdamW."""
+    warmup: Annotated[int, Field(ge=0)]
+    """Steps of linear warm-up."""
+    weight_decay: Annotated[float, Field(ge=0)]
+    """Decoupled weight decay of AdamW."""
+    seed: Annotated[int, Field(ge=0)]
+    """Seed of the initial weights and of the order of the documents."""
+
+
+class Base(Section):
+    """The base model pi_0."""
+
+    source: Literal["released", "pretrained"]
+    """A released checkpoint (Appendix "Models"), or one trained from scratch on the miniature
+    world."""
+    checkpoint: str | None
+    """Name or folder of the released checkpoint; null where the model is pretrained here."""
+    pretraining: Pretraining | None
+    """How the model is pretrained; null where the checkpoint is released."""
+
+
+class Pool(Section):
+    """Verified solutions of pi_0, from which the teacher's privileged context is drawn."""
+
+    rollouts: Count
+    """Rollouts of pi_0 for each problem. Table hparams: up to 32."""
+    keep: Count
+    """Verified solutions kept for a problem, at most. Table hparams: 10."""
+    temperature: Positive
+    """Sampling temperature. Appendix "Data": 1.0."""
+    response_tokens: Count
+    """Longest rollout, in tokens. Not given; the training cap of 4096 is taken."""
+    seed: Annotated[int, Field(ge=0)]
+    """Seed of the rollouts. Not given in the paper."""
+
+
+class Kfac(Section):
+    """Kronecker-factored curvature. Appendix "Kronecker factorization"."""
+
+    blocks: Count
+    """Diagonal blocks g of each factor. Table hparams: 16 up to 8B, 32 at 14B and 32B."""
+    decay: Annotated[float, Field(ge=0, lt=1)]
+    """Decay of the factors' moving averages, bias corrected. Not given; .95 as in kfac-jax and
+    kfac-pytorch."""
+    damping: Positive
+    """Damping gamma; each factor is damped by its square root. Table hparams: 10^-3."""
+    subsample: Share
+    """Share of the non-padding positions that enter the factors. Table hparams: 1/8."""
+    inverse_every: Count
+    """Steps between two factorisations. Not given; 1, because blocks are small."""
+    storage: Literal["float32", "bfloat16"]
+    """Type in which factors are stored. Appendix: float32 up to 8B, bfloat16 at 14B and 32B."""
+
+
+class Optimiser(Section):
+    """The update rule."""
+
+    rule: Literal["adamw", "kfac"]
+    """AdamW for all baselines, K-FAC natural gradient for GeoSD. Table hparams."""
+    inner: Literal["adamw", "plain"]
+    """What takes the preconditioned gradient: AdamW, or a plain step (the paper's formula taken
+    literally). Not given; adamw, because the paper's memory table includes Adam's moments."""
+    kfac: Kfac
+    """Read only where the rule is kfac."""
+
+
+class Objective(BaseModel):
+    """A loss by name, with its own hyperparameters; geosd.objectives checks them."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    __pydantic_extra__: dict[str, Scalar]
+
+    name: Name = Field(description="Name under which geosd.objectives registers the loss.")
+
+
+class Recipe(Section):
+    """The training recipe that all methods share. Appendix "Training", Table hparams."""
+
+    steps: Count
+    """Optimiser steps. Table hparams: 625 (5 epochs)."""
+    problems: Count
+    """Problems in a step, one rollout each. Appendix "Training": 8."""
+    group: Count
+    """Rollouts on the one problem of a GRPO step. Table hparams: G = 8."""
+    temperature: Positive
+    """Sampling temperature of rollouts. Appendix "Training": 1.0."""
+    response_tokens: Count
+    """Longest rollout, in tokens. Table hparams: 4096."""
+    learning_rate: Positive
+    """Peak learning rate. Table hparams: 1 x 10^-6."""
+    betas: Annotated[tuple[Share, Share], Field()]
+    """Decays of AdamW's two moments. Table hparams: .9, .95."""
+    weight_decay: Annotated[float, Field(ge=0)]
+    """Decoupled weight decay. Not given; 0, because none is mentioned."""
+    warmup: Annotated[int, Field(ge=0)]
+    """Steps of linear warm-up. Table hparams: 20."""
+    precision: Literal["bfloat16", "float32"]
+    """Type of the forward and backward passes; master weights are float32. Table hparams:
+    bfloat16."""
+    top_k: Count
+    """Logits K kept of student, teacher and anchor each; the union is renormalised. Table hparams:
+    1024."""
+    anchor_every: Count
+    """Steps K_ckpt between two refreshes of the anchor theta_ckpt. Table hparams: 64."""
+    loss_mean: Literal["sequence", "token"]
+    """What the loss is a mean over: positions within a sequence and then sequences (the 1/T inside
+    the expectation of the paper's L_distil), or all positions of the step."""
+    privilege: Annotated[float, Field(ge=0, le=1)]
+    """Share of the solution that the teacher sees. The default context is a full solution: 1."""
+    teacher: Literal["live", "fixed", "delayed", "average"]
+    """Which weights the teacher has: the student's own (Method, "the current student"), pi_0's, the
+    anchor's, or a moving average of the student's. The paper names all four and uses the first."""
+    teacher_decay: Annotated[float, Field(ge=0, lt=1)]
+    """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
+    save_every: Count
+    """Steps between two saves of the resume state. Not given; a matter of the cluster."""
+    diagnose_every: Count
+    """Steps between two measurements that cost extra forward passes, such as the drift from pi_0.
+    Not given."""
+    chunk: Count
+    """Response positions whose logits are held at once. Not given; a matter of memory, not of the
+    result."""
+    optimiser: Optimiser
+    """The update rule."""
+
+
+class Training(Recipe):
+    """The recipe of one variant: the shared one, and its objective."""
+
+    objective: Objective
+    """The variant's loss."""
+
+
+class Evaluation(Section):
+    """How a checkpoint is sampled and scored. Appendix "Evaluation"."""
+
+    samples: Count
+    """Samples for each problem. Table hparams: 16."""
+    pass_k: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """The k of the pass@k reported, none above samples. Table hparams: 16. Read by the analysis
+    only: changing it samples nothing anew."""
+    temperature: Positive
+    """Sampling temperature. Table hparams: 0.6."""
+    top_p: Share
+    """Nucleus of sampling. Table hparams: 0.95."""
+    response_tokens: Count
+    """Longest response, in tokens. Table hparams: 8192."""
+
+
+class Protocol(Section):
+    """The paper's protocol."""
+
+    data: Data
+    base: Base
+    pool: Pool
+    training: Recipe
+    evaluation: Evaluation

@@ -1,0 +1,240 @@
+"""A study resolved: the paper's protocol with the study, the model and the variant laid over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from geosd.config.checking import close_to, validate
+from geosd.config.overlays import Params, merge, said
+from geosd.config.reading import ConfigError, Mistake, Source, read, report
+from geosd.config.sections import Evaluation, Training
+
+SECTIONS = ("data", "base", "pool", "training", "evaluation")
+RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier", "claims")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is run under one name.
+
+    Attributes:
+        name: The study's name, the first folder of all its results.
+        models: Models, in the order of the tables.
+        methods: Variants, in the order of the tables.
+        seeds: Seeds; one run each.
+        params: All of params.yaml, from which each section is resolved.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    params: Params
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The methods that train, i.e. all but pi_0."""
+        variants = self.params.variants
+        return tuple(name for name in self.methods if variants[name].training is not None)
+
+    def section(self, name: str, model: str | None = None) -> dict[str, Any]:
+        """One section: the protocol, the study over it, and the model over both."""
+        below = said(getattr(self.params.protocol, name))
+        over = merge(below, said(getattr(self.params.studies[self.name], name)))
+        return merge(over, said(getattr(self.params.models[model], name))) if model else over
+
+    def training(self, model: str, variant: str) -> dict[str, Any]:
+        """The training section of one variant; the study's own word on the variant comes last."""
+        over = merge(self.section("training", model), said(self.params.variants[variant].training))
+        own = self.params.studies[self.name].variants.get(variant)
+        return merge(over, said(own.training) if own else {})
+
+
+def load(path: Path | str = "params.yaml") -> Params:
+    """Read and check params.yaml, every study of it.
+
+    Raises:
+        ConfigError: Lists every mistake with its key, its line, and what is allowed.
+    """
+    source = read(path)
+    params, mistakes = validate(source)
+    mistakes = source.mistakes + mistakes
+    if params is not None:
+        mistakes += [mistake for name in params.studies for mistake in _check(params, name, source)]
+        mistakes += _named("study", (params.study,), list(params.studies), (), source)
+    if mistakes:
+        # A repeated key makes the same mistake twice, once as read and once as checked.
+        raise report(source.file, list(dict.fromkeys(mistakes)))
+    assert params is not None
+    return params
+
+
+def resolve(params: Params, study: str | None = None) -> Study:
+    """The study of a name; the file's own choice where none is given.
+
+    Raises:
+        ConfigError: There is no such study.
+    """
+    name = params.study if study is None else str(study)
+    _known("study", name, params.studies)
+    chosen = params.studies[name]
+    return Study(name, tuple(chosen.models), tuple(chosen.methods), tuple(chosen.seeds), params)
+
+
+def settings(
+    rule: str, study: Study, model: str | None = None, variant: str | None = None
+) -> dict[str, Any]:
+    """Exactly what a rule may read, as plain values.
+
+    Snakemake reruns a job when these values change, so a value belongs to the rules that read it
+    and to no other: a variant's learning rate changes the settings of that variant's training only.
+
+    Args:
+        rule: A rule of the workflow.
+        study: The resolved study.
+        model: The job's model, for the rules base, pool, train and evaluate.
+        variant: The job's variant, for train.
+
+    Raises:
+        ConfigError: No such rule, model or variant, or the rule needs one that is not given.
+    """
+    _known("rule", rule, RULES)
+    if rule in ("base", "pool", "train", "evaluate", "evaluate_pi_0"):
+        _known("model", model, study.models)
+    if rule == "train":
+        _known("trained variant", variant, study.trained)
+    return RULES[rule](study, model, variant)
+
+
+def _train(study: Study, model: str, variant: str) -> dict[str, Any]:
+    training = study.training(model, variant)
+    optimiser = training["optimiser"]
+    if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
+        training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
+    return training
+
+
+def _evaluate(study: Study, model: str, _: Any) -> dict[str, Any]:
+    section = study.section("evaluation", model)
+    return {key: value for key, value in section.items() if key != "pass_k"}
+
+
+def _analyse(study: Study, *_: Any) -> dict[str, Any]:
+    evaluation = study.section("evaluation")
+    return {
+        **_rendered(study),
+        "seeds": list(study.seeds),
+        "samples": evaluation["samples"],
+        "pass_k": evaluation["pass_k"],
+    }
+
+
+def _rendered(study: Study, *_: Any) -> dict[str, Any]:
+    return {"models": list(study.models), "methods": list(study.methods)}
+
+
+def everything(study: Study, *_: Any) -> dict[str, Any]:
+    """The whole study as it is run, for the report and for people."""
+    per_model = {
+        model: {
+            **{name: study.section(name, model) for name in ("base", "pool", "evaluation")},
+            "training": {variant: _train(study, model, variant) for variant in study.trained},
+        }
+        for model in study.models
+    }
+    head = {"study": study.name, **_rendered(study), "seeds": list(study.seeds)}
+    return {**head, "data": study.section("data"), "runs": per_model}
+
+
+RULES = {
+    "data": lambda study, *_: study.section("data"),
+    "base": lambda study, model, _: study.section("base", model),
+    "pool": lambda study, model, _: study.section("pool", model),
+    "train": _train,
+    "evaluate": _evaluate,
+    "evaluate_pi_0": _evaluate,
+    "analyse": _analyse,
+    "configuration": everything,
+    **dict.fromkeys(RENDERED, _rendered),
+}
+
+
+def _known(kind: str, name: object, allowed: Any) -> None:
+    if name not in allowed:
+        names = list(map(str, allowed))
+        raise ConfigError(
+            f"{name!r} is no {kind}. {close_to(name, names)}Allowed: {', '.join(names)}.\n"
+            "Hint: names are defined in params.yaml and are case-sensitive."
+        )
+
+
+def _named(
+    kind: str, names: Any, allowed: list[str], path: tuple[str, ...], source: Source
+) -> list[Mistake]:
+    """A mistake for each name that is not defined."""
+    mistakes = []
+    for index, name in enumerate(names):
+        if name not in allowed:
+            here = (*path, index) if path else (kind,)
+            message = f"{name} is no {kind} of this file. {close_to(name, allowed)}"
+            message += f"Allowed: {', '.join(allowed)}."
+            mistakes.append(Mistake(here, source.line(here), message))
+    return mistakes
+
+
+def _check(params: Params, name: str, source: Source) -> list[Mistake]:
+    """What is wrong with a study as a whole: undefined or repeated names, values that clash."""
+    study, place = params.studies[name], ("studies", name)
+    mistakes = _named("model", study.models, list(params.models), (*place, "models"), source)
+    mistakes += _named("variant", study.methods, list(params.variants), (*place, "methods"), source)
+    mistakes += _named(
+        "variant", [v for v in study.variants], list(params.variants), (*place, "variants"), source
+    )
+    for key in ("models", "methods", "seeds"):
+        values = getattr(study, key)
+        if repeated := sorted({str(v) for v in values if values.count(v) > 1}):
+            text = f"{', '.join(repeated)} stands twice; each entry is one run."
+            mistakes.append(Mistake((*place, key), source.line((*place, key)), text))
+    return mistakes or _check_resolved(resolve(params, name), source)
+
+
+def _check_resolved(study: Study, source: Source) -> list[Mistake]:
+    mistakes = []
+
+    def wrong(path: tuple[str, ...], message: str) -> None:
+        where = ("studies", study.name, *path)
+        mistakes.append(Mistake(where, source.line(where), message))
+
+    for model in study.models:
+        base, evaluation = study.section("base", model), study.section("evaluation", model)
+        needed = "checkpoint" if base["source"] == "released" else "pretraining"
+        if base[needed] is None:
+            message = f"base.source is {base['source']} but base.{needed} is null for {model}."
+            wrong(("base", needed), message)
+        if max(Evaluation.model_validate(_tuples(evaluation)).pass_k) > evaluation["samples"]:
+            message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
+            wrong(("evaluation", "pass_k"), message)
+        for variant in study.trained:
+            training = study.training(model, variant)
+            try:
+                Training.model_validate(_tuples(training))
+            except ValidationError as error:
+                details = error.errors()[0]
+                key = ".".join(map(str, details["loc"]))
+                message = f"{key} of {variant} of {model}, all laid over: {details['msg'].lower()}."
+                wrong(("variants", variant, "training"), message)
+                continue
+            if training["warmup"] > training["steps"]:
+                message = (
+                    f"{training['warmup']} is more than the {training['steps']} steps there are."
+                )
+                wrong(("training", "warmup"), message)
+    return mistakes
+
+
+def _tuples(section: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in section.items()}
