@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from geosd.objectives.base import Batch, Objective, Terms
@@ -48,6 +49,8 @@ class Recipe:
         save_every: Steps between saved states.
         diagnose_every: Steps between measurements that cost extra forward passes.
         chunk: Response positions whose logits are held at once.
+        precision: Of forward and backward passes; the weights, their gradients and everything the
+            optimiser keeps are float32 either way (paper, Table hyperparameters).
     """
 
     steps: int
@@ -58,6 +61,7 @@ class Recipe:
     save_every: int
     diagnose_every: int
     chunk: int
+    precision: Literal["bfloat16", "float32"]
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,11 @@ def train(run: Run, recipe: Recipe, resume: ResumeState, open_log: OpenLog) -> S
         run.update.load_state_dict(state["update"])
         run.copies.load_state_dict(state["copies"])
     log = open_log(start)
+    device = next(run.student.parameters()).device.type
     steps = tqdm(range(start, recipe.steps), initial=start, total=recipe.steps, mininterval=2)
     for step in steps:
-        values = _step(run, recipe, step)
+        with torch.autocast(device, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+            values = _step(run, recipe, step)
         log.write(values)
         steps.set_postfix_str(f"loss {values['loss/total']:.4f}", refresh=False)
         done = step + 1
@@ -140,7 +146,8 @@ def _step(run: Run, recipe: Recipe, step: int) -> dict[str, float]:
 
     run.update.zero_grad()
     seed = seed_of(run.seed, "curvature", step)
-    with run.update.observe(mask=mine.mask, loss_terms=len(mine.token), seed=seed):
+    terms_of_mean = _terms_of_mean(mine, recipe.loss_mean)
+    with run.update.observe(mask=mine.mask, loss_terms=terms_of_mean, seed=seed):
         views = {"student": view(run.student, mine), **others}
         terms = _terms(run.objective, views, mine, rollouts, recipe)
         loss = mean_loss(terms.loss, terms.weight, mine.row, over=recipe.loss_mean)
@@ -153,12 +160,24 @@ def _step(run: Run, recipe: Recipe, step: int) -> dict[str, float]:
         values |= diagnose({**others, "student": student}, recipe.top_k, recipe.chunk)
     rate = recipe.learning_rate * warmup(step, recipe.warmup_steps)
     values |= {"update/learning_rate": rate, "update/gradient_norm": _gradient_norm(run.student)}
-    values["update/relative_size"] = run.update.step(rate)
+    run.update.step(rate)
+    values["update/relative_size"] = run.update.relative_step()
     values |= {f"curvature/{name}": value for name, value in run.update.spectrum().items()}
     if before is not None:
         with torch.no_grad():
             values["update/kl_old_new"] = before.kl_to(view(run.student, mine))
     return values
+
+
+def _terms_of_mean(packed: Packed, loss_mean: LossMean) -> Tensor:
+    """How many terms the loss is a mean of, as seen from each sequence [B].
+
+    Over sequences of means over tokens, a token of sequence b weighs 1 / (B T_b).
+    """
+    sequences = len(packed.ids)
+    if loss_mean == "token":
+        return torch.full((sequences,), float(len(packed.token)), device=packed.token.device)
+    return sequences * torch.bincount(packed.row, minlength=sequences).float()
 
 
 @torch.no_grad()
@@ -192,7 +211,7 @@ def _terms(
 
 
 def _values(
-    loss: torch.Tensor, terms: Terms, packed: Packed, rollouts: Rollouts, recipe: Recipe
+    loss: Tensor, terms: Terms, packed: Packed, rollouts: Rollouts, recipe: Recipe
 ) -> dict[str, float]:
     """What the log says of a step's loss and responses."""
     responses = len(rollouts.responses)

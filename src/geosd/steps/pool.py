@@ -1,0 +1,63 @@
+"""Sample the base model on the training problems, and keep what verifies as privileged context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tyro
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.files import read_jsonl, write_json, write_jsonl
+from geosd.models.loading import load
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading import grade
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.records import Problem
+from geosd.rollout.pool import count, pool_solutions
+from geosd.rollout.sampler import Decoding
+from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.seeds import seed_of
+
+
+def main(
+    study: str,
+    model: str,
+    base: Path,
+    problems: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Build the pool of verified solutions.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        base: Folder of the base model.
+        problems: Training problems.
+        out: Folder of `pool.jsonl` and `counts.json`.
+        params: The configuration.
+    """
+    settings = settings_of("pool", resolve(load_params(params), study), model)
+    student, tokenizer = load(base)
+    encoding = Encoding(tokenizer, MiniaturePrompts())
+    sampler = TransformersSampler(
+        student, encoding.end_ids, encoding.pad_id, progress=f"pool of {model}"
+    )
+    rows = pool_solutions(
+        read_jsonl(problems, Problem),
+        sampler,
+        encoding,
+        lambda response, gold: grade(response, gold).correct,
+        rollouts=settings["rollouts"],
+        keep=settings["keep"],
+        decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+        seed=seed_of(settings["seed"], "pool"),
+    )
+    write_jsonl(out / "pool.jsonl", rows)
+    write_json(out / "counts.json", count(rows))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

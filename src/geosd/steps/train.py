@@ -1,0 +1,68 @@
+"""Train one student: one variant of one model with one seed.
+
+Writes the final weights in Hugging Face form, the step log as `steps.csv`, the settings that made
+them, and, last of all, a manifest. A run that was killed goes on from its scratch folder.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import tyro
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.files import atomic_write, write_json
+from geosd.manifest import manifest, sha256
+from geosd.models.loading import save
+from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.loop import train
+from geosd.training.resume import ResumeState
+from geosd.training.steplog import StepLog
+
+
+def main(
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    base: Path,
+    problems: Path,
+    pool: Path,
+    out: Path,
+    scratch: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Train one student.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        variant: Name of the variant.
+        seed: Seed of problems, solutions, rollouts and curvature tokens.
+        base: Folder of the base model.
+        problems: Training problems.
+        pool: Verified solutions of the training problems.
+        out: Folder of the trained student.
+        scratch: Folder of the state that a killed run continues from.
+        params: The configuration.
+    """
+    began = time.monotonic()
+    settings = settings_of("train", resolve(load_params(params), study), model, variant)
+    inputs = [base / "model.safetensors", problems, pool]
+    identity = {"settings": settings, "seed": seed, "inputs": [sha256(path) for path in inputs]}
+    resume = ResumeState(scratch, identity)
+    run = assemble_run(settings, base, problems, pool, seed)
+    log = train(run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step))
+    with atomic_write(out / "steps.csv") as temporary:
+        log.table().to_csv(temporary)
+    write_json(out / "settings.json", settings)
+    save(run.student, run.encoding.tokenizer, out)
+    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
+    resume.clear()
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,98 @@
+"""From plain values to the parts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from geosd.files import read_jsonl
+from geosd.models.loading import load
+from geosd.objectives.registry import build
+from geosd.optim.update import build_update
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading import grade
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.records import PooledSolutions, Problem
+from geosd.rollout.sampler import Decoding
+from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.training.copies import Copies
+from geosd.training.draws import Draws
+from geosd.training.loop import Recipe, Run
+from geosd.training.rollouts import Gathering
+
+
+def assemble_run(
+    settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
+) -> Run:
+    """The parts of a run.
+
+    Args:
+        settings: Plain values, as the training section of the configuration names them.
+        base: Folder of pi_0.
+        problems: Training problems, JSON lines.
+        pool: Their verified solutions, JSON lines.
+        seed: The run's seed.
+
+    Raises:
+        ValueError: The objective or the update rule does not know a value it is given.
+        geosd.files.DamagedLine: A problem or pool line is damaged.
+    """
+    objective = build(**settings["objective"])
+    draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
+    student, tokenizer = load(base)
+    encoding = Encoding(tokenizer, MiniaturePrompts())
+    optimiser = settings["optimiser"]
+    update = build_update(
+        student,
+        rule=optimiser["rule"],
+        inner=optimiser["inner"] or "adamw",
+        lr=settings["learning_rate"],
+        betas=tuple(settings["betas"]),
+        weight_decay=settings["weight_decay"],
+        kfac=_kfac(optimiser["kfac"]),
+    )
+    gathering = Gathering(
+        source=objective.rollouts,
+        problems=settings["problems"],
+        group=settings["group"],
+        decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+        privilege=settings["privilege"],
+    )
+    return Run(
+        student=student,
+        objective=objective,
+        update=update,
+        copies=Copies(
+            student, settings["anchor_every"], settings["teacher"], settings["teacher_decay"]
+        ),
+        draws=draws,
+        gathering=gathering,
+        encoding=encoding,
+        sampler=TransformersSampler(student, encoding.end_ids, encoding.pad_id),
+        grade=lambda response, gold: grade(response, gold).correct,
+        seed=seed,
+    )
+
+
+def recipe_of(settings: Mapping[str, Any]) -> Recipe:
+    """What the loop needs to know, out of the same values."""
+    return Recipe(
+        steps=settings["steps"],
+        learning_rate=settings["learning_rate"],
+        warmup_steps=settings["warmup"],
+        top_k=settings["top_k"],
+        loss_mean=settings["loss_mean"],
+        save_every=settings["save_every"],
+        diagnose_every=settings["diagnose_every"],
+        chunk=settings["chunk"],
+        precision=settings["precision"],
+    )
+
+
+def _kfac(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if values is None:
+        return None
+    return {**values, "storage": getattr(torch, values["storage"])}

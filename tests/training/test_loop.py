@@ -1,0 +1,191 @@
+"""The loop as a whole: resumable at every step, the same for every seed, fair to every method."""
+
+import dataclasses
+import os
+import signal
+
+import pytest
+import torch
+
+from geosd.objectives.registry import names
+from geosd.seeds import seed_of
+from geosd.training import loop as training_loop
+from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.loop import train
+from geosd.training.resume import ResumeState
+from geosd.training.steplog import StepLog
+
+ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
+
+
+def assemble(tiny, settings, seed=0):
+    return assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", seed)
+
+
+def run_to_end(tiny, settings, scratch, seed=0, prepare=None):
+    run = assemble(tiny, settings, seed)
+    if prepare is not None:
+        prepare(run)
+    resume = ResumeState(scratch, [settings, seed])
+    log = train(run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step))
+    return run.student.state_dict(), log.table()
+
+
+def in_a_process_of_its_own(work):
+    """Run `work` in a forked process; the number of the signal that ended it, or its exit code."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    return -os.waitstatus_to_exitcode(status)
+
+
+def kill_in_rollout(step):
+    """Makes a run kill itself while it samples the rollouts of `step`."""
+
+    def prepare(run):
+        sample = run.sampler.sample
+
+        def sample_or_die(prompts, decoding, seed):
+            if seed == seed_of(run.seed, "rollout", step):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return sample(prompts, decoding, seed)
+
+        run.sampler.sample = sample_or_die
+
+    return prepare
+
+
+def kill_in_save(monkeypatch, step):
+    """Makes the next run kill itself with the state of `step` half written."""
+    whole = torch.save
+
+    def half_then_die(value, path):
+        whole(value, path)
+        if value["step"] == step:
+            os.truncate(path, os.path.getsize(path) // 2)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(training_loop.torch, "save", half_then_die)
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+
+
+@pytest.mark.parametrize("objective", ["geosd", "grpo"])
+def test_a_run_killed_at_every_step_ends_like_one_never_killed(
+    tiny, settings, tmp_path, monkeypatch, objective
+):
+    settings["objective"] = {"name": objective}
+    settings["teacher"] = "average"
+    undisturbed, log = run_to_end(tiny, settings, tmp_path / "whole")
+    killed = tmp_path / "killed"
+    for step in range(settings["steps"]):
+        ended = in_a_process_of_its_own(
+            lambda step=step: run_to_end(tiny, settings, killed, prepare=kill_in_rollout(step))
+        )
+        assert ended == signal.SIGKILL
+    with monkeypatch.context() as patch:
+        kill_in_save(patch, settings["steps"])
+        ended = in_a_process_of_its_own(lambda: run_to_end(tiny, settings, killed))
+        assert ended == signal.SIGKILL
+    resumed, resumed_log = run_to_end(tiny, settings, killed)
+    assert same(undisturbed, resumed)
+    assert log.equals(resumed_log)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, settings, tmp_path):
+    one, _ = run_to_end(tiny, settings, tmp_path / "1")
+    again, _ = run_to_end(tiny, settings, tmp_path / "2")
+    other, _ = run_to_end(tiny, settings, tmp_path / "3", seed=1)
+    assert same(one, again)
+    assert not same(one, other)
+
+
+def test_saving_more_often_and_measuring_less_changes_no_weight(tiny, settings, tmp_path):
+    one, _ = run_to_end(tiny, settings, tmp_path / "1")
+    settings |= {"save_every": 1, "diagnose_every": 100}
+    other, log = run_to_end(tiny, settings, tmp_path / "2")
+    assert same(one, other)
+    assert log["drift/pi_0"].notna().tolist() == [True, False, False, False, False, True]
+
+
+@pytest.mark.parametrize("objective", sorted(names()))
+def test_every_method_moves_the_student_and_leaves_the_base_model_alone(
+    tiny, settings, tmp_path, objective
+):
+    settings |= {"objective": {"name": objective}, "optimiser": ADAMW, "steps": 2}
+    before = {}
+
+    def remember(run):
+        before["reference"] = {k: v.clone() for k, v in run.copies.reference.state_dict().items()}
+        before["run"] = run
+
+    weights, log = run_to_end(tiny, settings, tmp_path, prepare=remember)
+    assert same(before["reference"], before["run"].copies.reference.state_dict())
+    moved = [name for name in weights if not torch.equal(weights[name], before["reference"][name])]
+    # A group whose rewards are all alike moves the weights through k3 only, which is 0 at step 0.
+    assert moved
+    assert log["loss/total"].notna().all()
+
+
+@pytest.mark.parametrize("objective", sorted(names()))
+@pytest.mark.parametrize("loss_mean", ["sequence", "token"])
+def test_cutting_the_head_into_chunks_changes_no_gradient(tiny, settings, objective, loss_mean):
+    settings |= {"objective": {"name": objective}, "optimiser": ADAMW, "loss_mean": loss_mean}
+    gradients = []
+    for chunk in (4096, 7, 1):
+        run = assemble(tiny, settings)
+        run.student.double(), run.copies.reference.double(), run.copies.anchor.double()
+        with torch.no_grad():
+            # Away from pi_0, so that no term of any objective is at its minimum.
+            for parameter in run.student.parameters():
+                wave = torch.sin(torch.arange(parameter.numel(), dtype=torch.float64))
+                parameter.add_(0.01 * wave.view_as(parameter))
+        run.update.step = lambda rate: None
+        recipe = recipe_of(settings | {"chunk": chunk})
+        run.copies.before = lambda step: None
+        run = dataclasses.replace(run, grade=lambda response, gold: len(response) % 2 == 0)
+        training_loop._step(run, recipe, 0)
+        gradients.append({n: p.grad for n, p in run.student.named_parameters()})
+    for other in gradients[1:]:
+        for name, gradient in gradients[0].items():
+            torch.testing.assert_close(other[name], gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_the_anchor_is_refreshed_every_k_steps_and_first_at_the_start(tiny, settings, tmp_path):
+    _, log = run_to_end(tiny, settings | {"anchor_every": 3}, tmp_path)
+    at_refresh = log["drift/anchor"].iloc[[0, 3]]
+    between = log["drift/anchor"].iloc[[1, 2, 4, 5]]
+    assert (at_refresh == 0).all()
+    assert (between > 0).all()
+
+
+def test_the_proximal_term_is_the_logged_drift_squared_in_the_mean_sense(tiny, settings, tmp_path):
+    settings |= {"top_k": 4096}
+    _, log = run_to_end(tiny, settings, tmp_path)
+    # Jensen: the mean of d^2 is at least the square of the mean of d.
+    later = log.iloc[1:]
+    assert (later["loss/prox"] >= later["drift/anchor"] ** 2 * 0.999).all()
+    total = log["loss/distil"] + settings["objective"]["drift_penalty"] * log["loss/prox"]
+    torch.testing.assert_close(
+        torch.tensor(log["loss/total"].values), torch.tensor(total.values), rtol=1e-5, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("teacher", ["live", "fixed", "delayed", "average"])
+def test_each_kind_of_teacher_is_the_model_it_says(tiny, settings, teacher):
+    run = assemble(tiny, settings | {"teacher": teacher})
+    with torch.no_grad():
+        run.student.lm_head.weight.add_(1.0)
+    run.copies.before(1)
+    first = run.copies.teacher.lm_head.weight[0, 0]
+    base = run.copies.reference.lm_head.weight[0, 0]
+    expected = {"live": 1.0, "fixed": 0.0, "delayed": 0.0, "average": 0.1}[teacher]
+    torch.testing.assert_close(first - base, torch.tensor(expected))
