@@ -1,0 +1,64 @@
+from geosd.problems.encoding import Encoding
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.records import Problem
+from geosd.problems.tokenizer import build_tokenizer
+from geosd.rollout.pool import count, pool_solutions
+from geosd.rollout.sampler import Completion, Decoding
+
+PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
+RIGHT, OTHER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"
+
+
+class Scripted:
+    """A sampler that says what it is told to."""
+
+    def __init__(self, texts, finish="stop"):
+        self.texts, self.finish = texts, finish
+
+    def sample(self, prompts, decoding, seed):
+        assert len(prompts) == len(self.texts)
+        ids = build_tokenizer()
+        return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
+
+
+def pool(texts, keep=10, finish="stop"):
+    encoding = Encoding(build_tokenizer(), MiniaturePrompts())
+    return pool_solutions(
+        PROBLEMS,
+        Scripted(texts, finish),
+        encoding,
+        lambda response, gold: response.endswith(f"A: {gold}"),
+        rollouts=4,
+        keep=keep,
+        decoding=Decoding(1.0, 1.0, 8),
+        seed=0,
+    )
+
+
+def test_only_distinct_verified_solutions_are_kept_in_the_order_drawn():
+    first, second = pool([WRONG, RIGHT, RIGHT, OTHER] + [WRONG] * 4)
+    assert first.solutions == (RIGHT, OTHER)
+    assert (first.drawn, first.verified) == (4, 3)
+    assert second.solutions == ()
+
+
+def test_no_more_than_the_cap_are_kept():
+    first, _ = pool([RIGHT, OTHER, RIGHT, OTHER] + [WRONG] * 4, keep=1)
+    assert first.solutions == (RIGHT,)
+
+
+def test_a_truncated_rollout_is_no_solution():
+    first, _ = pool([RIGHT] * 4 + [WRONG] * 4, finish="length")
+    assert first.solutions == () and first.verified == 0
+
+
+def test_exclusions_are_counted():
+    rows = pool([WRONG, RIGHT, RIGHT, OTHER] + [WRONG] * 4)
+    assert count(rows) == {
+        "problems": 2,
+        "problems_without_solution_excluded": 1,
+        "problems_trained_on": 1,
+        "rollouts_drawn": 8,
+        "rollouts_verified": 3,
+        "distinct_solutions_kept": 2,
+    }

@@ -1,0 +1,110 @@
+"""Sampling against the model's own distribution, computed without any sampler."""
+
+import random
+from collections import Counter
+
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from geosd.models.architectures import build
+from geosd.problems.tokenizer import build_tokenizer
+from geosd.rollout.sampler import Decoding
+from geosd.rollout.transformers_sampler import TransformersSampler
+
+TOKENIZER = build_tokenizer()
+END, PAD = TOKENIZER.eos_token_id, TOKENIZER.pad_token_id
+PROMPT = TOKENIZER("Q: 7 + 8 - 3 S:").input_ids
+OTHERS = [TOKENIZER(f"Q: {i} + {i} * 2 - 1 S:").input_ids[: 4 + i] for i in range(5)]
+
+
+@pytest.fixture(params=["mini-qwen3-xs", "mini-olmo3", "mini-llama"], scope="module")
+def model(request):
+    model = build(request.param, len(TOKENIZER), PAD, END, seed=3).eval()
+    with torch.no_grad():
+        model.lm_head.weight.mul_(8)  # a random head is almost uniform; give it preferences
+    return model
+
+
+def sampler(model, rows=256):
+    return TransformersSampler(model, [END], PAD, rows=rows)
+
+
+@torch.no_grad()
+def next_token(model, ids, temperature=1.0):
+    return (model(torch.tensor([ids])).logits[0, -1] / temperature).softmax(-1)
+
+
+def test_tokens_are_drawn_from_the_models_own_distribution(model):
+    n = 4000
+    expected = next_token(model, PROMPT, temperature=1.3).double() * n
+    drawn = sampler(model, rows=n).sample([PROMPT] * n, Decoding(1.3, 1.0, 1), seed=0)
+    counts = Counter(one.ids[0] for one in drawn)
+    often = [token for token in range(len(expected)) if expected[token] > 5]
+    observed = [counts[token] for token in often]
+    wanted = expected[often] * sum(observed) / expected[often].sum()
+    assert len(often) > 10
+    assert chisquare(observed, wanted.tolist()).pvalue > 1e-4
+
+
+def test_the_nucleus_keeps_the_smallest_set_with_that_mass(model):
+    p = next_token(model, PROMPT)
+    order = p.argsort(descending=True)
+    nucleus, mass = set(), 0.0
+    for token in order.tolist():
+        nucleus.add(token)
+        mass += p[token].item()
+        if mass >= 0.6:
+            break
+    drawn = sampler(model).sample([PROMPT] * 600, Decoding(1.0, 0.6, 1), seed=1)
+    assert {one.ids[0] for one in drawn} == nucleus
+
+
+def test_cold_sampling_is_greedy_whatever_shares_the_batch(model):
+    prompts = [PROMPT, *OTHERS]
+    together = sampler(model).sample(prompts, Decoding(1e-4, 1.0, 10), seed=0)
+    for prompt, completion in zip(prompts, together, strict=True):
+        ids = list(prompt)
+        for token in completion.ids:
+            assert token == next_token(model, ids).argmax().item()
+            ids.append(token)
+
+
+def test_the_same_seed_gives_the_same_tokens_and_another_gives_others(model):
+    prompts = [PROMPT] * 20 + OTHERS
+    decoding = Decoding(1.0, 0.95, 12)
+    one = sampler(model).sample(prompts, decoding, seed=5)
+    torch.rand(7)  # what others draw must not matter
+    again = sampler(model).sample(prompts, decoding, seed=5)
+    assert one == again
+    assert one != sampler(model).sample(prompts, decoding, seed=6)
+
+
+def test_sampling_leaves_the_global_generator_where_it_was(model):
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    sampler(model).sample([PROMPT], Decoding(1.0, 1.0, 4), seed=5)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_completions_come_back_in_the_prompts_order(model):
+    shuffled = [PROMPT, *OTHERS] * 3
+    random.Random(0).shuffle(shuffled)
+    cold = Decoding(1e-4, 1.0, 6)
+    for rows in (2, 5, 256):
+        drawn = sampler(model, rows).sample(shuffled, cold, seed=0)
+        alone = {tuple(p): sampler(model).sample([p], cold, seed=0)[0] for p in shuffled}
+        assert drawn == [alone[tuple(p)] for p in shuffled]
+
+
+def test_a_response_ends_with_its_first_end_token_or_at_the_cap(model):
+    with torch.no_grad():
+        model.lm_head.weight[END] += model.lm_head.weight.mean(0) + 0.05
+    drawn = sampler(model).sample([PROMPT] * 300, Decoding(1.0, 1.0, 8), seed=2)
+    finishes = Counter(one.finish for one in drawn)
+    assert finishes["stop"] and finishes["length"]
+    for one in drawn:
+        assert (one.ids[-1] == END) == (one.finish == "stop")
+        assert END not in one.ids[:-1]
+        assert len(one.ids) == 8 or one.finish == "stop"
