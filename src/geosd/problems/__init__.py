@@ -1,1 +1,1 @@
-"""What is asked, what counts as an answer, and how it is put to a model."""
+"""Problems, their worlds, how they are worded, and how an answer is judged."""

@@ -1,0 +1,60 @@
+"""Models and their tokenizers in folders that any Hugging Face program opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+WEIGHTS = "model.safetensors"
+
+
+def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path | str) -> None:
+    """Write a model and its tokenizer to a folder, weights as safetensors.
+
+    The weights are renamed into place last: a folder that has them has everything.
+
+    Args:
+        model: What to save.
+        tokenizer: Saved beside it.
+        folder: Made where it is missing.
+    """
+    folder = Path(folder)
+    partial = folder / ".partial"
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    files = sorted(partial.iterdir(), key=lambda file: file.name == WEIGHTS)
+    for file in files:
+        file.replace(folder / file.name)
+    partial.rmdir()
+
+
+def load(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Open a folder that `save`, or Hugging Face's own `save_pretrained`, has written.
+
+    Args:
+        folder: Local; nothing is ever fetched.
+
+    Returns:
+        The model in fp32 and evaluation mode, and its tokenizer.
+
+    Raises:
+        FileNotFoundError: The folder holds no model.
+    """
+    folder = Path(folder)
+    if not (folder / "config.json").exists():
+        raise FileNotFoundError(
+            f"{folder}: holds no model (config.json is missing).\nHint: the rule `base` trains the"
+            " base models and the rule `train` the others; let the workflow run them."
+        )
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+    )
+    return model.eval(), tokenizer

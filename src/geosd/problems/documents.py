@@ -1,0 +1,68 @@
+"""The documents that a base model of the miniature is trained on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.world import BENCHMARKS, Benchmark, draw_question, solve
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What the base model's documents are like.
+
+    Attributes:
+        mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
+        jumps: Probabilities of steps that take 1, 2, 3 operations.
+        shown: Probability that a document shows a reference solution before its own.
+        repeated: Probability that a document that shows one repeats it; otherwise it solves anew.
+            This is how the teacher learns to use what it is shown, and how far to trust it.
+        cut: Probability that a shown reference is cut at a random step: the teacher has seen
+            partial privilege before it is given any.
+    """
+
+    mixture: tuple[float, ...] = (0.30, 0.15, 0.20, 0.20, 0.15)
+    jumps: tuple[float, ...] = (0.50, 0.35, 0.15)
+    shown: float = 0.35
+    repeated: float = 0.75
+    cut: float = 0.25
+
+
+@dataclass(frozen=True)
+class Document:
+    """A prompt and the solution that answers it."""
+
+    prompt: str
+    response: str
+
+
+def draw_document(corpus: Corpus, held_out: Collection[str], draw: random.Random) -> Document:
+    """One document whose question is not held out.
+
+    Args:
+        corpus: What documents are like.
+        held_out: Questions that must not appear: those of every train, select and test problem.
+        draw: Where every choice comes from.
+    """
+    benchmark = draw.choices(BENCHMARKS, corpus.mixture)[0]
+    question = _fresh_question(benchmark, held_out, draw)
+    response = solve(question, draw, corpus.jumps)
+    prompts = MiniaturePrompts()
+    if draw.random() >= corpus.shown:
+        return Document(prompts.student(question), response)
+    reference = response
+    if draw.random() >= corpus.repeated:
+        reference = solve(question, draw, corpus.jumps)
+    if draw.random() < corpus.cut:
+        reference = prompts.reveal(reference, draw.random())
+    return Document(prompts.teacher(question, reference), response)
+
+
+def _fresh_question(benchmark: Benchmark, held_out: Collection[str], draw: random.Random) -> str:
+    # Held-out questions are a vanishing share of the possible ones, so this ends at once.
+    while (question := draw_question(benchmark, draw)) in held_out:
+        pass
+    return question

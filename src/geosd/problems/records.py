@@ -1,0 +1,66 @@
+"""The records that pass between the steps: problems, their verified solutions, sampled answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One question and its answer.
+
+    Attributes:
+        id: Unique within a study, e.g. `train-00017`.
+        benchmark: The set that the problem belongs to: `train`, `select_train`,
+            `select_validation`, or the name of a test benchmark.
+        question: The question alone, without prompt markers.
+        answer: The right final answer.
+    """
+
+    id: str
+    benchmark: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class PooledSolutions:
+    """The verified solutions of one problem: the privileged contexts that a teacher may be shown.
+
+    Attributes:
+        problem_id: Whose they are.
+        solutions: Distinct responses whose answer is right, at most `keep` of them.
+        drawn: Rollouts that were drawn.
+        verified: Rollouts whose answer was right, before repeats were dropped.
+    """
+
+    problem_id: str
+    solutions: tuple[str, ...]
+    drawn: int
+    verified: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sampled answer, kept whole so that it can be graded again without a model.
+
+    Attributes:
+        benchmark: The problem's benchmark.
+        problem_id: The problem's id.
+        sample: Number of the sample, 0 .. k-1.
+        text: The response, without special tokens.
+        tokens: Its length in tokens, end of sequence included.
+        answer: The extracted answer; None if there is none.
+        correct: Whether it is right.
+        finish: "stop" if the model ended the response itself, "length" if the cap did.
+    """
+
+    benchmark: str
+    problem_id: str
+    sample: int
+    text: str
+    tokens: int
+    answer: str | None
+    correct: bool
+    finish: Literal["stop", "length"]

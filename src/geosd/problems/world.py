@@ -1,0 +1,98 @@
+"""The miniature world: chains of operations modulo 10, and the benchmarks drawn from it.
+
+A question is a start value and a chain of operations, evaluated from left to right modulo 10
+(`7 + 8 * 3` is (7 + 8) * 3 = 5). A solution is a list of steps. Each step takes one to three
+operations and writes the running value: `7 + 8 * 3 = 5 ; A: 5`. docs/world.md says why it is so.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+MODULUS = 10
+LONGEST_JUMP = 3
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A kind of problem.
+
+    Attributes:
+        name: As it appears in problem files, tables and figures.
+        operations: Fewest and most operations in the chain, each number equally likely.
+        times: Probability that an operation is `*`; `+` and `-` share the rest evenly.
+    """
+
+    name: str
+    operations: tuple[int, int]
+    times: float
+
+
+IN_DISTRIBUTION = Benchmark("id", (5, 7), 0.05)
+OUT_OF_DISTRIBUTION = (
+    Benchmark("long", (9, 10), 0.20),
+    Benchmark("mulhard", (5, 6), 0.70),
+    Benchmark("mid", (5, 6), 0.40),
+    Benchmark("easy", (2, 3), 0.50),
+)
+BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
+
+
+def draw_question(benchmark: Benchmark, draw: random.Random) -> str:
+    """A question of a benchmark, e.g. `7 + 8 - 3`."""
+    words = [str(draw.randrange(MODULUS))]
+    for _ in range(draw.randint(*benchmark.operations)):
+        operator = "*" if draw.random() < benchmark.times else draw.choice("+-")
+        words += [operator, str(draw.randrange(MODULUS))]
+    return " ".join(words)
+
+
+def evaluate(chain: str) -> int:
+    """The value of a chain, from left to right modulo 10.
+
+    Example:
+        >>> evaluate("7 + 8 * 3")
+        5
+    """
+    words = chain.split()
+    value = int(words[0])
+    for operator, digit in zip(words[1::2], words[2::2], strict=True):
+        value = _apply(value, operator, int(digit))
+    return value
+
+
+def solve(question: str, draw: random.Random, jumps: tuple[float, ...]) -> str:
+    """A right solution whose steps jump a random number of operations.
+
+    Args:
+        question: A chain.
+        draw: Where the lengths of the jumps come from.
+        jumps: Probabilities of a step that takes 1, 2, 3 operations; a step never takes more
+            operations than are left.
+
+    Returns:
+        Steps and final answer, e.g. `7 + 8 * 3 = 5 ; A: 5`.
+    """
+    words = question.split()
+    value, at, steps = words[0], 1, []
+    while at < len(words):
+        jump = draw.choices(range(1, len(jumps) + 1), jumps)[0]
+        taken = words[at : at + 2 * jump]
+        chain = " ".join([value, *taken])
+        value = str(evaluate(chain))
+        steps.append(f"{chain} = {value}")
+        at += len(taken)
+    return " ; ".join([*steps, f"A: {value}"])
+
+
+def _apply(value: int, operator: str, digit: int) -> int:
+    if operator == "+":
+        return (value + digit) % MODULUS
+    if operator == "-":
+        return (value - digit) % MODULUS
+    if operator == "*":
+        return (value * digit) % MODULUS
+    raise ValueError(
+        f"unknown operator {operator!r}; allowed are + - *.\nHint: words are separated by blanks."
+    )
