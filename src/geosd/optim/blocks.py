@@ -40,6 +40,7 @@ class BlockFactors:
         storage: torch.dtype,
         devices: Mapping[str, torch.device],
     ) -> None:
+        """Lay the blocks out in stacks of equal size, all zero."""
         self.dims = dict(dims)
         self.blocks = blocks
         self.compute = torch.float64 if storage == torch.float64 else torch.float32
@@ -105,23 +106,22 @@ class BlockFactors:
         Raises:
             torch.linalg.LinAlgError: A block is not positive definite even in float64.
         """
-        scale = [1 / (1 - decay**count) if count else 1.0 for count in self.updates.values()]
+        scale = self._corrections(decay)
         for key, average in self._average.items():
             scale_M = self._per_block(key, scale)
             for part in _chunks(average):
-                damped = average[part].to(self.compute) * scale_M[part]
-                damped.diagonal(dim1=-2, dim2=-1).add_(shift)
-                self._inverse[key][part] = self._cholesky_inverse(damped, key, part.start)
+                corrected = average[part].to(self.compute) * scale_M[part]
+                self._inverse[key][part] = self._damped_inverse(corrected, shift, key, part.start)
 
-    def _cholesky_inverse(self, damped_Mbb: Tensor, key: tuple[str, int], first: int) -> Tensor:
-        factor, info = torch.linalg.cholesky_ex(damped_Mbb)
+    def _damped_inverse(
+        self, corrected_Mbb: Tensor, shift: float, key: tuple[str, int], first: int
+    ) -> Tensor:
+        factor, info = torch.linalg.cholesky_ex(_shifted(corrected_Mbb, shift))
         failed = info.nonzero().flatten()
         if not len(failed):
             return torch.cholesky_inverse(factor)
-        # Rounding can push the smallest eigenvalue of a large float32 covariance below -shift.
-        factor[failed] = torch.eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
-        inverse = torch.cholesky_inverse(factor)
-        again, info = torch.linalg.cholesky_ex(damped_Mbb[failed].double())
+        # Beside very large entries, float32 loses the shift itself; float64 adds it anew.
+        again, info = torch.linalg.cholesky_ex(_shifted(corrected_Mbb[failed].double(), shift))
         if info.any():
             owner = self._owner[key][first + failed[info.nonzero()[0, 0]]]
             raise torch.linalg.LinAlgError(
@@ -129,14 +129,22 @@ class BlockFactors:
                 " not positive definite, in float64 too.\nHint: raise the damping, or look for"
                 " very large activations or gradients in this layer."
             )
+        factor[failed] = torch.eye(key[1], dtype=factor.dtype, device=factor.device)
+        inverse = torch.cholesky_inverse(factor)
         inverse[failed] = torch.cholesky_inverse(again).to(inverse.dtype)
         return inverse
 
-    def average(self, name: str, decay: float) -> Iterator[tuple[Run, Tensor]]:
-        """The bias-corrected average of a factor: its runs, each with its blocks [count, b, b]."""
-        scale = 1 / (1 - decay ** self.updates[name]) if self.updates[name] else 1.0
-        for run, blocks in self._views(self._average, name):
-            yield run, blocks.to(self.compute) * scale
+    def averages(self, decay: float) -> Iterator[tuple[Tensor, Tensor]]:
+        """The bias-corrected averages: (factor number of each block [M], blocks [M, b, b])."""
+        scale = self._corrections(decay)
+        for key, average in self._average.items():
+            scale_M = self._per_block(key, scale)
+            for part in _chunks(average):
+                blocks = average[part].to(self.compute) * scale_M[part]
+                yield self._owner[key][part], blocks
+
+    def _corrections(self, decay: float) -> list[float]:
+        return [1 / (1 - decay**count) if count else 1.0 for count in self.updates.values()]
 
     def inverse(self, name: str) -> Iterator[tuple[Run, Tensor]]:
         """The damped inverse of a factor: its runs, each with its blocks [count, b, b]."""
@@ -170,9 +178,9 @@ class BlockFactors:
         if theirs != ours:
             odd = sorted(set(theirs[0].items()) ^ set(ours[0].items()))
             raise ValueError(
-                f"the K-FAC state was saved with blocks={theirs[1]}, this one has {ours[1]}; factors"
-                f" that differ: {odd[:4] or 'none'}.\nHint: resume with the model and the settings"
-                " that wrote the state, or begin anew without it."
+                f"the K-FAC state was saved with blocks={theirs[1]}, this one has blocks={ours[1]};"
+                f" factors that differ: {odd[:4] or 'none'}.\nHint: resume with the model and the"
+                " settings that wrote the state, or begin anew without it."
             )
         for store, key in ((self._average, "averages"), (self._inverse, "inverses")):
             for mine, other in zip(store.values(), state[key], strict=True):
@@ -208,6 +216,12 @@ class BlockFactors:
         for total in self._sum.values():
             total.zero_()
         self.counts = dict.fromkeys(self.dims, 0)
+
+
+def _shifted(stack_Mbb: Tensor, shift: float) -> Tensor:
+    stack_Mbb = stack_Mbb.clone()
+    stack_Mbb.diagonal(dim1=-2, dim2=-1).add_(shift)
+    return stack_Mbb
 
 
 def _chunks(stack_Mbb: Tensor) -> Iterator[slice]:

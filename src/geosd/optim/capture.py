@@ -1,9 +1,9 @@
 """Record the inputs and the output gradients of linear layers during a backward pass.
 
-A plain forward hook sees the input twice under activation checkpointing and would keep it alive. Here
-the layer's output passes through an identity, `_Probe`, that saves the input for its backward just
-as the layer itself does. Its backward runs once per counted call, with the output gradient at
-hand, and autograd gives it the input: from memory (the layer's own copy, so at no cost), or
+A plain forward hook sees the input twice under activation checkpointing, and would keep it alive.
+Here the layer's output passes through an identity, `_Probe`, that saves the input for its backward
+just as the layer itself does. That backward runs once per counted call, with the output gradient
+at hand, and autograd gives it the input: from memory (the layer's own copy, so at no cost), or
 recomputed where the forward was checkpointed, by either of torch's two implementations.
 
 Shapes: B = sequences, T = tokens, N = positions (B * T), n = drawn positions, I/O = in/out dims.
@@ -41,6 +41,7 @@ class Observation:
     def __init__(
         self, mask: Tensor | None, loss_terms: float | Tensor, fraction: float, seed: int
     ) -> None:
+        """Check the shapes; nothing is drawn yet."""
         self.mask = None if mask is None else mask.detach().bool()
         self.fraction = fraction
         self.seed = seed
@@ -59,6 +60,19 @@ class Observation:
         self._calls: dict[str, int] = {}
         self._drawn: dict[tuple[int, int, torch.device], Tensor | None] = {}
 
+    def check(self, name: str, lead: torch.Size) -> None:
+        """Compare the leading dimensions of a layer's input with the mask.
+
+        Raises:
+            ValueError: They do not hold equally many positions.
+        """
+        if self.mask is not None and self.mask.numel() != math.prod(lead):
+            raise ValueError(
+                f"{name} was called on {tuple(lead)} positions, the mask has"
+                f" {tuple(self.mask.shape)}.\nHint: pass observe() the mask of this very batch;"
+                " layers that see only some positions (experts) cannot be selected."
+            )
+
     def positions(self, name: str, lead: torch.Size, device: torch.device) -> Tensor | None:
         """The positions drawn for this call of layer `name`; None stands for all of them.
 
@@ -72,17 +86,8 @@ class Observation:
 
         Returns:
             Sorted indices [n] into the N flattened positions, or None.
-
-        Raises:
-            ValueError: The input does not have as many positions as the mask.
         """
         total = math.prod(lead)
-        if self.mask is not None and self.mask.numel() != total:
-            raise ValueError(
-                f"{name} was called on {tuple(lead)} positions, the mask has"
-                f" {tuple(self.mask.shape)}.\nHint: pass observe() the mask of this very batch;"
-                " layers that see only some positions (experts) cannot be selected."
-            )
         call = self._calls[name] = self._calls.get(name, -1) + 1
         key = (call, total, device)
         if key not in self._drawn:
@@ -155,6 +160,7 @@ class Tap:
         record: Record,
         dtype: torch.dtype,
     ) -> None:
+        """Hook the layer."""
         self.name, self.leader, self.dtype = name, leader, dtype
         self.current, self.record = current, record
         self._seen: Callable[[], Tensor | None] = lambda: None
@@ -179,6 +185,7 @@ class Tap:
                 " say that they share it.\nHint: KFAC(..., share_inputs=False)."
             )
         observation = self.current()
+        observation.check(self.name, given.shape[:-1])
 
         def record(given: Tensor | None, delta: Tensor) -> None:
             lead = delta.shape[:-1]

@@ -25,6 +25,7 @@ from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import Observation, Tap
 from geosd.optim.selection import Select, chosen, input_leaders, is_projection
 from geosd.optim.solve import solve_left, solve_right
+from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
 
 
@@ -41,7 +42,8 @@ class KFAC:
             each factor, without the pi correction.
         subsample: Share of the positions that enters the factors, the paper's s, in (0, 1].
         inverse_every: Steps between two inversions; the averages are updated in every step.
-        storage: dtype of averages and inverses; bfloat16 halves them (factorised in float32).
+        storage: dtype, or its name, of averages and inverses; bfloat16 halves them. The
+            factorisation itself is float32 in any case.
         select: Which linear layers, by full name and module.
         share_inputs: Keep one A for q, k, v and one for gate, up, which read the same input. Exact;
             False stores one each, as the paper's memory formula counts.
@@ -67,10 +69,12 @@ class KFAC:
         damping: float = 1e-3,
         subsample: float = 1 / 8,
         inverse_every: int = 1,
-        storage: torch.dtype = torch.float32,
+        storage: torch.dtype | str = torch.float32,
         select: Select = is_projection,
         share_inputs: bool = True,
     ) -> None:
+        """Check the settings, lay out the factors and hook the layers."""
+        storage = getattr(torch, storage, storage) if isinstance(storage, str) else storage
         _check(blocks, decay, damping, subsample, inverse_every, storage)
         self.decay, self.damping = decay, damping
         self.subsample, self.inverse_every = subsample, inverse_every
@@ -90,8 +94,7 @@ class KFAC:
         self._unobserved: Observation | None = None
         self._taps: dict[str, Tap] = {}
         for name in names:
-            leader = self._taps.get(self._leader[name])
-            self._taps[name] = self._tap(name, leader)
+            self._taps[name] = self._tap(name, self._taps.get(self._leader[name]))
 
     def _tap(self, name: str, leader: Tap | None) -> Tap:
         def record(input_nI: Tensor | None, delta_nO: Tensor) -> None:
@@ -177,27 +180,15 @@ class KFAC:
                 grad = layer.bias.grad.to(self.factors.compute)[:, None]
                 layer.bias.grad.copy_(solve_left(inverse_g, grad)[:, 0] / (1 + shift))
 
-    @torch.no_grad()
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.
 
         Returns:
             `a_mean`, `a_max`, `g_mean`, `g_max`: mean and largest eigenvalue of the bias-corrected
-            averages, over all blocks of all layers; and `sqrt_damping`, what is added to each.
+            averages, over all blocks of all layers (the largest by power iteration, from below);
+            and `sqrt_damping`, what is added to each.
         """
-        result = {}
-        for side in ("A", "G"):
-            trace, dims, largest = 0.0, 0, 0.0
-            for name in self.factors.dims:
-                if not name.endswith(side):
-                    continue
-                for _, blocks in self.factors.average(name, self.decay):
-                    values = torch.linalg.eigvalsh(blocks)
-                    trace, dims = trace + float(values.sum()), dims + values.numel()
-                    largest = max(largest, float(values.max()))
-            result[f"{side.lower()}_mean"] = trace / dims
-            result[f"{side.lower()}_max"] = largest
-        return result | {"sqrt_damping": math.sqrt(self.damping)}
+        return spectrum(self.factors, self.decay) | {"sqrt_damping": math.sqrt(self.damping)}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on: tensors (not copied), names and plain numbers."""
@@ -225,7 +216,7 @@ def _check(
     damping: float,
     subsample: float,
     inverse_every: int,
-    storage: torch.dtype,
+    storage: object,
 ) -> None:
     dtypes = (torch.float32, torch.bfloat16, torch.float64)
     for key, value, good, allowed in (

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 
 from geosd.optim.kfac import KFAC
 
+INNER = ("adamw", "plain")
+
 
 def build_update(
     model: nn.Module,
@@ -66,11 +68,8 @@ def build_update(
     return Update(preconditioner, adam, plain, lr, weight_decay)
 
 
-INNER = ("adamw", "plain")
-
-
 class Update:
-    """Gradients to a step; made by `build_update`.
+    """What turns gradients into a step; made by `build_update`.
 
     Args:
         preconditioner: K-FAC, or None.
@@ -88,6 +87,7 @@ class Update:
         lr: float,
         weight_decay: float,
     ) -> None:
+        """Hold the parts."""
         self.preconditioner, self.adam, self.plain = preconditioner, adam, plain
         self.lr, self.weight_decay = lr, weight_decay
         self._lr_used = lr
