@@ -83,8 +83,6 @@ def read(path: Path | str) -> pd.DataFrame:
 def values(drift: pd.DataFrame, model: str, variant: str, quantity: str) -> pd.Series:
     """One value per seed of a variant, indexed by seed; empty where the study has none."""
     chosen = drift[
-        (drift["model"] == model)
-        & (drift["variant"] == variant)
-        & (drift["quantity"] == quantity)
+        (drift["model"] == model) & (drift["variant"] == variant) & (drift["quantity"] == quantity)
     ]
     return chosen.set_index("seed")["value"].astype(float).sort_index()

@@ -3,7 +3,7 @@
 A row is one number of one run on one benchmark:
 
 model, variant, seed   the run
-benchmark              "id", an OOD benchmark, or "ood_avg": the run's own mean over its OOD benchmarks
+benchmark              "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
 split                  "ID" or "OOD"
 metric                 "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
 k                      samples that the metric is over
@@ -153,7 +153,12 @@ def read(path: Path | str) -> pd.DataFrame:
 
 
 def values(
-    scores: pd.DataFrame, model: str, variant: str, benchmark: str, metric: str, k: int | None = None
+    scores: pd.DataFrame,
+    model: str,
+    variant: str,
+    benchmark: str,
+    metric: str,
+    k: int | None = None,
 ) -> pd.Series:
     """One value per seed of a variant, indexed by seed; empty where the study has none.
 

@@ -1,6 +1,6 @@
 """Whether samples agree, and whether what they agree on is right.
 
-Notation of the paper (From local concentration to false consensus): m samples a_1..a_m of problem x,
+Notation of the paper (section on false consensus): m samples a_1..a_m of problem x,
 p_x(a) = (1/m) sum_j 1[a_j = a], C(x) = max_a p_x(a), a^(x) = argmax_a p_x(a).
 """
 

@@ -1,0 +1,212 @@
+"""ID gain against OOD gain of every method (the paper's Figure frontier)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from geosd.analysis.scores import ID, OOD_AVERAGE, values
+from geosd.analysis.statistics import Group
+from geosd.reporting.labels import Labelled, place
+from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
+
+AREAS_PT2 = (12.0, 62.0)
+"""Marker areas of the smallest and the largest pass@k of the figure."""
+
+Area = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One method on the plane, all in percentage points.
+
+    Attributes:
+        variant: The method.
+        id_gain: Mean over runs of the ID accuracy, minus the base model's mean.
+        ood_gain: The same of the OOD average.
+        id_sd: Standard deviation over runs; 0 for a single run.
+        ood_sd: The same of the OOD average.
+        passed: Mean OOD pass@k, in percent; NaN where not scored.
+    """
+
+    variant: str
+    id_gain: float
+    ood_gain: float
+    id_sd: float
+    ood_sd: float
+    passed: float
+
+
+def points(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> list[Point]:
+    """Where each method of a model stands.
+
+    Args:
+        scores: Tidy scores.
+        model: The model.
+        methods: Variants; those without scores are left out, and pi_0 is the origin, not a point.
+
+    Raises:
+        ValueError: The base model was not evaluated.
+    """
+    base = {
+        benchmark: values(scores, model, "pi_0", benchmark, "avg@k")
+        for benchmark in (ID, OOD_AVERAGE)
+    }
+    if any(runs.empty for runs in base.values()):
+        raise ValueError(
+            f"{model}: pi_0 has no ID or no OOD score, so there is nothing to gain from.\n"
+            "Hint: add pi_0 to the study's methods."
+        )
+    found = []
+    for variant in ordered(methods):
+        mine = {name: values(scores, model, variant, name, "avg@k") for name in base}
+        if variant == "pi_0" or any(runs.empty for runs in mine.values()):
+            continue
+        groups = {name: Group.of(runs) for name, runs in mine.items()}
+        passed = values(scores, model, variant, OOD_AVERAGE, "pass@k")
+        found.append(
+            Point(
+                variant,
+                groups[ID].mean - base[ID].mean(),
+                groups[OOD_AVERAGE].mean - base[OOD_AVERAGE].mean(),
+                groups[ID].sd if groups[ID].n > 1 else 0.0,
+                groups[OOD_AVERAGE].sd if groups[OOD_AVERAGE].n > 1 else 0.0,
+                passed.mean() if len(passed) else math.nan,
+            )
+        )
+    return found
+
+
+def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Draw a panel per model: gains in percentage points, dot area by OOD pass@k.
+
+    Args:
+        scores: Tidy scores.
+        models: Models, one panel each, at most three in a row.
+        methods: Variants.
+
+    Returns:
+        The figure, one column wide for one model, else page wide.
+    """
+    columns = min(len(models), 3)
+    lines = math.ceil(len(models) / columns)
+    size = (COLUMN_IN, 2.75) if len(models) == 1 else (PAGE_IN, 2.5 * lines)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    panels = {model: points(scores, model, methods) for model in models}
+    passed = [p.passed for found in panels.values() for p in found if not math.isnan(p.passed)]
+    area = _area(passed)
+    for axes in grid.flat[len(models) :]:
+        axes.remove()
+    drawn = []
+    for number, (axes, (model, found)) in enumerate(zip(grid.flat, panels.items(), strict=False)):
+        drawn.append((axes, _panel(axes, found, area)))
+        axes.set_title(model)
+        axes.set_xlabel("ID gain over π₀ (points)")
+        if number % columns == 0:
+            axes.set_ylabel("OOD gain over π₀ (points)")
+    _legend(figure, passed, area, _largest_k(scores))
+    for axes, labelled in drawn:
+        place(axes, labelled, size=7, bold=[method("geosd").label])
+    return figure
+
+
+def _panel(axes: Axes, found: Sequence[Point], area: Area) -> list[Labelled]:
+    axes.axhline(0, color="0.55", lw=0.6, zorder=0)
+    axes.axvline(0, color="0.55", lw=0.6, zorder=0)
+    labelled = []
+    for point in found:
+        look = method(point.variant)
+        size = area(point.passed)
+        axes.errorbar(
+            point.id_gain,
+            point.ood_gain,
+            xerr=point.id_sd or None,
+            yerr=point.ood_sd or None,
+            color=look.colour,
+            elinewidth=0.7,
+            alpha=0.6,
+            zorder=2,
+        )
+        axes.scatter(
+            point.id_gain,
+            point.ood_gain,
+            s=size,
+            color=look.colour,
+            marker=look.marker,
+            edgecolor="white",
+            linewidth=0.4,
+            zorder=3,
+        )
+        radius = math.sqrt(size / math.pi)
+        spread = (point.id_sd, point.ood_sd)
+        labelled.append(
+            Labelled(point.id_gain, point.ood_gain, look.label, _ink(look.colour), radius, spread)
+        )
+    axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3)
+    labelled.append(Labelled(0, 0, method("pi_0").label, "black", 3.0))
+    _limits(axes, labelled)
+    return labelled
+
+
+def _ink(colour: str) -> tuple[float, float, float]:
+    """A darker shade of a colour: light ones do not carry small letters."""
+    red, green, blue = to_rgb(colour)
+    return (0.62 * red, 0.62 * green, 0.62 * blue)
+
+
+def _limits(axes: Axes, labelled: Sequence[Labelled]) -> None:
+    """Room for whiskers and labels around every point and the origin."""
+    for at, (set_limits, value) in enumerate(
+        ((axes.set_xlim, lambda p: p.x), (axes.set_ylim, lambda p: p.y))
+    ):
+        low = min(value(p) - p.spread[at] for p in labelled)
+        high = max(value(p) + p.spread[at] for p in labelled)
+        room = 0.14 * max(high - low, 1.0)
+        set_limits(low - room, high + room)
+
+
+def _area(passed: Sequence[float]) -> Area:
+    """Map pass@k to marker area; one size where all are equal or unknown."""
+    small, large = AREAS_PT2
+    low, high = (min(passed), max(passed)) if passed else (0.0, 0.0)
+
+    def area(value: float) -> float:
+        if math.isnan(value) or high - low < 1e-9:
+            return (small + large) / 2
+        return small + (large - small) * (value - low) / (high - low)
+
+    return area
+
+
+def _legend(figure: Figure, passed: Sequence[float], area: Area, k: int | None) -> None:
+    if not passed or k is None:
+        return
+    shown = sorted({round(min(passed)), round((min(passed) + max(passed)) / 2), round(max(passed))})
+    low, high = min(passed), max(passed)
+    handles = [
+        figure.axes[0].scatter([], [], s=area(min(max(v, low), high)), color="0.5", lw=0)
+        for v in shown
+    ]
+    figure.legend(
+        handles,
+        [f"{v}%" for v in shown],
+        title=f"OOD pass@{k}",
+        loc="outside lower center",
+        ncols=len(shown),
+        title_fontsize=7,
+        handletextpad=0.2,
+        columnspacing=1.2,
+        borderpad=0,
+    )
+
+
+def _largest_k(scores: pd.DataFrame) -> int | None:
+    ks = scores.loc[scores["metric"] == "pass@k", "k"]
+    return None if ks.empty else int(ks.max())

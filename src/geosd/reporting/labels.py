@@ -1,0 +1,127 @@
+"""Direct labels beside points, placed so that they hide neither points nor each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.transforms import Bbox
+
+DIRECTIONS = 16
+REACHES_PT = (3.0, 8.0, 14.0, 22.0, 32.0)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A point with its label.
+
+    Attributes:
+        x: In data coordinates.
+        y: In data coordinates.
+        text: The label.
+        colour: Of the text.
+        radius_pt: Radius of the marker in points.
+        spread: Half lengths of the whiskers in data coordinates, (x, y).
+    """
+
+    x: float
+    y: float
+    text: str
+    colour: str | tuple[float, float, float]
+    radius_pt: float
+    spread: tuple[float, float] = (0.0, 0.0)
+
+
+def place(axes: Axes, points: Sequence[Labelled], size: float, bold: Sequence[str] = ()) -> None:
+    """Write each point's label where it covers least; a far label gets a thin line to its point.
+
+    Greedy and without random numbers: the most crowded points choose first, each takes the
+    nearest free place of `DIRECTIONS` x `REACHES_PT`, so the same points give the same picture.
+    Axis limits must be final.
+
+    Args:
+        axes: Where to write.
+        points: What to label.
+        size: Font size in points.
+        bold: Labels to write in bold.
+    """
+    figure = axes.figure
+    scale = figure.dpi / 72
+    figure.draw_without_rendering()  # Constrained layout moves axes; pixels count only afterwards.
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    frame = axes.get_window_extent(renderer)
+    at = [tuple(axes.transData.transform((p.x, p.y))) for p in points]
+    taken = _lines(axes, frame, scale)
+    taken += [box for p, xy in zip(points, at, strict=True) for box in _marks(axes, p, xy, scale)]
+
+    def crowd(i: int) -> float:
+        return sum(math.exp(-math.dist(at[i], other) / (40 * scale)) for other in at)
+
+    for i in sorted(range(len(points)), key=lambda i: (-crowd(i), i)):
+        point, (px, py) = points[i], at[i]
+        weight = "bold" if point.text in bold else "normal"
+        text = axes.text(
+            0, 0, point.text, fontsize=size, color=point.colour, weight=weight, zorder=5
+        )
+        text.set_in_layout(False)
+        extent = text.get_window_extent(renderer)
+        width, height = extent.width, extent.height * 0.8
+        best: tuple[float, Bbox, float] | None = None
+        for reach in REACHES_PT:
+            for turn in range(DIRECTIONS):
+                angle = 2 * math.pi * turn / DIRECTIONS
+                away = (point.radius_pt + reach) * scale
+                cx = px + math.cos(angle) * (away + width / 2)
+                cy = py + math.sin(angle) * (away + height / 2)
+                box = Bbox.from_bounds(cx - width / 2, cy - height / 2, width, height)
+                cost = sum(_overlap(box, other) for other in taken) + 4 * _outside(box, frame)
+                cost += 0.02 * height * reach * scale
+                if best is None or cost < best[0]:
+                    best = (cost, box, reach)
+        _, box, reach = best
+        text.set_position(axes.transData.inverted().transform((box.x0, box.y0)))
+        text.set_verticalalignment("baseline")
+        taken.append(box)
+        if reach >= REACHES_PT[2]:
+            near = (min(max(px, box.x0), box.x1), min(max(py, box.y0), box.y1))
+            start = axes.transData.inverted().transform(near)
+            axes.plot(
+                [start[0], point.x], [start[1], point.y], color=point.colour, lw=0.4, zorder=1.5
+            )
+
+
+def _marks(axes: Axes, point: Labelled, at: tuple[float, float], scale: float) -> list[Bbox]:
+    """Boxes in pixels of a point's marker and of its whiskers."""
+    x, y = at
+    r = point.radius_pt * scale
+    corner = axes.transData.transform((point.x + point.spread[0], point.y + point.spread[1]))
+    w, h = abs(corner[0] - x), abs(corner[1] - y)
+    thin = 1.0 * scale
+    return [
+        Bbox.from_extents(x - r, y - r, x + r, y + r),
+        Bbox.from_extents(x - w, y - thin, x + w, y + thin),
+        Bbox.from_extents(x - thin, y - h, x + thin, y + h),
+    ]
+
+
+def _lines(axes: Axes, frame: Bbox, scale: float) -> list[Bbox]:
+    """Boxes in pixels of the two zero lines."""
+    x, y = axes.transData.transform((0, 0))
+    return [
+        Bbox.from_extents(frame.x0, y - scale, frame.x1, y + scale),
+        Bbox.from_extents(x - scale, frame.y0, x + scale, frame.y1),
+    ]
+
+
+def _overlap(a: Bbox, b: Bbox) -> float:
+    width = min(a.x1, b.x1) - max(a.x0, b.x0)
+    height = min(a.y1, b.y1) - max(a.y0, b.y0)
+    return width * height if width > 0 and height > 0 else 0.0
+
+
+def _outside(box: Bbox, frame: Bbox) -> float:
+    """Area of a box beyond the axes."""
+    return box.width * box.height - _overlap(box, frame)

@@ -1,0 +1,293 @@
+"""One table model, three forms: CSV for programs, Markdown for terminals, booktabs for papers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from geosd.files import write_text
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry.
+
+    Attributes:
+        value: A number, a word, or None for an empty entry.
+        sd: Standard deviation over runs, shown beside the number; None shows none.
+        form: Format of number and deviation, e.g. ".1f", "+.1f", ".1e", "d".
+        rank: "best" is bold, "second" underlined.
+    """
+
+    value: float | str | None
+    sd: float | None = None
+    form: str = ".1f"
+    rank: Literal["", "best", "second"] = ""
+
+    @property
+    def number(self) -> float | None:
+        """The value if it is a finite number."""
+        if isinstance(self.value, str) or self.value is None or not math.isfinite(self.value):
+            return None
+        return self.value
+
+    @property
+    def spread(self) -> str:
+        """The deviation as text, without sign; empty where there is none."""
+        if self.sd is None or not math.isfinite(self.sd) or self.number is None:
+            return ""
+        return format(self.sd, self.form.lstrip("+"))
+
+    @property
+    def text(self) -> str:
+        """The value as text, without deviation and rank."""
+        if isinstance(self.value, str):
+            return self.value
+        return MISSING if self.number is None else format(self.number, self.form)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes:
+        key: Its name in the CSV, unique in the table.
+        label: Its heading.
+        group: Heading over neighbouring columns, here a model; may be empty.
+        better: Which values are marked best and second-best; None marks none.
+    """
+
+    key: str
+    label: str
+    group: str = ""
+    better: Literal["high", "low"] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its label, the block of rows it stands in, and a cell for each column."""
+
+    label: str
+    kind: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: File name without ending; LaTeX label.
+        title: Caption's first sentence.
+        note: What the numbers are; the caption's rest.
+        head: Heading of the row labels.
+        columns: The columns.
+        rows: The rows.
+    """
+
+    name: str
+    title: str
+    note: str
+    head: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        """Check that every row has a cell for every column."""
+        for row in self.rows:
+            if len(row.cells) != len(self.columns):
+                raise ValueError(
+                    f"table {self.name}, row {row.label}: {len(row.cells)} cells for"
+                    f" {len(self.columns)} columns.\nHint: an empty entry is Cell(None)."
+                )
+
+
+def ranked(table: Table) -> Table:
+    """Mark the best and the second-best value of every column that says which are better.
+
+    Values are ranked as they are printed: cells that read the same are marked the same. If several
+    cells share the best value, all are bold and the next value is still underlined.
+    """
+    rows = [list(row.cells) for row in table.rows]
+    for at, column in enumerate(table.columns):
+        if column.better is None:
+            continue
+        shown = [cells[at].number for cells in rows]
+        values = [None if v is None else float(rows[i][at].text) for i, v in enumerate(shown)]
+        order = sorted({v for v in values if v is not None}, reverse=column.better == "high")
+        for cells, value in zip(rows, values, strict=True):
+            if value is not None and value in order[:2]:
+                cells[at] = replace(cells[at], rank="best" if value == order[0] else "second")
+    marked = tuple(
+        replace(row, cells=tuple(cells)) for row, cells in zip(table.rows, rows, strict=True)
+    )
+    return replace(table, rows=marked)
+
+
+def write(table: Table, folder: Path | str) -> list[Path]:
+    """Write a table as CSV, Markdown and LaTeX; returns the three paths."""
+    forms = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table)}
+    paths = [Path(folder) / f"{table.name}.{ending}" for ending in forms]
+    for path, text in zip(paths, forms.values(), strict=True):
+        write_text(path, text)
+    return paths
+
+
+def to_csv(table: Table) -> str:
+    """Full precision, one line a row; a deviation has a column of its own, `<key>.sd`."""
+    with_sd = [any(row.cells[i].sd is not None for row in table.rows) for i in _at(table)]
+    header = [table.head.lower(), "kind"]
+    for column, has in zip(table.columns, with_sd, strict=True):
+        header += [column.key, f"{column.key}.sd"] if has else [column.key]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    for row in table.rows:
+        line = [row.label, row.kind]
+        for cell, has in zip(row.cells, with_sd, strict=True):
+            line.append(_exact(cell.value))
+            if has:
+                line.append(_exact(cell.sd))
+        writer.writerow(line)
+    return out.getvalue()
+
+
+def _exact(value: float | str | None) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return value if isinstance(value, str) else repr(value)
+
+
+def _at(table: Table) -> range:
+    return range(len(table.columns))
+
+
+def to_markdown(table: Table) -> str:
+    """Padded columns, one table for each group of columns, so that a terminal shows it whole."""
+    parts = [f"# {table.title}", textwrap.fill(table.note, 96)] if table.note else [table.title]
+    if any(cell.rank for row in table.rows for cell in row.cells):
+        parts.append("**best**, _second-best_")
+    for group in dict.fromkeys(column.group for column in table.columns):
+        at = [i for i in _at(table) if table.columns[i].group == group]
+        lines = [[table.head, *(table.columns[i].label for i in at)]]
+        lines += [[row.label, *(_markdown(row.cells[i]) for i in at)] for row in table.rows]
+        parts += [f"## {group}"] if group else []
+        parts.append(aligned(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(cell: Cell) -> str:
+    marks = {"best": "**", "second": "_", "": ""}[cell.rank]
+    spread = f" ±{cell.spread}" if cell.spread else ""
+    return f"{marks}{cell.text}{marks}{spread}"
+
+
+def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table of padded columns; the first line is the header.
+
+    Args:
+        lines: Cells of each line.
+        left: Leading columns that are flush left; the others are flush right.
+    """
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    widths = [max(3, *(len(line[i]) for line in cells)) for i in range(len(cells[0]))]
+
+    def joined(line: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(w) if i < left else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = "|".join(
+        ":" + "-" * (w + 1) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(widths)
+    )
+    return "\n".join([joined(cells[0]), f"|{rule}|", *map(joined, cells[1:])])
+
+
+def to_latex(table: Table) -> str:
+    """A booktabs table float; the document needs the packages booktabs and graphicx."""
+    width = 1 + len(table.columns)
+    groups = list(dict.fromkeys(column.group for column in table.columns))
+    spans = [sum(column.group == group for column in table.columns) for group in groups]
+    head = [" & ".join([latex(table.head), *(latex(c.label) for c in table.columns)]) + r" \\"]
+    if any(groups):
+        titles = [
+            rf"\multicolumn{{{n}}}{{c}}{{{latex(g)}}}" for g, n in zip(groups, spans, strict=True)
+        ]
+        starts = [2 + sum(spans[:i]) for i in range(len(spans))]
+        rules = [rf"\cmidrule(lr){{{s}-{s + n - 1}}}" for s, n in zip(starts, spans, strict=True)]
+        head = [" & ".join(["", *titles]) + r" \\", "".join(rules), *head]
+    body: list[str] = []
+    kind = None
+    named = len({row.kind for row in table.rows}) > 1
+    for row in table.rows:
+        if named and row.kind != kind:
+            body += [r"\midrule"] if kind is not None else []
+            body.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex(row.kind)}}}}} \\")
+            kind = row.kind
+        body.append(" & ".join([latex(row.label), *map(_latex_cell, row.cells)]) + r" \\")
+    caption = latex(f"{table.title}. {table.note}".strip())
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        r"\small",
+        rf"\caption{{{caption}}}",
+        rf"\label{{tab:{table.name.replace('_', '-')}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        *head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}%",
+        "}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_cell(cell: Cell) -> str:
+    if isinstance(cell.value, str) or cell.number is None:
+        return latex("--" if cell.number is None and not isinstance(cell.value, str) else cell.text)
+    number = re.sub(r"e([+-])0*(\d+)$", _power, cell.text)
+    marked = {"best": rf"\mathbf{{{number}}}", "second": rf"\underline{{{number}}}"}
+    spread = f"_{{{cell.spread}}}" if cell.spread else ""
+    return f"${marked.get(cell.rank, number)}{spread}$"
+
+
+def _power(found: re.Match[str]) -> str:
+    sign = "-" if found[1] == "-" else ""
+    return rf"\times10^{{{sign}{found[2]}}}"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{c: "\\" + c for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "π₀": r"$\pi_0$",
+    "λ": r"$\lambda$",
+    "Δ": r"$\Delta$",
+    "→": r"$\to$",
+    "±": r"$\pm$",
+    "–": "--",
+    "<": r"$<$",
+    ">": r"$>$",
+}
+
+
+def latex(text: str) -> str:
+    """Text with LaTeX's special characters escaped and our symbols as math."""
+    pattern = "|".join(re.escape(key) for key in sorted(_LATEX, key=len, reverse=True))
+    return re.sub(pattern, lambda found: _LATEX[found[0]], text)
