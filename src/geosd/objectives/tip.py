@@ -92,7 +92,8 @@ class TIP(Objective):
             h = h.clamp(max=_quantile(h, self.entropy_clip))
         h, d = _scaled(h), _scaled(mismatch)
         if self.mode == "soft_or":
-            return h + d - h * d
+            # h + d - h d, so written that h = 1 or d = 1 gives exactly 1: a tie, not a rounding.
+            return 1 - (1 - h) * (1 - d)
         return self.entropy_weight * h + (1 - self.entropy_weight) * d
 
     def _best(self, score: Tensor) -> Tensor:

@@ -1,0 +1,48 @@
+"""SFT and the methods that are one divergence per position."""
+
+import pytest
+import torch
+
+from geosd import geometry as g
+from geosd.objectives.registry import build
+
+
+def test_sft_is_cross_entropy(logits, token, states):
+    expected = torch.nn.functional.cross_entropy(logits["student"], token, reduction="none")
+    assert build("sft").rollouts == "solution"
+    torch.testing.assert_close(build("sft").local(states())["loss"], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "hyperparameters", "divergence"),
+    [
+        ("fwdkl", {}, g.forward_kl),
+        ("revkl", {}, g.reverse_kl),
+        ("jsd", {}, g.jsd),
+        ("jsd", {"beta": 0.1}, lambda p, q: g.jsd(p, q, 0.1)),
+        ("skewkl", {}, g.skew_kl),
+        (
+            "skewkl",
+            {"alpha": 0.3, "direction": "reverse"},
+            lambda p, q: g.skew_kl(p, q, 0.3, "reverse"),
+        ),
+    ],
+)
+def test_a_divergence_control_is_its_divergence_everywhere(
+    name, hyperparameters, divergence, states, run
+):
+    terms = run(build(name, **hyperparameters))
+    assert torch.equal(terms.loss, divergence(states().log_p, states().log_q))
+    assert (terms.weight == 1).all()
+    assert terms.parts == {} and terms.metrics == {}
+
+
+def test_the_student_meets_the_teacher_in_the_right_order(states):
+    one = states(slice(0, 1))
+    p, q = one.log_p.exp(), one.log_q.exp()
+    kept = p > 0
+    forward = (q[kept] * (q[kept] / p[kept]).log()).sum()
+    reverse = (p[kept] * (p[kept] / q[kept]).log()).sum()
+    torch.testing.assert_close(build("fwdkl").local(one)["loss"][0], forward)
+    torch.testing.assert_close(build("revkl").local(one)["loss"][0], reverse)
+    assert abs(forward - reverse) > 1e-2

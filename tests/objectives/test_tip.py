@@ -1,0 +1,87 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from geosd.geometry import forward_kl
+from geosd.objectives.registry import build
+
+
+def reference(log_p, log_q, lengths, vocabulary, r, omega, mode):
+    """Weights by numpy and scipy, position by position."""
+    p, q = log_p.exp().numpy(), log_q.exp().numpy()
+    h = np.array([scipy.stats.entropy(row) / math.log(vocabulary) for row in p])
+    d = np.array([scipy.stats.entropy(a[a > 0], b[a > 0]) for a, b in zip(p, q, strict=True)])
+    h = np.minimum(h, np.quantile(h, 0.98))
+    h, d = ((x - x.min()) / (x.max() - x.min()) for x in (h, d))
+    score = 1 - (1 - h) * (1 - d) if mode == "soft_or" else omega * h + (1 - omega) * d
+    weights, start = [], 0
+    for length in lengths:
+        mine = score[start : start + length]
+        count = math.ceil(round(r * length, 9))
+        kept = sorted(sorted(range(length), key=lambda i, s=mine: -s[i])[:count])
+        weight = np.zeros(length)
+        weight[kept] = mine[kept] / mine[kept].mean() if mode == "reweight" else 1
+        weights.append(weight)
+        start += length
+    return np.concatenate(weights)
+
+
+@pytest.mark.parametrize("mode", ["select", "reweight", "soft_or"])
+@pytest.mark.parametrize(("r", "omega"), [(0.1, 0.5), (0.5, 0.5), (0.5, 0), (0.5, 1), (1, 0.25)])
+def test_weights_agree_with_a_plain_reference(mode, r, omega, run, states, batch):
+    terms = run(build("tip", retained_fraction=r, entropy_weight=omega, mode=mode))
+    one = states()
+    lengths = batch.sequence.bincount().tolist()
+    expected = reference(
+        one.log_p.detach(), one.log_q.detach(), lengths, batch.vocabulary, r, omega, mode
+    )
+    np.testing.assert_allclose(terms.weight, expected, rtol=1e-9)
+    assert terms.metrics["selected_share"] == pytest.approx((expected > 0).mean())
+    assert torch.equal(terms.loss, forward_kl(one.log_p, one.log_q))
+
+
+@pytest.mark.parametrize("mode", ["select", "soft_or"])
+def test_retaining_all_it_is_fwdkl(mode, run, gradient):
+    terms, fwdkl = run(build("tip", retained_fraction=1, mode=mode)), run(build("fwdkl"))
+    assert torch.equal(terms.loss, fwdkl.loss) and torch.equal(terms.weight, fwdkl.weight)
+    assert torch.equal(gradient(terms.loss.sum()), gradient(fwdkl.loss.sum()))
+
+
+def test_reweighting_differs_from_fwdkl_even_when_all_are_retained(run):
+    weight = run(build("tip", retained_fraction=1, mode="reweight")).weight
+    assert weight.std() > 0.1
+
+
+def test_every_response_keeps_its_share_rounded_up(run, batch):
+    weight = run(build("tip", retained_fraction=0.5)).weight
+    kept = [int(weight[batch.sequence == row].sum()) for row in range(4)]
+    assert kept == [3, 1, 5, 2]
+
+
+@pytest.mark.parametrize(("r", "length", "kept"), [(0.1, 30, 3), (0.7, 10, 7), (0.01, 5, 1)])
+def test_rounding_up_is_not_misled_by_binary_fractions(r, length, kept):
+    assert len(build("tip", retained_fraction=r)._best(torch.rand(length))) == kept
+
+
+def test_ties_go_to_the_earlier_position():
+    best = build("tip", retained_fraction=0.5)._best(torch.tensor([1.0, 2.0, 1.0, 1.0]))
+    assert best.tolist() == [1, 0]
+
+
+def test_equal_scores_and_single_positions_are_finite():
+    objective = build("tip")
+    for n in (1, 4):
+        score = objective.scores(torch.full((n,), 0.7), torch.full((n,), 0.2), 50)
+        assert (score == 0).all()
+    reweight = build("tip", mode="reweight")
+    assert (reweight._weights(torch.zeros(3)) == 1).all()
+
+
+def test_extreme_entropies_do_not_set_the_scale():
+    entropy = torch.cat([torch.linspace(0, 1, 99), torch.tensor([1000.0])])
+    clipped = build("tip", entropy_weight=1).scores(entropy, torch.rand(100), 50)
+    whole = build("tip", entropy_weight=1, entropy_clip=1).scores(entropy, torch.rand(100), 50)
+    assert clipped[50] > 0.4 and whole[50] < 0.01
