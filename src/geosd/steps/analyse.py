@@ -1,0 +1,58 @@
+"""Score every run of a study from its samples, and read off how far training moved it.
+
+Writes the tidy `scores.csv` and `drift.csv`. No model is needed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tyro
+
+from geosd.analysis import drift, scores
+from geosd.analysis.scores import Run
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
+from geosd.files import atomic_write
+
+
+def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Score every run of a study.
+
+    Args:
+        study: Name of the study.
+        results: The study's folder, with `evaluate/` and `train/`.
+        out: Folder of `scores.csv` and `drift.csv`.
+        params: The configuration.
+    """
+    resolved = resolve(load(params), study)
+    settings = settings_of("analyse", resolved)
+    # The study's own list, not what lies in the folder: a run that was taken out of the study
+    # may have left its samples behind.
+    runs = [
+        Run(model, variant, seed)
+        for model in settings["models"]
+        for variant in settings["methods"]
+        for seed in settings["seeds"]
+    ]
+    samples = {run: _of(results / "evaluate", run) / "samples.jsonl" for run in runs}
+    logs = {
+        run: _of(results / "train", run) / "steps.csv"
+        for run in runs
+        if run.variant in resolved.trained
+    }
+    tables = {
+        "scores": scores.collect(samples, settings["pass_k"]),
+        "drift": drift.collect(logs),
+    }
+    for name, table in tables.items():
+        with atomic_write(out / f"{name}.csv") as temporary:
+            table.to_csv(temporary, index=False)
+
+
+def _of(folder: Path, run: Run) -> Path:
+    return folder / run.model / run.variant / str(run.seed)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,73 @@
+"""Sample a checkpoint on the test problems and keep every sample, graded.
+
+Writes `samples.jsonl`, the same bytes for the same checkpoint, problems and seed, and a manifest.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import tyro
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.evaluation.sampling import evaluate
+from geosd.files import read_jsonl, write_json, write_jsonl
+from geosd.manifest import manifest
+from geosd.models.loading import load
+from geosd.problems.encoding import Encoding
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.records import Problem
+from geosd.rollout.sampler import Decoding
+from geosd.rollout.transformers_sampler import TransformersSampler
+
+
+def main(
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    checkpoint: Path,
+    problems: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Sample a checkpoint on the test problems.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        variant: Name of the variant; pi_0 is the base model.
+        seed: Seed of the samples.
+        checkpoint: Folder of the trained student, or of the base model.
+        problems: Test problems.
+        out: Folder of `samples.jsonl` and `manifest.json`.
+        params: The configuration.
+    """
+    began = time.monotonic()
+    settings = settings_of("evaluate", resolve(load_params(params), study), model)
+    student, tokenizer = load(checkpoint)
+    prompts = MiniaturePrompts()
+    encoding = Encoding(tokenizer, prompts)
+    sampler = TransformersSampler(
+        student, encoding.end_ids, encoding.pad_id, progress=f"{model}, {variant}, seed {seed}"
+    )
+    rows = evaluate(
+        sampler,
+        tokenizer,
+        prompts,
+        read_jsonl(problems, Problem),
+        samples=settings["samples"],
+        decoding=Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"]),
+        seed=seed,
+    )
+    write_jsonl(out / "samples.jsonl", rows)
+    inputs = [checkpoint / "model.safetensors", problems]
+    told = {**settings, "model": model, "variant": variant, "seed": seed}
+    write_json(out / "manifest.json", manifest(inputs, told, time.monotonic() - began))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
