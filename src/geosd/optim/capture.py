@@ -163,7 +163,7 @@ class Tap:
         """Hook the layer."""
         self.name, self.leader, self.dtype = name, leader, dtype
         self.current, self.record = current, record
-        self._seen: Callable[[], Tensor | None] = lambda: None
+        self._seen: tuple[int, torch.Size] | None = None
         self.handle = self._attach(module)
 
     def _attach(self, module: nn.Linear) -> RemovableHandle:
@@ -178,8 +178,9 @@ class Tap:
         return module.register_forward_hook(hook)
 
     def _probe(self, given: Tensor, output: Tensor) -> Tensor:
-        self._seen = weakref.ref(given)
-        if self.leader is not None and self.leader._seen() is not given:
+        # By memory, not by object: other hooks may hand each sister a view of its own.
+        self._seen = (given.data_ptr(), given.shape)
+        if self.leader is not None and self.leader._seen != self._seen:
             raise ValueError(
                 f"{self.name} was called on another input than {self.leader.name}, but their names"
                 " say that they share it.\nHint: KFAC(..., share_inputs=False)."

@@ -1,0 +1,224 @@
+"""What is recorded, when, and at which positions."""
+
+import copy
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from geosd.optim.kfac import KFAC
+
+
+def kfac_of(model, **changes):
+    defaults = dict(blocks=2, subsample=1.0, storage=torch.float64)
+    return KFAC(model, **(defaults | changes))
+
+
+def close(one, two):
+    """Whether two preconditioners have equal averages."""
+    pairs = zip(one.factors.averages(one.decay), two.factors.averages(two.decay), strict=True)
+    for (_, mine), (_, theirs) in pairs:
+        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-14)
+
+
+class Scalar(nn.Module):
+    """y = x at every position, with a loss whose delta is the coefficient c of the position."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 1, bias=False, dtype=torch.float64)
+
+    def forward(self, x, c):
+        return (self.layer(x[..., None])[..., 0] * c).sum()
+
+
+def drawn_moments(mask, subsample, seed=0, steps=1):
+    """Mean of x^2 over the drawn positions, as A saw it and as G saw it, per step."""
+    model = Scalar()
+    kfac = KFAC(
+        model,
+        blocks=1,
+        decay=0.0,
+        subsample=subsample,
+        storage=torch.float64,
+        select=lambda name, module: True,
+    )
+    code = 3.0 ** torch.arange(mask.numel(), dtype=torch.float64).reshape(mask.shape) / 1e3
+    moments = []
+    for _ in range(steps):
+        with kfac.observe(mask, seed=seed):
+            model(code, code).backward()
+        counts = dict(kfac.factors.counts)
+        kfac.step()
+        values = {
+            o.item(): b.item()
+            for own, s in kfac.factors.averages(0.0)
+            for o, b in zip(own, s, strict=True)
+        }
+        moments.append((values[0], values[1], counts["layer.G"], counts["layer.A"]))
+    return moments, code
+
+
+def test_a_and_delta_are_drawn_at_the_same_positions_a_share_of_them():
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    ((g, a, count_g, count_a),), code = drawn_moments(mask, 0.25)
+    # Powers of three: a sum of their squares says which positions went in.
+    assert g == a and count_g == count_a == 5
+    everything = code.square().mean().item()
+    ((g, a, *counts),), _ = drawn_moments(mask, 1.0)
+    assert counts == [20, 20] and g == pytest.approx(everything) == pytest.approx(a)
+
+
+def test_the_draw_is_named_by_seed_and_step():
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    first, again, other = (drawn_moments(mask, 0.25, seed, 2)[0] for seed in (0, 0, 1))
+    assert first == again
+    assert first[0] != other[0] and first[0] != first[1]
+
+
+def test_padding_is_never_drawn():
+    mask = torch.tensor([[True] * 4 + [False] * 4])
+    for seed in range(20):
+        ((g, _, count, _),), code = drawn_moments(mask, 0.5, seed)
+        assert count == 2 and g <= code[0, 2:4].square().mean().item() * (1 + 1e-12)
+    ((g, _, count, _),), code = drawn_moments(mask, 1.0)
+    assert count == 4 and g == pytest.approx(code[0, :4].square().mean().item())
+
+
+def test_prompt_positions_masked_out_of_the_loss_count(make_decoder, batch, response_loss, dense):
+    model, (ids, mask) = make_decoder(), batch
+    kfac = kfac_of(model, blocks=1)
+    layer, seen = model.model.layers[0].self_attn.v_proj, {}
+    layer.register_forward_pre_hook(lambda m, args: seen.update(a=args[0].detach()))
+    layer.register_full_backward_hook(lambda m, gi, go: seen.update(delta=go[0].detach()))
+    with kfac.observe(mask, loss_terms=12):
+        response_loss(model, ids, mask).backward()
+    kfac.step()
+    prompt = mask.clone()
+    prompt[:, 3:] = False  # every loss term is predicted at position 3 or later
+    assert seen["delta"][prompt].abs().amin() > 0
+    a, delta = seen["a"][mask], 12 * seen["delta"][mask]
+    name = "model.layers.0.self_attn"
+    torch.testing.assert_close(dense(kfac, f"{name}.q_proj.A"), a.T @ a / mask.sum())
+    torch.testing.assert_close(dense(kfac, f"{name}.v_proj.G"), delta.T @ delta / mask.sum())
+
+
+@pytest.mark.parametrize("weights", ["number", "per sequence"])
+def test_two_half_batches_make_the_factors_and_the_step_of_one_batch(
+    weights, make_decoder, batch, response_loss
+):
+    ids, mask = batch
+    results = []
+    for rows in ([slice(0, 3)], [slice(0, 1), slice(1, 3)]):
+        model = make_decoder()
+        kfac = kfac_of(model)
+        for at in rows:
+            n = len(ids[at])
+            terms = 12 if weights == "number" else torch.full((n,), 12.0)
+            with kfac.observe(mask[at], loss_terms=terms):
+                (response_loss(model, ids[at], mask[at]) * n / 3).backward()
+        kfac.step()
+        results.append((kfac, [p.grad for p in kfac.parameters()]))
+    close(results[0][0], results[1][0])
+    for one, two in zip(results[0][1], results[1][1], strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-8, atol=1e-10)
+
+
+def test_loss_terms_give_the_gradient_of_a_tokens_own_loss_whatever_the_batch(dense):
+    """The mean over n equal terms has the G of one of them."""
+    factors = []
+    for n in (1, 50):
+        model = Scalar()
+        kfac = KFAC(model, blocks=1, subsample=1.0, select=lambda name, module: True)
+        x, c = torch.ones(1, n).double(), torch.full((1, n), 2.0 / n).double()
+        with kfac.observe(loss_terms=n):
+            model(x, c).backward()
+        kfac.step()
+        factors.append(dense(kfac, "layer.G").item())
+    assert factors == pytest.approx([4.0, 4.0])
+
+
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_activation_checkpointing_counts_once(
+    reentrant, subsample, make_decoder, batch, response_loss
+):
+    results = []
+    for recompute in (False, True):
+        model = make_decoder().train()
+        if recompute:
+            model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+            model.enable_input_require_grads()
+        kfac = kfac_of(model, subsample=subsample)
+        for step in range(2):
+            model.zero_grad()
+            with kfac.observe(batch[1], loss_terms=12, seed=step):
+                response_loss(model, *batch).backward()
+            expected = round(subsample * int(batch[1].sum()))
+            assert set(kfac.factors.counts.values()) == {expected}
+            kfac.step()
+        results.append(kfac)
+    close(*results)
+
+
+def test_a_checkpointed_input_is_not_kept_alive():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+    kfac = KFAC(model, select=lambda name, module: True)
+    inputs = []
+    model[2].register_forward_pre_hook(lambda m, args: inputs.append(weakref.ref(args[0])))
+    loss = checkpoint(model, torch.ones(5, 3, requires_grad=True), use_reentrant=False).sum()
+    gc.collect()
+    assert len(inputs) == 1 and inputs[0]() is None
+    loss.backward()
+    assert len(inputs) == 2  # it was recomputed, and recorded once:
+    assert kfac.factors.counts["2.A"] == kfac.factors.counts["2.G"] == 1
+
+
+def test_nothing_is_recorded_without_gradients_nor_by_a_copy(make_decoder, batch, response_loss):
+    model = make_decoder()
+    kfac = kfac_of(model)
+    with torch.no_grad():
+        response_loss(model, *batch)
+    with torch.inference_mode():
+        response_loss(model, *batch)
+    response_loss(copy.deepcopy(model), *batch).backward()
+    response_loss(model, *batch)  # a forward whose backward never comes
+    assert set(kfac.factors.counts.values()) == {0}
+
+
+def test_without_observe_every_position_of_a_training_pass_is_drawn_from(
+    make_decoder, batch, response_loss
+):
+    one, two = make_decoder(), make_decoder()
+    silent, told = kfac_of(one, subsample=0.25), kfac_of(two, subsample=0.25)
+    for _ in range(2):
+        response_loss(one, *batch).backward()
+        with told.observe(torch.ones_like(batch[1])):
+            response_loss(two, *batch).backward()
+        assert set(silent.factors.counts.values()) == {6}
+        silent.step()
+        told.step()
+    close(silent, told)
+
+
+def test_hooks_change_no_gradient(make_decoder, batch, response_loss):
+    plain, hooked = make_decoder(), make_decoder()
+    kfac_of(hooked)
+    for model in (plain, hooked):
+        response_loss(model, *batch).backward()
+    pairs = zip(plain.parameters(), hooked.parameters(), strict=True)
+    assert all(torch.equal(one.grad, two.grad) for one, two in pairs)
+
+
+def test_a_mask_of_another_batch_is_refused(make_decoder, batch, response_loss):
+    model = make_decoder()
+    kfac = kfac_of(model)
+    with pytest.raises(ValueError, match=r"called on \(3, 8\) positions, the mask has \(2, 8\)"):
+        with kfac.observe(batch[1][:2]):
+            response_loss(model, *batch)
+    with pytest.raises(ValueError, match="loss_terms has shape"):
+        with kfac.observe(batch[1], loss_terms=torch.ones(8)):
+            pass

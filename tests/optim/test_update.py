@@ -1,0 +1,170 @@
+"""Rules, their states and the size of their steps."""
+
+import io
+
+import pytest
+import torch
+from torch import nn
+
+from geosd.optim.kfac import KFAC
+from geosd.optim.update import build_update
+
+SETTINGS = dict(blocks=3, subsample=0.5)
+RULES = [("adamw", "adamw"), ("kfac", "adamw"), ("kfac", "plain")]
+
+
+@pytest.fixture
+def advance(batch, response_loss):
+    """Take steps of a run, each at its own learning rate, on one batch."""
+
+    def steps(model, update, first, last):
+        for step in range(first, last):
+            update.zero_grad()
+            with update.observe(batch[1], loss_terms=12, seed=step):
+                response_loss(model, *batch).backward()
+            update.step(1e-3 * (step + 1))
+
+    return steps
+
+
+def made(make_decoder, rule, inner, **changes):
+    model = make_decoder().float()
+    kfac = SETTINGS | changes.pop("kfac", {})
+    return model, build_update(model, rule=rule, inner=inner, lr=1e-3, kfac=kfac, **changes)
+
+
+def test_the_adamw_rule_is_torchs_adamw(make_decoder, batch, response_loss, advance):
+    ours, update = made(make_decoder, "adamw", "adamw", weight_decay=0.1)
+    theirs = make_decoder().float()
+    adam = torch.optim.AdamW(theirs.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
+    advance(ours, update, 0, 4)
+    for step in range(4):
+        adam.zero_grad()
+        adam.param_groups[0]["lr"] = 1e-3 * (step + 1)
+        response_loss(theirs, *batch).backward()
+        adam.step()
+    assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
+
+
+def test_inner_adamw_is_adamw_on_preconditioned_gradients(
+    make_decoder, batch, response_loss, advance
+):
+    ours, update = made(make_decoder, "kfac", "adamw")
+    theirs = make_decoder().float()
+    kfac = KFAC(theirs, **SETTINGS)
+    adam = torch.optim.AdamW(theirs.parameters(), betas=(0.9, 0.95), weight_decay=0.0)
+    advance(ours, update, 0, 3)
+    for step in range(3):
+        adam.zero_grad()
+        adam.param_groups[0]["lr"] = 1e-3 * (step + 1)
+        with kfac.observe(batch[1], loss_terms=12, seed=step):
+            response_loss(theirs, *batch).backward()
+        kfac.step()
+        adam.step()
+    assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
+
+
+def test_inner_plain_moves_projections_by_the_formula_and_the_rest_by_adamw(
+    make_decoder, batch, response_loss
+):
+    model, update = made(make_decoder, "kfac", "plain", weight_decay=0.1)
+    with update.observe(batch[1], loss_terms=12):
+        response_loss(model, *batch).backward()
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    raw = {name: p.grad.clone() for name, p in model.named_parameters()}
+    update.step(0.01)
+    for name, parameter in model.named_parameters():
+        if name.rsplit(".", 2)[-2].endswith("proj"):
+            expected = before[name] - 0.01 * (parameter.grad + 0.1 * before[name])
+        else:  # AdamW's first step from zero moments is the sign of the gradient, but for epsilon
+            sign = raw[name] / (raw[name].abs() + 1e-8)
+            expected = before[name] * (1 - 0.01 * 0.1) - 0.01 * sign
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("rule, inner", RULES)
+def test_the_relative_step_is_what_the_weights_moved(rule, inner, make_decoder, advance):
+    model, update = made(make_decoder, rule, inner)
+    advance(model, update, 0, 3)
+    before = torch.cat([p.detach().double().flatten() for p in model.parameters()])
+    advance(model, update, 3, 4)
+    after = torch.cat([p.detach().double().flatten() for p in model.parameters()])
+    expected = ((after - before).norm() / after.norm()).item()
+    assert update.relative_step() == pytest.approx(expected, rel=1e-3)
+    update.zero_grad()
+    assert update.relative_step() == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("rule, inner", RULES)
+@pytest.mark.parametrize("storage", ["float32", "bfloat16"])
+def test_a_run_continued_from_its_saved_state_is_the_run_bit_for_bit(
+    rule, inner, storage, make_decoder, advance
+):
+    kfac = {"storage": storage, "inverse_every": 2}
+    model, update = made(make_decoder, rule, inner, kfac=kfac)
+    advance(model, update, 0, 3)
+    kept = io.BytesIO()
+    torch.save({"model": model.state_dict(), "update": update.state_dict()}, kept)
+    advance(model, update, 3, 6)
+
+    kept.seek(0)
+    state = torch.load(kept, weights_only=True)
+    again, resumed = made(make_decoder, rule, inner, kfac=kfac)
+    again.load_state_dict(state["model"])
+    resumed.load_state_dict(state["update"])
+    advance(again, resumed, 3, 6)
+    assert all(map(torch.equal, model.parameters(), again.parameters()))
+    assert resumed.spectrum() == update.spectrum()
+
+
+def test_a_state_saved_between_two_micro_batches_continues_bit_for_bit(
+    make_decoder, batch, response_loss
+):
+    ids, mask = batch
+    states = []
+    for interrupted in (False, True):
+        model, update = made(make_decoder, "kfac", "adamw")
+        for at in (slice(0, 1), slice(1, 3)):
+            with update.observe(mask[at], seed=at.start):
+                response_loss(model, ids[at], mask[at]).backward()
+            if interrupted and at.start == 0:
+                state = update.state_dict()
+                fresh, update = made(make_decoder, "kfac", "adamw")
+                update.load_state_dict(state)
+                for parameter, old in zip(fresh.parameters(), model.parameters(), strict=True):
+                    parameter.grad = old.grad
+                model = fresh
+        update.step()
+        states.append(list(model.parameters()))
+    assert all(map(torch.equal, *states))
+
+
+def test_a_state_of_another_rule_is_refused(make_decoder):
+    _, adamw = made(make_decoder, "adamw", "adamw")
+    _, kfac = made(make_decoder, "kfac", "adamw")
+    with pytest.raises(ValueError, match="lacks kfac"):
+        kfac.load_state_dict(adamw.state_dict())
+    with pytest.raises(ValueError, match="has kfac"):
+        adamw.load_state_dict(kfac.state_dict())
+
+
+def test_unknown_rules_and_settings_say_what_is_allowed():
+    model = nn.Sequential(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="rule is 'sgd'(.|\n)*adamw, kfac"):
+        build_update(model, rule="sgd", lr=1.0)
+    with pytest.raises(ValueError, match="inner is 'adam'(.|\n)*adamw, plain"):
+        build_update(model, inner="adam", lr=1.0)
+    with pytest.raises(ValueError, match="blokcs(.|\n)*allowed are blocks, decay"):
+        build_update(model, rule="kfac", lr=1.0, kfac={"blokcs": 2})
+
+
+def test_all_selected_layers_may_be_all_there_is():
+    model = nn.Linear(2, 2)
+    update = build_update(
+        model, rule="kfac", inner="plain", lr=0.1, kfac={"select": lambda name, module: True}
+    )
+    model(torch.eye(2)).square().sum().backward()
+    update.step()
+    assert update.relative_step() > 0
+    update.zero_grad()
+    assert model.weight.grad is None
