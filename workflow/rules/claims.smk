@@ -1,0 +1,62 @@
+"""
+Judge each claim of the paper, and say with which configuration.
+
+REQUIRED INPUTS:
+
+    <results>/analyse/scores.csv
+    <results>/analyse/drift.csv
+
+OUTPUTS:
+
+    <figures>/claims.{csv,md}         = each claim: reproduced, not reproduced or undetermined
+    <figures>/configuration.yaml      = the study as it was run, all overlays laid
+"""
+
+
+rule claims:
+    input:
+        scores=rules.analyse.output.scores,
+        drift=rules.analyse.output.drift,
+        code=code_of("claims"),
+    output:
+        csv=report(
+            "<figures>/claims.csv",
+            caption="../report/claims.rst",
+            category="Claims",
+        ),
+        md="<figures>/claims.md",
+    log:
+        "<logs>/claims.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("claims"),
+        out=subpath(output.csv, parent=True),
+    message:
+        "Judge the claims of the paper"
+    shell:
+        "python -m geosd.steps.claims --study {params.study} --params params.yaml"
+        " --scores {input.scores} --drift {input.drift} --out {params.out} > {log} 2>&1"
+
+
+rule configuration:
+    output:
+        report(
+            "<figures>/configuration.yaml",
+            caption="../report/configuration.rst",
+            category="Configuration",
+        ),
+    log:
+        "<logs>/configuration.log",
+    localrule: True
+    params:
+        study=STUDY.name,
+        settings=settings_of("configuration"),
+    message:
+        "Write the configuration of study {params.study}"
+    shell:
+        "python -m geosd.config show --study {params.study} --params params.yaml"
+        " --out {output} > {log} 2>&1"

@@ -1,0 +1,60 @@
+"""
+Sample every checkpoint on the test problems. All accuracies are computed from the kept samples.
+
+REQUIRED INPUTS:
+
+    <results>/train/{model}/{variant}/{seed}/   or, for pi_0, <results>/base/{model}/
+    <results>/data/test.jsonl
+
+OUTPUTS:
+
+    <results>/evaluate/{model}/{variant}/{seed}/samples.jsonl  = every sample: text, tokens, answer, verdict
+    <results>/evaluate/{model}/{variant}/{seed}/manifest.json  = code, machine, time, hashes
+"""
+
+
+rule evaluate:
+    input:
+        checkpoint=rules.train.output.weights,
+        problems=rules.data.output.test,
+        code=code_of("evaluate"),
+    output:
+        samples="<results>/evaluate/{model}/{variant}/{seed}/samples.jsonl",
+        manifest="<results>/evaluate/{model}/{variant}/{seed}/manifest.json",
+    log:
+        "<logs>/evaluate/{model}/{variant}/{seed}.log",
+    threads: 1
+    resources:
+        mem_mb=scale(3000),
+        runtime=scale(60),
+    params:
+        study=STUDY.name,
+        settings=settings_of("evaluate"),
+        variant="{variant}",
+        checkpoint=subpath(input.checkpoint, parent=True),
+        out=subpath(output.samples, parent=True),
+    message:
+        "Sample {wildcards.model} after {params.variant}, seed {wildcards.seed}"
+    shell:
+        "python -m geosd.steps.evaluate --study {params.study} --params params.yaml"
+        " --model {wildcards.model} --variant {params.variant} --seed {wildcards.seed}"
+        " --checkpoint {params.checkpoint} --problems {input.problems}"
+        " --out {params.out} > {log} 2>&1"
+
+
+use rule evaluate as evaluate_pi_0 with:
+    input:
+        checkpoint=rules.base.output.weights,
+        problems=rules.data.output.test,
+        code=code_of("evaluate"),
+    output:
+        samples="<results>/evaluate/{model}/pi_0/{seed}/samples.jsonl",
+        manifest="<results>/evaluate/{model}/pi_0/{seed}/manifest.json",
+    log:
+        "<logs>/evaluate/{model}/pi_0/{seed}.log",
+    params:
+        study=STUDY.name,
+        settings=settings_of("evaluate_pi_0"),
+        variant="pi_0",
+        checkpoint=subpath(input.checkpoint, parent=True),
+        out=subpath(output.samples, parent=True),

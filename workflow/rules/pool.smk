@@ -1,0 +1,40 @@
+"""
+Sample pi_0 on the training problems and keep verified solutions, the teacher's privileged context.
+
+REQUIRED INPUTS:
+
+    <results>/base/{model}/
+    <results>/data/train.jsonl
+
+OUTPUTS:
+
+    <results>/pool/{model}/pool.jsonl   = verified solutions of each problem
+    <results>/pool/{model}/counts.json  = how many were drawn, verified and kept
+"""
+
+
+rule pool:
+    input:
+        base=rules.base.output.weights,
+        problems=rules.data.output.train,
+        code=code_of("pool"),
+    output:
+        pool="<results>/pool/{model}/pool.jsonl",
+        counts="<results>/pool/{model}/counts.json",
+    log:
+        "<logs>/pool/{model}.log",
+    threads: 1
+    resources:
+        mem_mb=scale(3000),
+        runtime=scale(60),
+    params:
+        study=STUDY.name,
+        settings=settings_of("pool"),
+        base=subpath(input.base, parent=True),
+        out=subpath(output.pool, parent=True),
+    message:
+        "Collect verified solutions of {wildcards.model}"
+    shell:
+        "python -m geosd.steps.pool --study {params.study} --params params.yaml"
+        " --model {wildcards.model} --base {params.base} --problems {input.problems}"
+        " --out {params.out} > {log} 2>&1"

@@ -1,0 +1,109 @@
+"""
+Write the paper's tables, from tidy files only.
+
+REQUIRED INPUTS:
+
+    <results>/analyse/scores.csv
+
+OUTPUTS:
+
+    <figures>/table_main.{csv,md,tex}          = accuracy in and out of distribution, each method
+    <figures>/table_benchmarks.{csv,md,tex}    = accuracy on each benchmark
+    <figures>/table_significance.{csv,md,tex}  = GeoSD against the best baseline, tested
+"""
+
+
+rule table_main:
+    input:
+        scores=rules.analyse.output.scores,
+        code=code_of("table_main"),
+    output:
+        csv=report(
+            "<figures>/table_main.csv",
+            caption="../report/table_main.rst",
+            category="Tables",
+        ),
+        md="<figures>/table_main.md",
+        tex="<figures>/table_main.tex",
+    log:
+        "<logs>/table_main.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("table_main"),
+        out=subpath(output.csv, parent=True),
+    message:
+        "Table: accuracy in and out of distribution"
+    shell:
+        "python -m geosd.steps.table_main --study {params.study} --params params.yaml"
+        " --scores {input.scores} --out {params.out} > {log} 2>&1"
+
+
+rule table_benchmarks:
+    input:
+        scores=rules.analyse.output.scores,
+        code=code_of("table_benchmarks"),
+    output:
+        csv=report(
+            "<figures>/table_benchmarks.csv",
+            caption="../report/table_benchmarks.rst",
+            category="Tables",
+        ),
+        md="<figures>/table_benchmarks.md",
+        tex="<figures>/table_benchmarks.tex",
+    log:
+        "<logs>/table_benchmarks.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("table_benchmarks"),
+        out=subpath(output.csv, parent=True),
+    message:
+        "Table: accuracy on each benchmark"
+    shell:
+        "python -m geosd.steps.table_benchmarks --study {params.study} --params params.yaml"
+        " --scores {input.scores} --out {params.out} > {log} 2>&1"
+
+
+rule table_significance:
+    input:
+        scores=rules.analyse.output.scores,
+        code=code_of("table_significance"),
+    output:
+        csv=report(
+            "<figures>/table_significance.csv",
+            caption="../report/table_significance.rst",
+            category="Tables",
+        ),
+        md="<figures>/table_significance.md",
+        tex="<figures>/table_significance.tex",
+    log:
+        "<logs>/table_significance.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("table_significance"),
+        out=subpath(output.csv, parent=True),
+    message:
+        "Table: GeoSD against the best baseline"
+    shell:
+        "python -m geosd.steps.table_significance --study {params.study} --params params.yaml"
+        " --scores {input.scores} --out {params.out} > {log} 2>&1"
+
+
+rule tables:
+    """All tables"""
+    input:
+        rules.table_main.output,
+        rules.table_benchmarks.output,
+        rules.table_significance.output,
+    localrule: True
