@@ -74,6 +74,17 @@ def test_disjoint_distributions_are_as_far_as_can_be():
     assert fisher_rao_squared(log_p, log_q).item() == pytest.approx(math.pi**2)
 
 
+def test_no_excess_of_mass_leads_beyond_the_quarter_circle():
+    # Rounding can make D_H a hair more than 1; masses of 3 make it plain.
+    log_p = torch.tensor([3.0, 0.0]).log().requires_grad_()
+    log_q = torch.tensor([0.0, 3.0]).log()
+    for distance, most in ((fisher_rao, math.pi), (fisher_rao_squared, math.pi**2)):
+        value = distance(log_p, log_q)
+        value.backward()
+        assert value.item() == pytest.approx(most)
+        assert log_p.grad.isfinite().all()
+
+
 def test_distance_to_oneself_is_zero_with_gradient_zero():
     z = torch.randn(4, 9, dtype=torch.float64, requires_grad=True)
     for distance in (hellinger, fisher_rao, fisher_rao_squared):

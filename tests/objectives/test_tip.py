@@ -61,7 +61,7 @@ def test_every_response_keeps_its_share_rounded_up(run, batch):
     assert kept == [3, 1, 5, 2]
 
 
-@pytest.mark.parametrize(("r", "length", "kept"), [(0.1, 30, 3), (0.7, 10, 7), (0.01, 5, 1)])
+@pytest.mark.parametrize(("r", "length", "kept"), [(0.1, 30, 3), (0.07, 100, 7), (0.01, 5, 1)])
 def test_rounding_up_is_not_misled_by_binary_fractions(r, length, kept):
     assert len(build("tip", retained_fraction=r)._best(torch.rand(length))) == kept
 
@@ -69,6 +69,8 @@ def test_rounding_up_is_not_misled_by_binary_fractions(r, length, kept):
 def test_ties_go_to_the_earlier_position():
     best = build("tip", retained_fraction=0.5)._best(torch.tensor([1.0, 2.0, 1.0, 1.0]))
     assert best.tolist() == [1, 0]
+    many = build("tip", retained_fraction=0.5)._best(torch.ones(5000))
+    assert many.tolist() == list(range(2500))
 
 
 def test_equal_scores_and_single_positions_are_finite():
@@ -85,3 +87,9 @@ def test_extreme_entropies_do_not_set_the_scale():
     clipped = build("tip", entropy_weight=1).scores(entropy, torch.rand(100), 50)
     whole = build("tip", entropy_weight=1, entropy_clip=1).scores(entropy, torch.rand(100), 50)
     assert clipped[50] > 0.4 and whole[50] < 0.01
+
+
+def test_what_decides_the_selection_carries_no_graph(states):
+    local = build("tip").local(states())
+    assert local["loss"].requires_grad
+    assert not local["entropy"].requires_grad and not local["mismatch"].requires_grad

@@ -97,7 +97,7 @@ class TIP(Objective):
         return self.entropy_weight * h + (1 - self.entropy_weight) * d
 
     def _best(self, score: Tensor) -> Tensor:
-        # The small term keeps products such as 0.7 * 10 = 7.000...1 from rounding up.
+        # The small term keeps products such as 0.07 * 100 = 7.000...1 from rounding up.
         count = math.ceil(self.retained_fraction * len(score) - 1e-9)
         return score.argsort(descending=True, stable=True)[: max(count, 1)]
 
