@@ -1,0 +1,136 @@
+"""Every transcribed number is the paper's, and the paper's tables agree with each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from geosd.analysis.paper import family, lookup, published, recompute_significance
+
+FAMILIES = ("Qwen3-8B", "Olmo-3-7B-Think", "DS-R1-Llama-8B")
+ROWS = ("pi_0", "sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd")
+LABELS = (r"$\pi_0$", "SFT", "GRPO", "FwdKL", "RevKL", "JSD", "SkewKL", "TrOPD", "TIP")
+BENCHMARKS = ("aime24", "aime25", "amc23", "math500")
+RUNS = list(itertools.product(FAMILIES, ROWS))
+
+
+def body(table, label):
+    rows = [row for row in table(label) if row[0] in LABELS or row[0].startswith(r"\method")]
+    assert [name for name, _ in rows][:-1] == list(LABELS)
+    return [cells for _, cells in rows]
+
+
+def test_every_number_of_the_main_table_is_the_papers(table):
+    for variant, cells in zip(ROWS, body(table, "tab:main_id_ood"), strict=True):
+        assert len(cells) == 9
+        for i, name in enumerate(FAMILIES):
+            ours = published()["main_id_ood"]["families"][name][variant]
+            assert [ours["id"], ours["ood_avg"]] == cells[3 * i : 3 * i + 2]
+            delta = [] if ours["delta_ood"] is None else [ours["delta_ood"]]
+            assert delta == cells[3 * i + 2]
+
+
+def test_every_number_of_the_benchmark_table_is_the_papers(table):
+    for variant, cells in zip(ROWS, body(table, "tab:ood_per_bench"), strict=True):
+        assert len(cells) == 12
+        for i, name in enumerate(FAMILIES):
+            ours = published()["ood_per_bench"]["families"][name][variant]
+            assert [ours[b] for b in BENCHMARKS] == cells[4 * i : 4 * i + 4]
+
+
+def test_every_number_of_the_ablation_table_is_the_papers(table):
+    rows = [cells for _, cells in table("tab:ablation")][1:]  # the header holds pass@16
+    ours = published()["ablation"]["families"]["Qwen3-8B"]
+    assert list(ours) == ["geosd", "geosd_jsd", "geosd_no_prox", "geosd_adamw"]
+    for transcribed, cells in zip(ours.values(), rows, strict=True):
+        assert [[] if v is None else [v] for v in transcribed.values()] == cells
+
+
+def test_every_number_of_the_significance_table_is_the_papers(table):
+    rows = dict(table("tab:sig"))
+    names = {"tropd": "TrOPD", "tip": "TIP"}
+    for name, ours in published()["significance"]["families"].items():
+        cells = rows[name]
+        assert cells[0] == [ours["geosd"]]
+        assert cells[1] == [ours["baseline_mean"]]
+        assert cells[2] == [ours["difference"], ours["low"], ours["high"]]
+        assert cells[3] == [ours["g"]]
+        assert cells[4] == pytest.approx([ours["p_holm"]], rel=1e-6)
+        assert ours["baseline"] in names
+
+
+def test_every_number_of_the_text_stands_in_its_sentence(plain):
+    for entry in published()["text"]:
+        assert entry["text"] in plain, entry["key"]
+        told = f"{entry['value']:g}"
+        assert told in entry["text"] or f"{entry['value']:.2f}" in entry["text"], entry["key"]
+
+
+@pytest.mark.parametrize(("name", "variant"), RUNS)
+def test_ood_averages_are_the_means_of_the_benchmarks_within_rounding(name, variant):
+    cells = published()["ood_per_bench"]["families"][name][variant]
+    mean = sum(cells[b][0] for b in BENCHMARKS) / 4
+    # Four addends rounded to .1 move their mean by at most .05, and so does rounding the mean.
+    assert lookup(name, variant, "ood_avg").mean == pytest.approx(mean, abs=0.1 + 1e-9)
+
+
+@pytest.mark.parametrize(("name", "variant"), RUNS)
+def test_deviations_of_ood_averages_are_possible_for_those_of_the_benchmarks(name, variant):
+    cells = published()["ood_per_bench"]["families"][name][variant]
+    sds = [cells[b][1] for b in BENCHMARKS]
+    # |sd(mean)| lies between perfect correlation and the best possible cancellation.
+    low, high = max(0, 2 * max(sds) - sum(sds)) / 4, sum(sds) / 4
+    assert low - 0.1 <= lookup(name, variant, "ood_avg").sd <= high + 0.1
+
+
+def test_ood_changes_are_differences_of_ood_averages():
+    for name, variant in RUNS:
+        row = published()["main_id_ood"]["families"][name]
+        if variant != "pi_0":
+            change = row[variant]["ood_avg"][0] - row["pi_0"]["ood_avg"][0]
+            assert row[variant]["delta_ood"] == pytest.approx(change, abs=0.1 + 1e-9)
+    ablation = published()["ablation"]["families"]["Qwen3-8B"]
+    for variant in ("geosd_jsd", "geosd_no_prox", "geosd_adamw"):
+        change = ablation[variant]["ood_avg"] - ablation["geosd"]["ood_avg"]
+        assert ablation[variant]["delta_ood"] == pytest.approx(change, abs=0.1 + 1e-9)
+
+
+def test_the_ablations_full_method_is_the_main_tables():
+    full = published()["ablation"]["families"]["Qwen3-8B"]["geosd"]
+    main = published()["main_id_ood"]["families"]["Qwen3-8B"]["geosd"]
+    assert (full["id"], full["ood_avg"]) == (main["id"][0], main["ood_avg"][0])
+
+
+def test_the_significance_table_compares_with_the_strongest_baseline():
+    for name, row in published()["significance"]["families"].items():
+        cells = published()["main_id_ood"]["families"][name]
+        best = max((v for v in ROWS if v != "geosd"), key=lambda v: cells[v]["ood_avg"][0])
+        assert (row["baseline"], row["baseline_mean"]) == (best, cells[best]["ood_avg"][0])
+
+
+@pytest.mark.parametrize("row", recompute_significance(), ids=lambda row: row.family)
+def test_the_significance_table_follows_from_the_printed_means_and_deviations(row):
+    printed = published()["significance"]["families"][row.family]
+    half = {"difference": 0.05, "low": 0.05, "high": 0.05, "g": 0.05, "p_holm": 0.05e-9}
+    for key, (low, high) in row.span.items():
+        slack = 0.05 * printed[key] if key == "p_holm" else half[key]
+        assert low - slack <= printed[key] <= high + slack, key
+
+
+def test_the_significance_check_can_fail():
+    # Each span must be far from covering everything: the printed value doubled is outside.
+    for row in recompute_significance():
+        for key in ("difference", "low", "high", "g"):
+            assert not row.span[key][0] <= 2 * row.values[key] <= row.span[key][1]
+        assert row.span["p_holm"][1] < 100 * row.span["p_holm"][0]
+
+
+def test_what_the_paper_does_not_have_is_none():
+    assert lookup("Qwen3-8B", "geosd", "long") is None
+    assert lookup("Qwen3-8B", "fwdkl", "ood_avg", "pass@k") is None
+    assert lookup("Olmo-3-7B-Think", "geosd", "ood_avg", "pass@k") is None
+    assert lookup(None, "geosd", "id") is None
+    assert lookup("Qwen3-8B", "geosd", "ood_avg", "pass@k", 16).mean == 66.1
+    assert lookup("Qwen3-8B", "geosd_adamw", "any", "drift/pi_0").mean == 0.25
+    assert family("mini-llama") == "DS-R1-Llama-8B" and family("unheard-of") is None

@@ -1,0 +1,100 @@
+"""Scores of a sample file small enough to count by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from geosd.analysis import scores
+from geosd.analysis.scores import Run
+from geosd.files import write_jsonl
+from geosd.problems.records import Sample
+
+
+def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[Sample]:
+    """One sample per character; `-` is no answer; the first `cut` samples met the cap."""
+    return [
+        Sample(benchmark, problem, i, "", 10 + i, None if a == "-" else a, a == gold,
+               "length" if i < cut else "stop")
+        for i, a in enumerate(answers)
+    ]  # fmt: skip
+
+
+SAMPLES = [
+    *rows("id", "i1", "1112", "1"),
+    *rows("id", "i2", "22-2", "1", cut=2),
+    *rows("long", "l1", "3333", "3"),
+    *rows("long", "l2", "4453", "3"),
+    *rows("easy", "e1", "7777", "7"),
+]
+
+
+@pytest.fixture
+def table(tmp_path) -> pd.DataFrame:
+    file = tmp_path / "samples.jsonl"
+    write_jsonl(file, SAMPLES)
+    return scores.collect({Run("m", "geosd", 3): file}, [1, 2, 4])
+
+
+def of(table, benchmark, metric, k=4):
+    chosen = table.query("benchmark == @benchmark and metric == @metric and k == @k")
+    assert len(chosen) == 1
+    return chosen["value"].item()
+
+
+def test_every_metric_of_a_benchmark_by_hand(table):
+    assert of(table, "id", "avg@k") == pytest.approx(100 * (3 / 4 + 0) / 2)
+    assert of(table, "long", "avg@k") == pytest.approx(100 * (1 + 1 / 4) / 2)
+    assert of(table, "long", "pass@k", 2) == pytest.approx(100 * (1 + 1 / 2) / 2)
+    assert of(table, "long", "pass@k", 4) == 100
+    assert of(table, "id", "maj@k") == 50
+    assert of(table, "id", "false_consensus") == 50  # i2: three of four say 2, wrong
+    assert of(table, "long", "false_consensus") == 0  # l2: two of four
+    assert of(table, "id", "truncated") == 25
+    assert of(table, "id", "tokens") == pytest.approx(11.5)
+
+
+def test_the_ood_average_is_over_benchmarks_and_leaves_id_out(table):
+    assert of(table, "ood_avg", "avg@k") == pytest.approx((62.5 + 100) / 2)
+    assert set(table.query("benchmark == 'ood_avg'")["split"]) == {"OOD"}
+    assert dict(zip(table["benchmark"], table["split"], strict=True))["id"] == "ID"
+
+
+def test_the_table_is_tidy_and_reads_back_equal(table, tmp_path):
+    assert list(table.columns) == list(scores.COLUMNS)
+    assert not table.duplicated(["model", "variant", "seed", "benchmark", "metric", "k"]).any()
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    pd.testing.assert_frame_equal(
+        scores.read(tmp_path / "scores.csv"), table, check_dtype=False, rtol=1e-12
+    )
+
+
+def test_values_are_per_seed_and_take_the_largest_k(tmp_path):
+    files = {}
+    for seed in (1, 0):
+        files[Run("m", "geosd", seed)] = tmp_path / f"{seed}.jsonl"
+        write_jsonl(files[Run("m", "geosd", seed)], SAMPLES)
+    table = scores.collect(files, [1, 4])
+    assert scores.values(table, "m", "geosd", "long", "pass@k").to_dict() == {0: 100, 1: 100}
+    assert scores.values(table, "m", "geosd", "long", "pass@k", 1).to_dict() == {0: 62.5, 1: 62.5}
+    assert scores.values(table, "m", "absent", "long", "pass@k").empty
+    assert scores.ood_benchmarks(table, "m") == ["long", "easy"]
+
+
+def test_a_missing_sample_file_names_the_run(tmp_path):
+    with pytest.raises(FileNotFoundError, match="(?s)fwdkl, seed 2, on m.*Hint:"):
+        scores.collect({Run("m", "fwdkl", 2): tmp_path / "samples.jsonl"}, [1])
+
+
+def test_runs_on_other_benchmarks_are_not_averaged_together(tmp_path):
+    whole, part = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write_jsonl(whole, SAMPLES)
+    write_jsonl(part, [s for s in SAMPLES if s.benchmark != "easy"])
+    with pytest.raises(ValueError, match="(?s)b.jsonl: benchmarks.*easy.*Hint:"):
+        scores.collect({Run("m", "geosd", 0): whole, Run("m", "geosd", 1): part}, [1])
+
+
+def test_a_table_without_its_columns_is_refused(tmp_path):
+    (tmp_path / "scores.csv").write_text("model,value\nm,1\n")
+    with pytest.raises(ValueError, match="(?s)missing column variant.*Hint:"):
+        scores.read(tmp_path / "scores.csv")

@@ -1,0 +1,106 @@
+"""Evaluation keeps every sample, in the problems' order, the same ones for the same seed."""
+
+from __future__ import annotations
+
+import pytest
+
+from geosd.evaluation.sampling import evaluate
+from geosd.files import read_jsonl, write_jsonl
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.records import Problem, Sample
+from geosd.rollout.sampler import Completion, Decoding
+from geosd.seeds import seed_of
+
+DECODING = Decoding(0.6, 0.95, 8)
+
+
+class Letters:
+    """A tokenizer of single characters."""
+
+    eos_token_id, pad_token_id = 3, 0
+
+    def __call__(self, text, add_special_tokens):
+        assert not add_special_tokens
+        return type("Encoded", (), {"input_ids": [ord(c) for c in text]})
+
+    def decode(self, ids, skip_special_tokens):
+        assert skip_special_tokens
+        return "".join(chr(i) for i in ids if i != self.eos_token_id)
+
+
+class Dice:
+    """Answers every prompt with a digit drawn from the seed and the prompt's place."""
+
+    def __init__(self):
+        self.calls = []
+
+    def sample(self, prompts, decoding, seed):
+        self.calls.append((["".join(map(chr, p)) for p in prompts], decoding, seed))
+        digits = [seed_of(seed, place) % 3 for place in range(len(prompts))]
+        texts = [f"A: {digit}" if digit else "stuck" for digit in digits]
+        return [
+            Completion((*map(ord, text), 3), "stop")
+            if text != "stuck"
+            else Completion(tuple(map(ord, text)), "length")
+            for text in texts
+        ]
+
+
+PROBLEMS = [
+    Problem("p1", "id", "1 + 0", "1"),
+    Problem("p2", "long", "1 + 1", "2"),
+    Problem("p3", "id", "2 + 0", "2"),
+]
+
+
+def run(seed=0, problems=PROBLEMS, sampler=None):
+    return evaluate(sampler or Dice(), Letters(), MiniaturePrompts(), problems, 4, DECODING, seed)
+
+
+def test_rows_follow_the_problems_and_number_their_samples():
+    rows = run()
+    assert [(r.problem_id, r.sample) for r in rows] == [
+        (p.id, i) for p in PROBLEMS for i in range(4)
+    ]
+    assert {r.benchmark for r in rows if r.problem_id == "p2"} == {"long"}
+
+
+def test_the_student_is_asked_without_a_solution_and_each_benchmark_has_its_seed():
+    dice = Dice()
+    run(seed=7, sampler=dice)
+    [(prompts, decoding, first), (_, _, second)] = dice.calls
+    assert prompts == ["Q: 1 + 0 S:"] * 4 + ["Q: 2 + 0 S:"] * 4
+    assert decoding == DECODING
+    assert (first, second) == (seed_of(7, "evaluate", "id"), seed_of(7, "evaluate", "long"))
+
+
+def test_verdict_tokens_and_finish_are_recorded():
+    for row in run():
+        gold = {p.id: p.answer for p in PROBLEMS}[row.problem_id]
+        if row.finish == "length":
+            assert (row.answer, row.correct, row.tokens) == (None, False, len("stuck"))
+        else:
+            assert row.text == f"A: {row.answer}"
+            assert row.correct is (row.answer == gold)
+            assert row.tokens == len(row.text) + 1  # end of sequence included
+
+
+def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(tmp_path):
+    files = [tmp_path / f"{i}.jsonl" for i in range(3)]
+    for file, seed in zip(files, (0, 0, 1), strict=True):
+        write_jsonl(file, run(seed))
+    first, again, other = (file.read_bytes() for file in files)
+    assert first == again != other
+    assert read_jsonl(files[0], Sample) == run(0)
+
+
+def test_another_benchmark_leaves_the_samples_of_the_first_as_they_were():
+    alone = run(problems=[p for p in PROBLEMS if p.benchmark == "id"])
+    assert alone == [row for row in run() if row.benchmark == "id"]
+
+
+def test_repeated_ids_and_nothing_to_do_are_refused():
+    with pytest.raises(ValueError, match="(?s)p1 occurs twice in id.*Hint:"):
+        run(problems=[PROBLEMS[0], PROBLEMS[0]])
+    with pytest.raises(ValueError, match="Hint:"):
+        run(problems=[])
