@@ -213,6 +213,33 @@ def test_hooks_change_no_gradient(make_decoder, batch, response_loss):
     assert all(torch.equal(one.grad, two.grad) for one, two in pairs)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("shape", [(6, 3), (2, 3, 3)])
+def test_outputs_may_be_changed_in_place(shape, bias, dense):
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=random, dtype=torch.float64)
+    layer = nn.Linear(3, 3, bias=bias, dtype=torch.float64)
+    kfac = kfac_of(layer, blocks=1, select=lambda name, module: True)
+    layer(x).mul_(2).square_().sum().backward()
+    gradient, delta = layer.weight.grad.clone(), 8 * layer(x).detach().reshape(6, 3)
+    layer.weight.grad = None
+    (2 * nn.functional.linear(x, layer.weight, layer.bias)).square().sum().backward()
+    torch.testing.assert_close(gradient, layer.weight.grad)
+    kfac.step()
+    torch.testing.assert_close(dense(kfac, ".G"), delta.T @ delta / 6)
+
+
+def test_under_autocast_the_factors_are_float32():
+    layer = nn.Linear(3, 3)
+    kfac = KFAC(layer, subsample=1.0, select=lambda name, module: True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = layer(torch.full((4, 3), 1.001)).float().sum()
+    loss.backward()
+    kfac.step()
+    assert kfac.spectrum()["a_mean"] == pytest.approx(1.001**2, rel=1e-6)
+    assert layer.weight.grad.dtype == torch.float32
+
+
 def test_a_mask_of_another_batch_is_refused(make_decoder, batch, response_loss):
     model = make_decoder()
     kfac = kfac_of(model)

@@ -128,7 +128,9 @@ class _Probe(torch.autograd.Function):
     def forward(ctx: Any, output: Tensor, record: Callable, given: Tensor | None) -> Tensor:
         ctx.record = record
         ctx.save_for_backward(given)
-        return output.view_as(output)
+        # The same tensor, not a view of it: later in-place operations on the output stay allowed.
+        ctx.mark_dirty(output)
+        return output
 
     @staticmethod
     def backward(ctx: Any, delta: Tensor) -> tuple[Tensor, None, None]:

@@ -19,11 +19,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import Observation, Tap
 from geosd.optim.selection import Select, chosen, input_leaders, is_projection
+from geosd.optim.sharded import put, sum_over_ranks, whole
 from geosd.optim.solve import solve_left, solve_right
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
@@ -47,6 +49,8 @@ class KFAC:
         select: Which linear layers, by full name and module.
         share_inputs: Keep one A for q, k, v and one for gate, up, which read the same input. Exact;
             False stores one each, as the paper's memory formula counts.
+        group: Ranks whose positions are pooled, if there are several: every rank then calls `step`.
+            Weights and gradients may be sharded by FSDP2 (build K-FAC after `fully_shard`).
 
     Raises:
         ValueError: A value is outside its range, or nothing is selected.
@@ -72,12 +76,14 @@ class KFAC:
         storage: torch.dtype | str = torch.float32,
         select: Select = is_projection,
         share_inputs: bool = True,
+        group: dist.ProcessGroup | None = None,
     ) -> None:
         """Check the settings, lay out the factors and hook the layers."""
         storage = getattr(torch, storage, storage) if isinstance(storage, str) else storage
         _check(blocks, decay, damping, subsample, inverse_every, storage)
         self.decay, self.damping = decay, damping
         self.subsample, self.inverse_every = subsample, inverse_every
+        self.group = group
         self.steps = 0
         self.layers = chosen(model, select)
         names = list(self.layers)
@@ -157,6 +163,8 @@ class KFAC:
             RuntimeError: A layer has a gradient, but no backward pass through it was ever recorded.
             FloatingPointError: An input or a gradient was not finite; nothing has been changed.
         """
+        if self.group is not None:
+            sum_over_ranks(self.factors, self.group)
         for name, layer in self.layers.items():
             seen = self.factors.counts[f"{name}.G"] or self.factors.updates[f"{name}.G"]
             if layer.weight.grad is not None and not seen:
@@ -172,13 +180,13 @@ class KFAC:
         self._unobserved = None
         for name, layer in self.layers.items():
             inverse_g = list(self.factors.inverse(f"{name}.G"))
-            if layer.weight.grad is not None:
+            if (grad := layer.weight.grad) is not None:
                 inverse_a = self.factors.inverse(f"{self._leader[name]}.A")
-                grad = layer.weight.grad.to(self.factors.compute)
-                layer.weight.grad.copy_(solve_right(inverse_a, solve_left(inverse_g, grad)))
-            if layer.bias is not None and layer.bias.grad is not None:
-                grad = layer.bias.grad.to(self.factors.compute)[:, None]
-                layer.bias.grad.copy_(solve_left(inverse_g, grad)[:, 0] / (1 + shift))
+                grad_OI = whole(grad).to(self.factors.compute)
+                put(solve_right(inverse_a, solve_left(inverse_g, grad_OI)), into=grad)
+            if layer.bias is not None and (grad := layer.bias.grad) is not None:
+                grad_O1 = whole(grad).to(self.factors.compute)[:, None]
+                put(solve_left(inverse_g, grad_O1)[:, 0] / (1 + shift), into=grad)
 
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.

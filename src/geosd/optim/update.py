@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.optim.kfac import KFAC
+from geosd.optim.sharded import whole
 
 INNER = ("adamw", "plain")
 
@@ -118,7 +119,7 @@ class Update:
             change = parameter.grad.to(parameter.dtype)
             if self.weight_decay:
                 change = change + self.weight_decay * parameter
-            self._plain_squared = self._plain_squared + change.norm().square()
+            self._plain_squared = self._plain_squared + whole(change.norm()).square()
             parameter.sub_(change, alpha=self._lr_used)
         if self.adam is not None:
             for group in self.adam.param_groups:
@@ -133,15 +134,15 @@ class Update:
         kept; without weight decay, which is not part of the size.
         """
         moved = float(self._plain_squared) * self._lr_used**2
-        weights = sum(float(p.norm()) ** 2 for p in self.plain)
+        weights = sum(_norm(p) ** 2 for p in self.plain)
         for group in self.adam.param_groups if self.adam is not None else ():
             for parameter in group["params"]:
-                weights += float(parameter.norm()) ** 2
+                weights += _norm(parameter) ** 2
                 if not (state := self.adam.state.get(parameter)):
                     continue
                 first, second = (1 - beta ** float(state["step"]) for beta in group["betas"])
                 root = (state["exp_avg_sq"] / second).sqrt_().add_(group["eps"])
-                moved += float((state["exp_avg"] / root).norm() * group["lr"] / first) ** 2
+                moved += (_norm(state["exp_avg"] / root) * group["lr"] / first) ** 2
         return math.sqrt(moved / weights) if weights else 0.0
 
     def zero_grad(self) -> None:
@@ -176,3 +177,7 @@ class Update:
                 )
             if mine is not None:
                 mine.load_state_dict(state[part])
+
+
+def _norm(tensor: Tensor) -> float:
+    return float(whole(tensor.norm()))
