@@ -3,7 +3,7 @@
 p = student, q = teacher. With the paper's formula alpha -> +1 is the forward direction KL(q||p),
 alpha -> -1 the reverse direction KL(p||q), and alpha = 0 is 4 D_H.
 
-Shapes: [..., V] in, [...] out.
+Shapes: [..., V] in, normalised or not, [...] out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from geosd.geometry.kl import forward_kl
-from geosd.geometry.simplex import floored, in_compute_dtype
+from geosd.geometry.simplex import floored, log_distributions
 
 
 def alpha_divergence(log_p: Tensor, log_q: Tensor, alpha: float) -> Tensor:
@@ -22,7 +22,7 @@ def alpha_divergence(log_p: Tensor, log_q: Tensor, alpha: float) -> Tensor:
     D_alpha(p||q) = D_-alpha(q||p).
 
     Args:
-        log_p: [..., V] normalised log-probabilities of the student; -inf is probability zero.
+        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
         log_q: [..., V] of the teacher.
         alpha: In [-1, 1]; +1 and -1 give the limits KL(q||p) and KL(p||q).
 
@@ -43,7 +43,7 @@ def alpha_divergence(log_p: Tensor, log_q: Tensor, alpha: float) -> Tensor:
         log_p, log_q, alpha = log_q, log_p, -alpha
     if alpha == 1:
         return forward_kl(log_p, log_q)
-    log_p, log_q = in_compute_dtype(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q)
     a, b = (1 - alpha) / 2, (1 + alpha) / 2
     p, q = log_p.exp(), log_q.exp()
     # With a + b = 1 and normalised p, q, 1 - sum p^a q^b = sum (a p + b q - p^a q^b), each term

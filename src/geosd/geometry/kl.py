@@ -8,7 +8,7 @@ about 87 nats in float32 instead of infinity.
 Gradients are stated in the paper's weighted-score form, grad D = -sum_i w_i grad log p_i, where
 any multiple of p_i may be added to w_i because sum_i p_i grad log p_i = 0.
 
-Shapes: [..., V] in, [...] out.
+Shapes: [..., V] in, normalised or not, [...] out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from geosd.geometry.simplex import floored, in_compute_dtype
+from geosd.geometry.simplex import floored, log_distributions
 
 
 def forward_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def forward_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
 
     Source: the paper, equations (forward-kl) and (w-fkl).
     """
-    log_p, log_q = in_compute_dtype(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q)
     # q from the unfloored logarithm: it is exactly 0 at -inf, and 0 times a floored log is 0.
     return (log_q.exp() * (floored(log_q) - floored(log_p))).sum(-1)
 
@@ -80,7 +80,7 @@ def jsd(log_p: Tensor, log_q: Tensor, beta: float = 0.5) -> Tensor:
             f"jsd: beta is {beta!r}; it must lie strictly between 0 and 1.\nHint: the divergence is"
             " zero at both ends; for their directions use forward_kl (0) or reverse_kl (1)."
         )
-    log_p, log_q = in_compute_dtype(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q)
     log_m = _log_mixture(log_q, log_p, beta)
     teacher = (log_q.exp() * (floored(log_q) - log_m)).sum(-1)
     student = (log_p.exp() * (floored(log_p) - log_m)).sum(-1)
@@ -127,7 +127,7 @@ def skew_kl(
         )
     if alpha == 0:
         return forward_kl(log_p, log_q)
-    log_p, log_q = in_compute_dtype(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q)
     log_m = _log_mixture(log_q, log_p, alpha)
     return (log_q.exp() * (floored(log_q) - log_m)).sum(-1)
 

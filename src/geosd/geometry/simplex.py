@@ -27,6 +27,15 @@ def in_compute_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(tensor.to(dtype) for tensor in tensors)
 
 
+def log_distributions(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors as log-probabilities in one precision, each normalised over its last axis.
+
+    Every divergence begins here, so that it takes logits, logits restricted to a support, and
+    log-probabilities alike; what is normalised already stays as it is, but for rounding.
+    """
+    return tuple(tensor.log_softmax(-1) for tensor in in_compute_dtype(*tensors))
+
+
 def floor_of(dtype: torch.dtype) -> float:
     """The lowest log-probability that enters a logarithm, log(finfo(dtype).tiny), in nats.
 
@@ -65,5 +74,5 @@ def entropy(log_p: Tensor) -> Tensor:
     Returns:
         [...], in float32 or better.
     """
-    (log_p,) = in_compute_dtype(log_p)
+    (log_p,) = log_distributions(log_p)
     return -(log_p.exp() * floored(log_p)).sum(-1)

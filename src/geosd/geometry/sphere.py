@@ -4,7 +4,7 @@ sqrt(p) and sqrt(q) are unit vectors. Half the squared chord between them is the
 divergence; twice the angle is the Fisher-Rao distance. p = student, q = teacher or anchor; all
 functions here are symmetric in the two.
 
-Shapes: [..., V] in, [...] out.
+Shapes: [..., V] in, normalised or not, [...] out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor
 
-from geosd.geometry.simplex import in_compute_dtype
+from geosd.geometry.simplex import log_distributions
 
 # 16 arcsin(sqrt(s/2))^2 = 8 sum_n (2s)^n / (n^2 C(2n, n)). With six terms below s = 0.01 both the
 # value and the derivative are exact to 1e-14.
@@ -34,7 +34,7 @@ def overlap(log_p: Tensor, log_q: Tensor) -> Tensor:
 
     Source: the paper, equation (hellinger) and section "The sphere of next-token distributions".
     """
-    log_p, log_q = in_compute_dtype(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q)
     # exp(-inf) is 0 with gradient 0: no square root of zero is ever differentiated.
     return (0.5 * (log_p + log_q)).exp().sum(-1)
 
@@ -54,7 +54,7 @@ def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
 
     Source: the paper, equations (hellinger) and (hellinger-grad).
     """
-    log_p, log_q = in_compute_dtype(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q)
     return 0.5 * ((0.5 * log_p).exp() - (0.5 * log_q).exp()).square().sum(-1)
 
 
@@ -65,7 +65,7 @@ def fisher_rao(log_p: Tensor, log_q: Tensor) -> Tensor:
     gradient is given as 0, the subgradient of least norm. Losses want `fisher_rao_squared`.
 
     Args:
-        log_p: [..., V] normalised log-probabilities of the student.
+        log_p: [..., V] log-probabilities of the student.
         log_q: [..., V] of the other distribution.
 
     Returns:
@@ -87,7 +87,7 @@ def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
     sqrt(p_i q_i) with theta = arccos(rho) = d_FR / 2, which is 8 times Hellinger's at agreement.
 
     Args:
-        log_p: [..., V] normalised log-probabilities of the student.
+        log_p: [..., V] log-probabilities of the student.
         log_q: [..., V] of the other distribution.
 
     Returns:

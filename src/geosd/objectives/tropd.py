@@ -9,7 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from geosd.geometry import forward_kl, reverse_kl
+from geosd.geometry import reverse_kl
+from geosd.geometry.simplex import floored
 from geosd.objectives import checks
 from geosd.objectives.base import Batch, Objective, States, Terms
 from geosd.objectives.registry import register
@@ -94,7 +95,9 @@ class TrOPD(Objective):
         if self.outlier == "forward":
             top = min(self.outlier_top_k, states.teacher.shape[-1])
             log_q, index = states.teacher.topk(top, dim=-1)
-            return forward_kl(states.student.gather(-1, index), log_q)
+            log_p = states.student.gather(-1, index)
+            # Not renormalised on the teacher's top tokens, as in the original.
+            return (log_q.exp() * (floored(log_q) - floored(log_p))).sum(-1)
         if math.isinf(self.outlier_cap):
             return kl
         size = kl.detach()
