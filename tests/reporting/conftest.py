@@ -1,0 +1,47 @@
+"""Made-up scores: the shape of a study, with numbers that nobody measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geosd.analysis.scores import COLUMNS
+
+CENTRES = {  # variant: (ID, OOD)
+    "pi_0": (60, 50),
+    "sft": (78, 38),
+    "grpo": (79, 52),
+    "fwdkl": (83, 42),
+    "revkl": (80, 43),
+    "jsd": (79.5, 50.5),
+    "skewkl": (80.5, 51),
+    "tropd": (80.2, 53),
+    "tip": (76, 52.5),
+    "geosd": (82, 59),
+}
+BENCHMARKS = ("long", "mulhard", "mixed", "easy")
+
+
+@pytest.fixture
+def make():
+    """Scores of a study: models x variants x seeds on ID and four OOD benchmarks."""
+
+    def scores(models=("mini-qwen3",), variants=tuple(CENTRES), seeds=3) -> pd.DataFrame:
+        draw = np.random.default_rng(5)
+        rows = []
+        for model in models:
+            for variant in variants:
+                for seed in range(seeds):
+                    at_id, at_ood = np.array(CENTRES[variant]) + draw.normal(0, 1.2, 2)
+                    ood = dict(zip(BENCHMARKS, at_ood + draw.normal(0, 2, 4), strict=True))
+                    ood["ood_avg"] = float(np.mean(list(ood.values())))
+                    for benchmark, value in {"id": at_id, **ood}.items():
+                        split = "ID" if benchmark == "id" else "OOD"
+                        head = (model, variant, seed, benchmark, split)
+                        rows.append((*head, "avg@k", 16, value))
+                        for k in (1, 16):
+                            rows.append((*head, "pass@k", k, value + 0.5 * k))
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    return scores

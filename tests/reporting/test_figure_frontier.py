@@ -1,0 +1,106 @@
+"""The frontier shows the runs' numbers, hides no label, and is the same bytes every time."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from geosd.analysis.scores import values
+from geosd.reporting import figure_frontier
+from geosd.reporting.style import METHODS, method, ordered, save
+
+QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
+
+
+def test_gains_and_whiskers_are_those_of_the_runs(make):
+    scores = make()
+    points = {p.variant: p for p in figure_frontier.points(scores, "mini-qwen3", QUICK)}
+    assert "pi_0" not in points
+    runs = values(scores, "mini-qwen3", "fwdkl", "id", "avg@k")
+    base = values(scores, "mini-qwen3", "pi_0", "id", "avg@k")
+    assert points["fwdkl"].id_gain == pytest.approx(runs.mean() - base.mean())
+    assert points["fwdkl"].id_sd == pytest.approx(np.std(runs, ddof=1))
+    passed = values(scores, "mini-qwen3", "fwdkl", "ood_avg", "pass@k", 16)
+    assert points["fwdkl"].passed == pytest.approx(passed.mean())
+
+
+def test_the_same_scores_draw_the_same_bytes(make, tmp_path):
+    files = []
+    for folder in ("a", "b"):
+        figure = figure_frontier.draw(make(), ["mini-qwen3"], QUICK)
+        files.append([p.read_bytes() for p in save(figure, tmp_path / folder, "figure")])
+    assert files[0] == files[1]
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert names == ["figure.pdf", "figure.png", "figure.svg"]
+
+
+@pytest.mark.parametrize("models", [("mini-qwen3",), ("mini-qwen3", "mini-olmo3", "mini-llama")])
+def test_labels_cover_neither_each_other_nor_the_frame(make, models):
+    figure = figure_frontier.draw(make(models), models, list(METHODS))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = {t.get_text(): t.get_window_extent() for t in axes.texts}
+        assert set(boxes) == {METHODS[v].label for v in list(METHODS)[:10]}
+        for (a, one), (b, other) in itertools.combinations(boxes.items(), 2):
+            # Ascender and descender room may touch; letters may not.
+            assert not one.shrunk(0.95, 0.7).overlaps(other.shrunk(0.95, 0.7)), (a, b)
+        frame = axes.get_window_extent()
+        for text, box in boxes.items():
+            assert box.x0 >= frame.x0 - 1 and box.x1 <= figure.bbox.x1, text
+
+
+def test_one_model_fits_one_column(make):
+    figure = figure_frontier.draw(make(), ["mini-qwen3"], QUICK)
+    assert figure.get_size_inches()[0] < 3.5
+
+
+def test_without_the_base_model_there_is_no_gain(make):
+    with pytest.raises(ValueError, match="(?s)pi_0.*Hint:"):
+        figure_frontier.draw(make(variants=["geosd"]), ["mini-qwen3"], ["geosd"])
+
+
+def test_an_unknown_variant_is_drawn_under_its_own_name(make):
+    scores = make().replace({"variant": {"tip": "mine"}})
+    found = figure_frontier.points(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
+    assert [p.variant for p in found] == ["geosd", "mine"]
+    assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
+
+
+def _luminance(colour: str) -> float:
+    channel = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channel]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+# Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
+DEUTERAN = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])
+PROTAN = np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]])
+
+
+@pytest.mark.parametrize("blindness", [np.eye(3), DEUTERAN, PROTAN])
+def test_methods_with_the_same_marker_differ_in_colour_to_every_eye(blindness):
+    def seen(colour):
+        channel = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        return np.clip(blindness @ channel**2.2, 0, 1) ** (1 / 2.2)
+
+    for a, b in itertools.combinations(METHODS.values(), 2):
+        if a.marker == b.marker:
+            assert np.abs(seen(a.colour) - seen(b.colour)).max() > 0.15, (a.label, b.label)
+
+
+def test_colours_are_unique_and_dark_enough_for_white_paper():
+    colours = [m.colour for m in METHODS.values()]
+    assert len(set(colours)) == len(colours)
+    assert all(_luminance(colour) < 0.5 for colour in colours)
+
+
+def test_reporting_and_analysis_do_not_import_torch():
+    modules = "table_main table_benchmarks table_significance table_claims figure_frontier"
+    code = "import sys, geosd.analysis.verdicts, geosd.analysis.scores, geosd.analysis.drift\n"
+    code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
+    code += "sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,95 @@
+"""The paper's three tables on made-up scores: rows, companions, and numbers by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from geosd.analysis.scores import values
+from geosd.reporting import table_benchmarks, table_main, table_significance
+
+MODELS = ("mini-qwen3", "unheard-of")
+QUICK = ["geosd", "fwdkl", "pi_0", "grpo", "revkl"]
+
+
+def column(table, key):
+    at = [c.key for c in table.columns].index(key)
+    return {row.label: row.cells[at] for row in table.rows}
+
+
+def test_rows_take_the_papers_order_whatever_order_the_study_has(make):
+    table = table_main.build(make(variants=QUICK), ["mini-qwen3"], QUICK)
+    assert [row.label for row in table.rows] == ["π₀", "GRPO", "FwdKL", "RevKL", "GeoSD"]
+
+
+def test_mean_deviation_and_change_are_those_of_the_runs(make):
+    scores = make()
+    table = table_main.build(scores, ["mini-qwen3"], QUICK)
+    runs = values(scores, "mini-qwen3", "geosd", "ood_avg", "avg@k")
+    base = values(scores, "mini-qwen3", "pi_0", "ood_avg", "avg@k")
+    cell = column(table, "mini-qwen3.ood_avg")["GeoSD"]
+    assert (cell.value, cell.sd) == pytest.approx((np.mean(runs), np.std(runs, ddof=1)))
+    assert cell.rank == "best"
+    change = column(table, "mini-qwen3.delta_ood")
+    assert change["GeoSD"].value == pytest.approx(runs.mean() - base.mean())
+    assert change["GeoSD"].text.startswith("+") and change["π₀"].number is None
+
+
+def test_the_papers_numbers_stand_beside_models_that_stand_for_a_family(make):
+    table = table_main.build(make(models=MODELS), MODELS, QUICK)
+    paper = column(table, "mini-qwen3.ood_avg.paper")
+    assert (paper["GeoSD"].value, paper["GeoSD"].sd) == (60.5, 0.5)
+    assert column(table, "mini-qwen3.delta_ood.paper")["FwdKL"].value == -8.1
+    assert not any(c.key.startswith("unheard-of") and "paper" in c.key for c in table.columns)
+
+
+def test_a_method_without_runs_has_empty_cells_and_one_seed_no_deviation(make):
+    table = table_main.build(make(variants=["pi_0", "geosd"], seeds=1), ["mini-qwen3"], QUICK)
+    cells = column(table, "mini-qwen3.id")
+    assert cells["FwdKL"].number is None
+    assert cells["GeoSD"].number is not None and cells["GeoSD"].spread == ""
+    assert "1 run" in table.note
+
+
+def test_benchmarks_of_another_world_have_no_companion_but_their_average_has(make):
+    table = table_benchmarks.build(make(), ["mini-qwen3"], QUICK)
+    keys = [c.key.removeprefix("mini-qwen3.") for c in table.columns]
+    assert keys == ["long", "mulhard", "mixed", "easy", "ood_avg", "ood_avg.paper"]
+
+
+def test_the_papers_own_benchmarks_have_companions(make):
+    scores = make().replace({"benchmark": {"long": "aime24"}})
+    table = table_benchmarks.build(scores, ["mini-qwen3"], QUICK)
+    assert column(table, "mini-qwen3.aime24.paper")["GeoSD"].value == 40.4
+
+
+def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
+    scores = make()
+    ablation = scores[scores["variant"] == "geosd"].assign(variant="geosd_adamw")
+    ablation["value"] += 20
+    scores = type(scores)(np.concatenate([scores, ablation]), columns=scores.columns).astype(
+        scores.dtypes
+    )
+    methods = [*scores["variant"].unique()]
+    table = table_significance.build(scores, ["mini-qwen3"], methods)
+    ours, paper = table.rows
+    means = scores.query("benchmark == 'ood_avg' and metric == 'avg@k'")
+    means = means.groupby("variant")["value"].mean().drop(["geosd", "geosd_adamw"])
+    best = column(table, "baseline")[ours.label].value
+    assert best.lower() == means.idxmax()
+    assert ours.cells[0].value == 3
+    assert paper.label == "paper: Qwen3-8B" and paper.cells[-1].value == 2.9e-9
+
+
+def test_significance_is_corrected_over_the_models(make):
+    one = table_significance.build(make(), ["mini-qwen3"], QUICK)
+    both = table_significance.build(make(models=MODELS), MODELS, QUICK)
+    alone = column(one, "p_holm")["mini-qwen3"].value
+    assert column(both, "p_holm")["mini-qwen3"].value >= alone
+
+
+def test_significance_without_geosd_or_spread_is_empty_and_not_an_error(make):
+    none = table_significance.build(make(variants=["pi_0", "grpo"]), ["mini-qwen3"], QUICK)
+    assert none.rows == ()
+    single = table_significance.build(make(seeds=1), ["mini-qwen3"], QUICK)
+    assert column(single, "p_holm")["mini-qwen3"].number is None

@@ -1,0 +1,63 @@
+"""The ledger as people read it."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from geosd.analysis.claims import ledger
+from geosd.analysis.drift import COLUMNS
+from geosd.analysis.verdicts import VERDICTS, evaluate
+from geosd.reporting.table_claims import to_markdown, write
+
+QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
+
+
+def findings(make, **changes):
+    drift = pd.DataFrame(
+        [("mini-qwen3", v, s, "drift/pi_0", 0.1 * i + 0.01 * s)
+         for i, v in enumerate(("geosd", "revkl", "fwdkl", "grpo")) for s in range(3)],
+        columns=list(COLUMNS),
+    )  # fmt: skip
+    return evaluate(ledger(), make(variants=QUICK, **changes), drift)
+
+
+def test_every_claim_is_told_once_with_its_verdict(make):
+    found = findings(make)
+    text = to_markdown(found, "quick")
+    tested = [f for f in found if f.verdict != "not tested"]
+    assert 12 <= len(tested) < len(found)
+    for finding in found:
+        where = f"| {finding.claim.id} " if finding in tested else f"`{finding.claim.id}`"
+        assert text.count(where) == 1, finding.claim.id
+    for verdict in VERDICTS:
+        count = sum(f.verdict == verdict for f in found)
+        assert not count or f"{count} {verdict}" in text.splitlines()[2]
+
+
+def test_lines_fit_a_terminal_and_tables_are_aligned(make):
+    lines = to_markdown(findings(make), "quick").splitlines()
+    assert max(map(len, lines)) <= 120
+    assert len({len(line) for line in lines if line.startswith("|")}) == 1
+
+
+def test_not_tested_claims_say_what_they_need(make):
+    text = to_markdown(findings(make), "quick")
+    listed = text.split("## Not tested in this study")[1]
+    assert "`filtering-gain`" in listed and "needs tropd, tip" in " ".join(listed.split())
+
+
+def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
+    models = ("mini-qwen3", "mini-olmo3")
+    found = findings(make, models=models)
+    write(found, "quick", tmp_path)
+    table = pd.read_csv(tmp_path / "claims.csv")
+    assert len(table) == len(ledger()) * 2
+    assert table["effect"].iloc[0] == found[0].effect
+    assert set(table["verdict"]) <= set(VERDICTS)
+    assert (tmp_path / "claims.md").read_text() == to_markdown(found, "quick")
+
+
+def test_a_study_of_single_runs_decides_nothing_and_says_why(make):
+    text = to_markdown(findings(make, seeds=1), "quick")
+    assert "a single run has no spread" in " ".join(text.split())
+    assert "undetermined" in text.splitlines()[2]
