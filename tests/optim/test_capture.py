@@ -79,6 +79,21 @@ def test_the_draw_is_named_by_seed_and_step():
     assert first[0] != other[0] and first[0] != first[1]
 
 
+def test_two_passes_inside_one_observation_draw_apart(dense):
+    model = Scalar()
+    kfac = KFAC(
+        model, blocks=1, subsample=0.05, storage=torch.float64, select=lambda name, module: True
+    )
+    code = 3.0 ** torch.arange(20, dtype=torch.float64)
+    with kfac.observe():
+        for _ in range(2):
+            model(code, code).backward()
+    kfac.step()
+    twice_one_position = code.square()
+    assert kfac.factors.updates["layer.A"] == 1
+    assert not torch.isclose(dense(kfac, "layer.A"), twice_one_position, rtol=1e-9).any()
+
+
 def test_padding_is_never_drawn():
     mask = torch.tensor([[True] * 4 + [False] * 4])
     for seed in range(20):
@@ -139,6 +154,18 @@ def test_loss_terms_give_the_gradient_of_a_tokens_own_loss_whatever_the_batch(de
         kfac.step()
         factors.append(dense(kfac, "layer.G").item())
     assert factors == pytest.approx([4.0, 4.0])
+
+
+def test_sequences_of_unequal_length_are_scaled_each_by_its_own_weight(dense):
+    """A mean over B sequences of means over T_b tokens weighs a token by 1 / (B T_b)."""
+    model = Scalar()
+    kfac = KFAC(model, blocks=1, subsample=0.5, select=lambda name, module: True)
+    mask = torch.tensor([[True] * 2 + [False] * 4, [True] * 6])
+    weight = mask.double() / mask.sum(1, keepdim=True) / 2
+    with kfac.observe(mask, loss_terms=2.0 * mask.sum(1)):
+        model(torch.ones(2, 6).double(), 3 * weight).backward()
+    kfac.step()
+    assert dense(kfac, "layer.G").item() == pytest.approx(9.0)
 
 
 @pytest.mark.parametrize("subsample", [1.0, 0.5])

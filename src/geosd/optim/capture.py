@@ -173,7 +173,8 @@ class Tap:
 
         def hook(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
             # A deep copy of the model (a frozen teacher) carries the hook along: not ours.
-            if module is not owner() or not torch.is_grad_enabled() or not output.requires_grad:
+            # Under no_grad no output requires a gradient.
+            if module is not owner() or not output.requires_grad:
                 return None
             return self._probe(args[0], output)
 
