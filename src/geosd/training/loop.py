@@ -162,8 +162,8 @@ def _step(run: Run, recipe: Recipe, step: int) -> dict[str, float]:
     values |= {"update/learning_rate": rate, "update/gradient_norm": _gradient_norm(run.student)}
     run.update.step(rate)
     values["update/relative_size"] = run.update.relative_step()
-    values |= {f"curvature/{name}": value for name, value in run.update.spectrum().items()}
     if before is not None:
+        values |= {f"curvature/{name}": value for name, value in run.update.spectrum().items()}
         with torch.no_grad():
             values["update/kl_old_new"] = before.kl_to(view(run.student, mine))
     return values
