@@ -11,7 +11,9 @@ import random
 from dataclasses import dataclass
 
 MODULUS = 10
-LONGEST_JUMP = 3
+# Invertible modulo 10: no product forgets its factors (0, 5 and the even digits would), so a wrong
+# intermediate value stays wrong and a jump over `*` cannot be guessed from its last factor.
+MULTIPLIERS = (3, 7, 9)
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ def draw_question(benchmark: Benchmark, draw: random.Random) -> str:
     """A question of a benchmark, e.g. `7 + 8 - 3`."""
     words = [str(draw.randrange(MODULUS))]
     for _ in range(draw.randint(*benchmark.operations)):
-        operator = "*" if draw.random() < benchmark.times else draw.choice("+-")
-        words += [operator, str(draw.randrange(MODULUS))]
+        if draw.random() < benchmark.times:
+            words += ["*", str(draw.choice(MULTIPLIERS))]
+        else:
+            words += [draw.choice("+-"), str(draw.randrange(MODULUS))]
     return " ".join(words)
 
 

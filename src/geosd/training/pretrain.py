@@ -1,0 +1,221 @@
+"""Train a base model of the miniature from scratch on documents of its world.
+
+B = documents of a batch, T = tokens of the longest, N = supervised positions.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
+
+from geosd.models.forward import head_logits, hidden_at
+from geosd.problems.documents import Corpus, Document, draw_document
+from geosd.seeds import seed_of
+from geosd.training.resume import ResumeState
+
+BUCKET = 8  # batches whose documents are drawn together and then sorted by length
+IGNORED = -100  # cross_entropy's own mark of a position without a target
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How a base model is trained.
+
+    The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
+    from random weights, Muon comes to the same loss in about a third of AdamW's steps here
+    (docs/world.md has the figures).
+
+    Attributes:
+        steps: Optimizer steps.
+        documents: Documents a step.
+        learning_rate: Peak of Muon's, on the scale of AdamW's (updates have AdamW's typical size).
+        rest_learning_rate: Peak of AdamW's.
+        warmup_steps: Steps of linear rise to the peaks.
+        decay: Fraction of the steps, the last ones, over which both fall linearly to zero.
+        weight_decay: Of the blocks' matrices.
+        clip: Largest norm of the whole gradient.
+    """
+
+    steps: int
+    documents: int = 64
+    learning_rate: float = 1e-2
+    rest_learning_rate: float = 5e-3
+    warmup_steps: int = 50
+    decay: float = 0.5
+    weight_decay: float = 0.01
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
+        for name in ("steps", "documents"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; allowed are integers from 1.\nHint: about a"
+                    " thousand steps of 64 documents bring a miniature base into its band."
+                )
+
+    def factor(self, step: int) -> float:
+        """Share of the peak learning rates at a step, counted from 0."""
+        rise = (step + 1) / max(1, self.warmup_steps)
+        fall = (self.steps - step) / max(1.0, self.decay * self.steps)
+        return min(1.0, rise, fall)
+
+
+def pretrain(
+    model: nn.Module,
+    tokenizer: PreTrainedTokenizerBase,
+    corpus: Corpus,
+    held_out: Collection[str],
+    recipe: Pretraining,
+    seed: int,
+    resume: ResumeState | None = None,
+    save_every: int = 100,
+    progress: str | None = None,
+) -> list[float]:
+    """Train a model in place.
+
+    A run that was killed continues from its last saved step and ends with the same bits.
+
+    Args:
+        model: A causal language model with random weights.
+        tokenizer: The world's.
+        corpus: What the documents are like.
+        held_out: Questions that no document may ask.
+        recipe: Steps, batch and learning rates.
+        seed: Of the documents.
+        resume: Where the state is kept; None keeps none.
+        save_every: Steps between two saved states.
+        progress: What the progress bar says; None shows none.
+
+    Returns:
+        The loss of each step in nats a token: the mean over the supervised tokens of its batch.
+    """
+    optimizers = _optimizers(model, recipe)
+    held_out = frozenset(held_out)
+    losses: list[float] = []
+    kept = resume.load() if resume is not None else None
+    if kept is not None:
+        losses = kept[1]["losses"]
+        model.load_state_dict(kept[1]["model"])
+        for optimizer, state in zip(optimizers, kept[1]["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+    model.train()
+    batches: Sequence[list[Document]] = ()
+    steps = range(len(losses), recipe.steps)
+    bar = tqdm(
+        steps,
+        desc=progress,
+        initial=len(losses),
+        total=recipe.steps,
+        mininterval=2,
+        disable=progress is None,
+    )
+    for step in bar:
+        place = step % BUCKET
+        if place == 0 or not batches:
+            batches = draw_batches(corpus, held_out, recipe.documents, seed, step // BUCKET)
+        losses.append(_step(model, optimizers, tokenizer, batches[place], recipe, step))
+        bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
+        if resume is not None and (step + 1) % save_every == 0:
+            states = [optimizer.state_dict() for optimizer in optimizers]
+            resume.save(
+                step + 1,
+                {"losses": losses, "model": model.state_dict(), "optimizers": states},
+            )
+    model.eval()
+    return losses
+
+
+def draw_batches(
+    corpus: Corpus, held_out: Collection[str], documents: int, seed: int, bucket: int
+) -> list[list[Document]]:
+    """The batches of one bucket: documents of like length together, in a random order of batches.
+
+    Sorting wastes few positions on padding; drawing by bucket number alone makes any step's batch
+    known without the steps before it.
+    """
+    draw = random.Random(seed_of(seed, "documents", bucket))
+    drawn = [draw_document(corpus, held_out, draw) for _ in range(BUCKET * documents)]
+    drawn.sort(key=lambda document: len(document.prompt) + len(document.response))
+    batches = [drawn[at : at + documents] for at in range(0, len(drawn), documents)]
+    draw.shuffle(batches)
+    return batches
+
+
+def tensors(
+    tokenizer: PreTrainedTokenizerBase, documents: Iterable[Document]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A batch as right-padded tensors.
+
+    Every token after the question is a target, those of a shown reference too: it is a solution of
+    the same question, and its lesson costs no further forward pass. Questions are random, so
+    there is nothing to learn in them.
+
+    Returns:
+        ids_BT, mask_BT and target_BT: the next token, or `IGNORED` where none is supervised.
+    """
+    documents = list(documents)
+    prompts = tokenizer([d.prompt for d in documents], add_special_tokens=False).input_ids
+    responses = tokenizer([d.response for d in documents], add_special_tokens=False).input_ids
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    markers = set(tokenizer.convert_tokens_to_ids(["R:", "S:"]))
+    rows = [[*p, *r, end] for p, r in zip(prompts, responses, strict=True)]
+    width = max(map(len, rows))
+    ids_BT = torch.full((len(rows), width), pad)
+    mask_BT = torch.zeros((len(rows), width), dtype=torch.bool)
+    target_BT = torch.full((len(rows), width), IGNORED)
+    for place, row in enumerate(rows):
+        asked = next(at for at, token in enumerate(row) if token in markers)
+        ids_BT[place, : len(row)] = torch.tensor(row)
+        mask_BT[place, : len(row)] = True
+        target_BT[place, asked : len(row) - 1] = torch.tensor(row[asked + 1 :])
+    return ids_BT, mask_BT, target_BT
+
+
+def _step(
+    model: nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    tokenizer: PreTrainedTokenizerBase,
+    documents: Sequence[Document],
+    recipe: Pretraining,
+    step: int,
+) -> float:
+    ids_BT, mask_BT, target_BT = tensors(tokenizer, documents)
+    supervised_BT = target_BT != IGNORED
+    logits_NV = head_logits(model, hidden_at(model, ids_BT, mask_BT)[supervised_BT])
+    loss = cross_entropy(logits_NV, target_BT[supervised_BT])
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * recipe.factor(step)
+        optimizer.step()
+        optimizer.zero_grad()
+    return loss.item()
+
+
+def _optimizers(model: nn.Module, recipe: Pretraining) -> list[torch.optim.Optimizer]:
+    """Muon for the blocks' matrices, AdamW for everything else."""
+    matrices, rest = [], []
+    for name, parameter in model.named_parameters():
+        (matrices if parameter.ndim == 2 and ".layers." in name else rest).append(parameter)
+    muon = torch.optim.Muon(
+        [{"params": matrices, "peak": recipe.learning_rate}],
+        lr=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    adamw = torch.optim.AdamW(
+        [{"params": rest, "peak": recipe.rest_learning_rate}],
+        lr=recipe.rest_learning_rate,
+        betas=(0.9, 0.98),
+        weight_decay=0.0,
+    )
+    return [muon, adamw]

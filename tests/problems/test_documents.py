@@ -1,0 +1,40 @@
+import random
+
+from geosd.problems.documents import Corpus, draw_document
+from geosd.problems.grading import grade
+from geosd.problems.world import BENCHMARKS, Benchmark, evaluate
+
+
+def drawn(corpus, number=1500, held_out=()):
+    draw = random.Random(0)
+    return [draw_document(corpus, held_out, draw) for _ in range(number)]
+
+
+def question_of(document):
+    return document.prompt.removeprefix("Q: ").split(" R:")[0].removesuffix(" S:")
+
+
+def test_every_response_answers_its_question():
+    for document in drawn(Corpus()):
+        assert grade(document.response, str(evaluate(question_of(document)))).correct
+
+
+def test_references_are_shown_repeated_and_cut_as_often_as_the_corpus_says():
+    documents = drawn(Corpus(shown=0.4, repeated=0.75, cut=0.25), number=4000)
+    shown = [document for document in documents if " R:" in document.prompt]
+    assert abs(len(shown) / len(documents) - 0.4) < 0.03
+    whole = [document for document in shown if "A:" in document.prompt]
+    assert abs(len(whole) / len(shown) - 0.75) < 0.05
+    repeats = [d for d in whole if d.prompt.endswith(f"R: {d.response} S:")]
+    # A new solution of a short question is at times the same one, so repeats are a little more.
+    assert 0.70 < len(repeats) / len(whole) < 0.86
+
+
+def test_held_out_questions_never_appear(monkeypatch):
+    tiny = Benchmark("tiny", (1, 1), 0.0)
+    monkeypatch.setattr("geosd.problems.documents.BENCHMARKS", (tiny,) * len(BENCHMARKS))
+    held_out = {
+        f"{value} {sign} {digit}" for value in range(5) for sign in "+-" for digit in range(10)
+    }
+    questions = {question_of(document) for document in drawn(Corpus(), held_out=held_out)}
+    assert questions and not questions & held_out

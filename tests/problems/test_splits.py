@@ -1,0 +1,66 @@
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from geosd.problems import splits as module
+from geosd.problems.splits import draw_splits
+from geosd.problems.world import BENCHMARKS, Benchmark
+
+SIZES = dict(train=120, select_train=30, select_validation=40, test_per_benchmark=50)
+
+
+def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
+    splits = draw_splits(**SIZES, seed=1)
+    everything = [*splits.train, *splits.select, *splits.test]
+    counts = Counter(problem.benchmark for problem in everything)
+    assert counts == {
+        "train": 120,
+        "select_train": 30,
+        "select_validation": 40,
+        **{kind.name: 50 for kind in BENCHMARKS},
+    }
+    assert len({problem.question for problem in everything}) == len(everything)
+    assert len({problem.id for problem in everything}) == len(everything)
+
+
+def test_a_seed_names_its_splits():
+    assert draw_splits(**SIZES, seed=1) == draw_splits(**SIZES, seed=1)
+    assert draw_splits(**SIZES, seed=1).test != draw_splits(**SIZES, seed=2).test
+
+
+def test_more_training_problems_leave_the_test_problems_as_they_were():
+    more = draw_splits(**{**SIZES, "train": 200}, seed=1)
+    assert more.test == draw_splits(**SIZES, seed=1).test
+
+
+def test_repeated_questions_are_dropped_and_counted(monkeypatch):
+    tiny = Benchmark("tiny", (1, 1), 0.0)  # 200 questions: 10 values, 2 operators, 10 digits
+    monkeypatch.setattr(module, "BENCHMARKS", (tiny,))
+    splits = draw_splits(
+        train=0, select_train=0, select_validation=0, test_per_benchmark=190, seed=0
+    )
+    assert len({problem.question for problem in splits.test}) == 190
+    assert splits.duplicates["tiny"] > 0
+    assert splits.generated["tiny"] - splits.duplicates["tiny"] == 190
+
+
+def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
+    monkeypatch.setattr(module, "BENCHMARKS", (Benchmark("tiny", (1, 1), 0.0),))
+    with pytest.raises(ValueError, match="'tiny' gave 200 different questions(.|\n)*Hint"):
+        draw_splits(train=0, select_train=0, select_validation=0, test_per_benchmark=201, seed=0)
+
+
+def test_records_survive_their_files(tmp_path):
+    from geosd.files import read_jsonl, write_jsonl
+    from geosd.problems.records import PooledSolutions, Problem, Sample
+
+    rows = {
+        Problem: [Problem("id-00000", "id", "1 + 1", "2")],
+        PooledSolutions: [PooledSolutions("train-00000", ("A: 2", "1 + 1 = 2 ; A: 2"), 16, 3)],
+        Sample: [Sample("id", "id-00000", 0, "1 +", 52, None, False, "length")],
+    }
+    for cls, written in rows.items():
+        write_jsonl(tmp_path / "rows.jsonl", written)
+        assert read_jsonl(tmp_path / "rows.jsonl", cls) == written
+        assert dataclasses.is_dataclass(cls)
