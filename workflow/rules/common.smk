@@ -11,6 +11,7 @@ A job runs again when one of these changes, and on nothing else:
 import ast
 import os
 import sys
+from functools import cache
 
 from yaml import safe_load
 
@@ -59,6 +60,27 @@ def settings_of(step):
     return lambda wildcards: settings(step, STUDY, wildcards.get("model"), wildcards.get("variant"))
 
 
+@cache
+def imported_by(path):
+    """Names of the modules, and of what may be modules, that a Python file imports."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.split(".")[0] == "geosd"]
+
+
+@cache
+def data_beside(path):
+    """Data files that lie beside a module and are named in it."""
+    text = path.read_text(encoding="utf-8")
+    beside = [file for kind in ("yaml", "jinja") for file in path.parent.glob(f"*.{kind}")]
+    return [file for file in beside if file.name in text]
+
+
+@cache
 def code_of(step, *modules):
     """Files behind one step: its module, all that it imports of this package, and the data files
     that lie beside these modules and are named in them.
@@ -77,15 +99,8 @@ def code_of(step, *modules):
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         if path in found or not path.exists() or name.startswith("geosd.config"):
             continue
-        text = path.read_text(encoding="utf-8")
-        data = [file for kind in ("yaml", "jinja") for file in path.parent.glob(f"*.{kind}")]
-        found |= {path, *(file for file in data if file.name in text)}
-        queue.append(name.rpartition(".")[0])
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Import):
-                queue += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                queue += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        found |= {path, *data_beside(path)}
+        queue += [name.rpartition(".")[0], *imported_by(path)]
     return sorted(str(path) for path in found)
 
 

@@ -1,0 +1,75 @@
+# What people type. Every target says what it does; `make help` lists them.
+#
+#   STUDY=name     which study of params.yaml (default: quick)
+#   PYTHON=path    which Python makes .venv (default: the first that is 3.11 or newer)
+#   PIP_ARGS=...   handed to pip, for example another index
+
+SHELL := bash
+.DEFAULT_GOAL := help
+STUDY ?= quick
+BIN := .venv/bin
+REPORT := results/$(STUDY)/report.html
+export PYTHON PIP_ARGS
+
+# One thread a process; tests and jobs run side by side instead.
+export OMP_NUM_THREADS := 1
+# `snakemake`, `dvc` and `python` are those of .venv in everything started from here.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
+
+.PHONY: help run plan report repro test lint schema pins clean clean-study
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: .venv/installed  ## install what is missing, run the study, and write its report
+	@$(snakemake)
+	@$(MAKE) --no-print-directory $(REPORT)
+	@echo
+	@echo "Report   $(REPORT)"
+	@echo "Claims   figures/$(STUDY)/claims.md"
+	@echo "Table    figures/$(STUDY)/table_main.md"
+	@echo "Figure   figures/$(STUDY)/figure_frontier.png"
+
+plan: .venv/installed  ## what `make run` would do, and why
+	@$(snakemake) --dry-run --quiet host
+
+report: $(REPORT)  ## one HTML page with claims, tables, figures and configuration
+
+# Its prerequisites exist only after a run, so `run` asks a second make for it.
+$(REPORT): $(wildcard figures/$(STUDY)/* workflow/report/*)
+	@$(snakemake) --quiet all --report $@
+
+repro: .venv/installed  ## bring study quick up to date with DVC, one job after another
+	@$(BIN)/dvc repro
+
+test: .venv/installed-test  ## all tests, the slow ones too
+	$(BIN)/python -m pytest -n 2 --durations 15
+
+lint: .venv/installed-test  ## format and check Python and Snakemake files
+	$(BIN)/ruff format src tests examples
+	$(BIN)/ruff check src tests examples
+	$(BIN)/snakefmt -l 100 Snakefile workflow
+
+schema: .venv/installed  ## write the JSON schema of params.yaml anew
+	$(BIN)/python -m geosd.config schema
+
+pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
+	@{ sed -n '/^#/p' envs/laptop.txt; $(BIN)/python -m pip freeze --exclude-editable 2>/dev/null \
+	  | grep -vE '^(geosd|-e|#)|@ ' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/'; } > envs/laptop.txt.new
+	@mv envs/laptop.txt.new envs/laptop.txt
+
+clean:  ## remove logs, resume states and caches; results stay
+	rm -rf logs scratch .pytest_cache .ruff_cache .hypothesis
+
+clean-study:  ## remove all results of one study (STUDY=name)
+	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY) scratch/$(STUDY)
+
+.venv/installed: pyproject.toml envs/laptop.txt
+	@envs/install.sh
+	@touch $@
+
+.venv/installed-test: pyproject.toml envs/laptop.txt
+	@envs/install.sh test
+	@touch $@ .venv/installed

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Make .venv and install geosd in it at the versions of envs/laptop.txt.
+#
+#   envs/install.sh        what running needs
+#   envs/install.sh test   also what testing needs
+#
+# PYTHON names the interpreter; PIP_ARGS is handed to pip, for example another index.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+extra=${1:-}
+started=$SECONDS
+
+say() { printf '\n== %s\n' "$*"; }
+stop() { printf '\n%s\nHint: %s\n' "$1" "$2" >&2; exit 1; }
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  stop "No Python 3.11 or newer among: ${PYTHON:-python3 python3.13 python3.12 python3.11}." \
+       "on Debian or Ubuntu: apt-get install python3 python3-venv; or name one: make run PYTHON=/path/to/python3.11"
+}
+
+if ! .venv/bin/python -c '' 2>/dev/null; then
+  python=$(find_python)
+  "$python" -c 'import venv, ensurepip' 2>/dev/null \
+    || stop "$python has no venv module." "on Debian or Ubuntu: apt-get install python3-venv"
+  say "1/3  A virtual environment in .venv, with $("$python" --version)"
+  rm -rf .venv   # a half-made or moved one does not work
+  "$python" -m venv .venv
+fi
+
+pip=(.venv/bin/python -m pip install --disable-pip-version-check)
+# torch first: it is the largest download, and its build (CPU or CUDA) is whatever the index offers.
+say "2/3  torch, the largest download"
+"${pip[@]}" ${PIP_ARGS:-} "$(grep '^torch==' envs/laptop.txt)"
+
+say "3/3  geosd and everything else, at the versions of envs/laptop.txt"
+"${pip[@]}" ${PIP_ARGS:-} --constraint envs/laptop.txt --editable ".${extra:+[$extra]}"
+
+say "Installed in $((SECONDS - started)) s"

@@ -1,0 +1,106 @@
+"""Copies of the workflow in which every job is done, with made-up outputs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "profiles", "local", "slurm", "src")
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """A folder with the workflow in it."""
+
+    folder: Path
+
+    def snakemake(self, *arguments: str, check: bool = True) -> str:
+        """What Snakemake prints."""
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder / "src")},
+            capture_output=True,
+            text=True,
+        )
+        printed = done.stdout + done.stderr
+        assert not check or done.returncode == 0, printed
+        return printed
+
+    def wanted(self, *arguments: str) -> Counter[str]:
+        """How many jobs of each rule a dry run plans, targets left out."""
+        printed = self.snakemake("--profile", "local", "--dry-run", *arguments)
+        jobs = dict(re.findall(r"^(\w+) +(\d+)$", printed, re.M))
+        ignored = {"total", "all", "tables", "figures"}
+        return Counter({rule: int(n) for rule, n in jobs.items() if rule not in ignored})
+
+    def outputs(self) -> dict[str, str]:
+        """Each declared output of the study, and the rule that makes it."""
+        lines = self.snakemake("--profile", "local", "--summary").splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("output_file"))
+        cells = [line.split("\t") for line in lines[start + 1 :] if "\t" in line]
+        return {row[0]: row[2] for row in cells}
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace the one occurrence of a text in a file."""
+        text = (self.folder / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{path} has {old!r} {text.count(old)} times"
+        (self.folder / path).write_text(text.replace(old, new), encoding="utf-8")
+
+    def append(self, path: str, text: str) -> None:
+        """Add a text at the end of a file."""
+        with (self.folder / path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _copied(source: Path, target: Path) -> Workflow:
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    target.mkdir(parents=True, exist_ok=True)
+    for name in COPIED:
+        if (source / name).is_dir() and not (source / name).is_symlink():
+            shutil.copytree(source / name, target / name, symlinks=True, ignore=ignore)
+        else:
+            shutil.copy2(source / name, target / name, follow_symlinks=False)
+    return Workflow(target)
+
+
+@pytest.fixture(scope="session")
+def untouched() -> Workflow:
+    """The repository itself, for dry runs only."""
+    return Workflow(ROOT)
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """The workflow as cloned: nothing has run."""
+    return _copied(ROOT, tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture(scope="session")
+def done_once(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """The workflow after a run whose programs were all replaced by writing a file's own name."""
+    workflow = _copied(ROOT, tmp_path_factory.mktemp("done"))
+    for name in workflow.outputs():
+        path = workflow.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    # --forceall: what looks current would get no notes, and edits would go unseen.
+    workflow.snakemake("--profile", "local", "--touch", "--forceall")
+    return workflow
+
+
+@pytest.fixture
+def done(done_once: Workflow, tmp_path: Path) -> Callable[[], Workflow]:
+    """A private copy of the finished workflow, to be edited."""
+    shutil.copytree(done_once.folder, tmp_path / "copy", symlinks=True)
+    return Workflow(tmp_path / "copy")

@@ -1,0 +1,117 @@
+"""A mistake in params.yaml is told with its key, its line, what is allowed, and a hint."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from geosd.config import ConfigError, load
+
+
+@pytest.fixture
+def broken(root, tmp_path):
+    """Load params.yaml with one text replaced; the message, and the line that was replaced."""
+
+    def message(old: str, new: str) -> tuple[str, int]:
+        text = (root / "params.yaml").read_text()
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in params.yaml"
+        file = tmp_path / "params.yaml"
+        file.write_text(text.replace(old, new))
+        with pytest.raises(ConfigError) as error:
+            load(file)
+        assert str(error.value).splitlines()[-1].startswith("Hint: ")
+        line = text[: text.index(old)].count("\n") + 1 + (len(old) - len(old.lstrip("\n")))
+        return str(error.value), line
+
+    return message
+
+
+RATE = "    learning_rate: 1.0e-6 "
+
+
+def test_an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant(broken):
+    message, line = broken(RATE, "    learning_rat: 1.0e-6 ")
+    assert f"params.yaml:{line}: protocol.training.learning_rat: there is no such key" in message
+    assert "Did you mean learning_rate? Allowed: anchor_every, betas, chunk" in message
+    assert "protocol.training.learning_rate: the key is missing. It means: Peak" in message
+
+
+def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
+    message, line = broken("grpo: {training: {learning_rate", "grpo: {training: {learnin_rate")
+    assert f":{line}: studies.quick.variants.grpo.training.learnin_rate: there is no" in message
+    assert "Did you mean learning_rate?" in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "steps: 625 ",
+            "steps: 0 ",
+            "protocol.training.steps: 0 is not allowed: input should be g",
+        ),
+        ("steps: 625 ", "steps: 62.5 ", "protocol.training.steps: 62.5 is not allowed"),
+        (
+            "steps: 625 ",
+            'steps: "625" ',
+            'steps: "625" is not allowed: input should be a valid int',
+        ),
+        ("steps: 625 ", "steps: true ", "protocol.training.steps: true is not allowed"),
+        (RATE, "    learning_rate: -1.0 ", "learning_rate: -1.0 is not allowed"),
+        (RATE, "    learning_rate: .nan ", "learning_rate: .* is not allowed"),
+        ("rule: adamw   ", "rule: adam   ", 'rule: "adam" is not allowed. Did you mean adamw?'),
+        ("betas: [0.9, 0.95]", "betas: [0.9]", "protocol.training.betas"),
+        ("top_p: 0.95 ", "top_p: 1.5 ", "protocol.evaluation.top_p: 1.5 is not allowed"),
+        ("{name: fwdkl}", "{nam: fwdkl}", "variants.fwdkl.training.objective.name: the key is mis"),
+        ("{name: revkl}", "{name: revkl, x: [1]}", r"objective.x: \[1\] is not allowed"),
+        ("seeds: [0, 1, 2]", "seeds: [0, 1, 1]", "studies.quick.seeds: 1 stands twice"),
+        ("seeds: [0, 1, 2]", "seeds: []", "studies.quick.seeds"),
+        ("methods: [pi_0, fwdkl", "methods: [pi_0, fwkl", "no variant .* Did you mean fwdkl?"),
+        ("models: [mini-qwen3]", "models: [mini-qwen]", "no model .* Did you mean mini-qwen3?"),
+        ("study: quick ", "study: quik ", "no study of this file. Did you mean quick?"),
+        ("4, 8, 16]", "4, 8, 32]", "pass@k needs k <= samples, which is 16"),
+        ("      warmup: 10\n", "      warmup: 1000\n", "1000 is more than the"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, said):
+    message, line = broken(old, new)
+    assert re.search(said, message), message
+    # Whatever is known only of the resolved study points at the study.
+    assert f"params.yaml:{line}:" in message or "studies.quick." in message
+
+
+def test_a_number_that_yaml_1_1_takes_for_text_is_explained(broken):
+    message, line = broken(RATE, "    learning_rate: 1e-6 ")
+    assert f":{line}: protocol.training.learning_rate: 1e-6 is text to Snakemake" in message
+    assert "write 1.0e-6, with a point and a sign" in message
+    assert "1 mistake" in message
+
+
+def test_a_word_that_yaml_1_1_takes_for_a_switch_is_explained(broken):
+    message, _ = broken("teacher: live ", "teacher: off ")
+    assert "off is true/false to Snakemake (YAML 1.1) but text to DVC (YAML 1.2)" in message
+
+
+def test_a_key_that_stands_twice_is_named_with_both_lines(broken):
+    message, line = broken("    top_k: 1024 ", "    top_k: 512\n    top_k: 1024 ")
+    assert (
+        f":{line + 1}: protocol.training.top_k: the key stands here and on line {line}" in message
+    )
+
+
+def test_all_mistakes_are_reported_at_once(broken):
+    message, _ = broken("steps: 625 ", "steps: -1\n    stepz: 3\n    colour: red ")
+    assert "3 mistakes" in message
+    assert message.index("steps: -1") < message.index("stepz") < message.index("colour")
+
+
+def test_a_file_that_is_not_yaml_is_told_with_a_line(broken):
+    message, line = broken("  training:\n    steps: 625", "  training\n    steps: 625")
+    assert "is not YAML" in message
+    assert f"line {line}" in message
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ConfigError, match="does not exist"):
+        load(tmp_path / "none.yaml")

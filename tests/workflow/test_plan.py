@@ -1,0 +1,89 @@
+"""The plan of a fresh clone: every job that params.yaml asks for, and no other."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+
+@pytest.fixture(scope="module")
+def quick(root):
+    return yaml.safe_load((root / "params.yaml").read_text())["studies"]["quick"]
+
+
+@pytest.mark.parametrize("profile", ["local", "slurm"])
+def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, profile):
+    models, seeds = len(quick["models"]), len(quick["seeds"])
+    runs = models * seeds * len([m for m in quick["methods"] if m != "pi_0"])
+    once = "data analyse claims configuration figure_frontier table_main table_benchmarks"
+
+    wanted = fresh.wanted("--profile", profile, "--config", "study=quick")
+
+    assert wanted == {
+        "base": models,
+        "pool": models,
+        "train": runs,
+        "evaluate": runs,
+        "evaluate_pi_0": models * seeds,
+        **dict.fromkeys([*once.split(), "table_significance"], 1),
+    }
+
+
+@pytest.mark.parametrize("target", ["tables", "figures"])
+def test_tables_and_figures_are_targets_of_their_own(fresh, target):
+    rules = set(fresh.wanted(target))
+    assert "claims" not in rules
+    assert any(rule.startswith(target[:-1]) for rule in rules)
+
+
+def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
+    printed = fresh.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
+    commands = re.findall(r"python -m geosd\.steps\.(\w+) (.*)", printed)
+    assert {rule for rule, _ in commands} == set(fresh.wanted()) - {
+        "evaluate_pi_0",
+        "configuration",
+    }
+    train = next(c for rule, c in commands if rule == "train" and "--variant geosd --seed 2" in c)
+    assert train == (
+        "--study quick --params params.yaml --model mini-qwen3 --variant geosd --seed 2"
+        " --base results/quick/base/mini-qwen3 --problems results/quick/data/train.jsonl"
+        " --pool results/quick/pool/mini-qwen3/pool.jsonl"
+        " --out results/quick/train/mini-qwen3/geosd/2"
+        " --scratch scratch/quick/train/mini-qwen3/geosd/2"
+        " > logs/quick/train/mini-qwen3/geosd/2.log 2>&1"
+    )
+    pi_0 = next(c for rule, c in commands if rule == "evaluate" and "--variant pi_0" in c)
+    assert "--checkpoint results/quick/base/mini-qwen3 " in pi_0
+
+
+def test_every_rule_with_a_program_has_its_module(root, fresh):
+    rules = set(fresh.wanted()) - {"evaluate_pi_0", "configuration"}
+    steps = {path.stem for path in (root / "src/geosd/steps").glob("*.py")}
+    assert rules <= steps
+
+
+def test_a_study_that_does_not_exist_is_named_with_what_does(fresh):
+    printed = fresh.snakemake("-n", "--cores", "1", "--config", "study=quik", check=False)
+    assert "'quik' is no study. Did you mean quick? Allowed: quick" in printed
+
+
+def test_the_command_line_may_set_nothing_but_the_study(fresh):
+    printed = fresh.snakemake("-n", "--cores", "1", "--config", "models=none", check=False)
+    assert "may only name the study" in printed
+    assert "Hint:" in printed
+
+
+def test_a_mistake_in_params_is_told_before_anything_is_planned(done):
+    done.edit("params.yaml", "top_k: 1024 ", "top_k: many ")
+    printed = done.snakemake("-n", "--cores", "1", check=False)
+    assert re.search(r'params.yaml:\d+: protocol.training.top_k: "many" is not allowed', printed)
+    assert "Building DAG" not in printed
+
+
+def test_lint_finds_nothing_but_the_missing_conda_environments(untouched):
+    """Programs run in the interpreter that runs Snakemake, at the versions of envs/."""
+    printed = untouched.snakemake("--lint", check=False)
+    found = set(re.findall(r"^ +\* (.*)$", printed, re.M))
+    assert found == {"Specify a conda environment or container for each rule.:"}

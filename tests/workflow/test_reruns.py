@@ -1,0 +1,114 @@
+"""What runs again after an edit: what depends on it, and nothing else."""
+
+from __future__ import annotations
+
+import os
+
+import yaml
+
+AFTER_SCORES = dict.fromkeys(
+    "analyse claims figure_frontier table_main table_benchmarks table_significance".split(), 1
+)
+
+
+def runs(root) -> tuple[int, int]:
+    """Seeds, and trained methods, of study quick with its one model."""
+    quick = yaml.safe_load((root / "params.yaml").read_text())["studies"]["quick"]
+    assert len(quick["models"]) == 1
+    return len(quick["seeds"]), len(quick["methods"]) - 1
+
+
+def test_a_second_run_does_nothing(done):
+    assert done.wanted() == {}
+
+
+def test_touching_every_file_without_changing_it_does_nothing(done):
+    for path in (done.folder / "src").rglob("*.py"):
+        os.utime(path)
+    assert done.wanted() == {}
+
+
+def test_a_variants_learning_rate_retrains_that_variant_only(done, root):
+    seeds, _ = runs(root)
+    text = (done.folder / "params.yaml").read_text()
+    line = next(x for x in text.splitlines() if x.strip().startswith("revkl: {training"))
+    done.edit("params.yaml", line, "      revkl: {training: {learning_rate: 7.0e-6}}")
+    assert done.wanted() == {
+        "train": seeds,
+        "evaluate": seeds,
+        "configuration": 1,
+        **AFTER_SCORES,
+    }
+
+
+def test_curvature_settings_retrain_only_what_uses_curvature(done, root):
+    seeds, _ = runs(root)
+    done.edit("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 ")
+    assert done.wanted()["train"] == seeds
+
+
+def test_the_k_of_pass_at_k_samples_nothing_anew(done):
+    done.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
+    assert done.wanted() == {"configuration": 1, **AFTER_SCORES}
+
+
+def test_evaluation_settings_retrain_nothing(done, root):
+    seeds, methods = runs(root)
+    done.edit("params.yaml", "    temperature: 0.6 ", "    temperature: 0.7 ")
+    assert done.wanted() == {
+        "evaluate": seeds * methods,
+        "evaluate_pi_0": seeds,
+        "configuration": 1,
+        **AFTER_SCORES,
+    }
+
+
+def test_a_new_seed_trains_one_more_run_of_each_method(done, root):
+    _, methods = runs(root)
+    done.edit("params.yaml", "seeds: [0, 1, 2]", "seeds: [0, 1, 2, 3]")
+    wanted = done.wanted()
+    assert (wanted["train"], wanted["evaluate"], wanted["evaluate_pi_0"]) == (methods, methods, 1)
+    assert wanted["base"] == wanted["pool"] == wanted["data"] == 0
+
+
+def test_a_figures_module_redraws_that_figure_only(done):
+    done.append("src/geosd/reporting/figure_frontier.py", "\n# edited\n")
+    assert done.wanted() == {"figure_frontier": 1}
+
+
+def test_a_tables_module_rewrites_that_table_only(done):
+    done.append("src/geosd/reporting/table_benchmarks.py", "\n# edited\n")
+    assert done.wanted() == {"table_benchmarks": 1}
+
+
+def test_an_objectives_module_retrains_that_objective_only(done, root):
+    seeds, _ = runs(root)
+    done.append("src/geosd/objectives/fwdkl.py", "\n# edited\n")
+    wanted = done.wanted()
+    assert wanted["train"] == wanted["evaluate"] == seeds
+    assert wanted["base"] == wanted["pool"] == 0
+
+
+def test_a_new_objective_retrains_nothing(done):
+    (done.folder / "src/geosd/objectives/brandnew.py").write_text('"""A new one."""\n')
+    assert done.wanted() == {}
+
+
+def test_the_training_loop_retrains_every_variant_and_no_base(done, root):
+    seeds, methods = runs(root)
+    done.append("src/geosd/training/loop.py", "\n# edited\n")
+    wanted = done.wanted()
+    assert wanted["train"] == seeds * methods
+    assert wanted["base"] == wanted["pool"] == wanted["evaluate_pi_0"] == 0
+
+
+def test_the_claims_as_data_are_judged_again_when_they_change(done):
+    done.append("src/geosd/analysis/claims.yaml", "\n# edited\n")
+    wanted = done.wanted()
+    assert wanted["claims"] == 1
+    assert wanted["train"] == wanted["evaluate"] == 0
+
+
+def test_the_reader_of_params_reruns_nothing_while_the_settings_stay(done):
+    done.append("src/geosd/config/studies.py", "\n# edited\n")
+    assert done.wanted() == {}

@@ -1,0 +1,132 @@
+"""What each rule may read of params.yaml."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from geosd.config import ConfigError, load, resolve, settings
+from geosd.config.overlays import merge
+from geosd.config.studies import RULES
+
+MODEL = "mini-qwen3"
+
+
+@pytest.fixture
+def study(root):
+    return resolve(load(root / "params.yaml"), "quick")
+
+
+def every_setting(study) -> dict[tuple[str, str | None], str]:
+    """The settings of all jobs, as text."""
+    jobs = [(rule, None) for rule in RULES if rule != "train"]
+    jobs += [("train", variant) for variant in study.trained]
+    return {job: json.dumps(settings(job[0], study, MODEL, job[1])) for job in jobs}
+
+
+def changed(study, root, tmp_path, old, new) -> set[tuple[str, str | None]]:
+    text = (root / "params.yaml").read_text()
+    assert text.count(old) == 1
+    (tmp_path / "params.yaml").write_text(text.replace(old, new))
+    after = every_setting(resolve(load(tmp_path / "params.yaml"), "quick"))
+    return {job for job, value in every_setting(study).items() if after[job] != value}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "jobs"),
+    [
+        ("revkl: {training: {learning_rate: ", "revkl: {training: {learning_rate: 9", {"revkl"}),
+        ("damping: 1.0e-3 ", "damping: 1.0e-2 ", {"geosd"}),
+        ("      kl_coefficient: 0.03", "      kl_coefficient: 0.1", {"grpo"}),
+        ("beta: 0.5}\n\n  skewkl", "beta: 0.1}\n\n  skewkl", set()),
+    ],
+)
+def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
+    study, root, tmp_path, old, new, jobs
+):
+    expected = {("train", variant) for variant in jobs}
+    expected |= {("configuration", None)} if jobs else set()
+    assert changed(study, root, tmp_path, old, new.replace(": 93", ": 9.3")) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rules"),
+    [
+        ("pass_k: [1, 2, 4, 8, 16]", "pass_k: [16]", {"analyse"}),
+        ("    top_p: 0.95 ", "    top_p: 0.9 ", {"evaluate", "evaluate_pi_0"}),
+        ("    keep: 10 ", "    keep: 9 ", {"pool"}),
+        ("        documents: 64", "        documents: 32", {"base"}),
+        ("      select_train: 50", "      select_train: 51", {"data"}),
+    ],
+)
+def test_a_value_changes_the_rules_that_read_it_only(study, root, tmp_path, old, new, rules):
+    jobs = changed(study, root, tmp_path, old, new)
+    assert {rule for rule, _ in jobs} == rules | {"configuration"}
+
+
+def test_layers_lie_in_the_order_protocol_study_model_variant(study):
+    protocol = study.params.protocol.training
+    geosd = settings("train", study, MODEL, "geosd")
+    quick = study.params.studies["quick"]
+    assert protocol.optimiser.rule == "adamw" and geosd["optimiser"]["rule"] == "kfac"
+    assert protocol.steps == 625 and geosd["steps"] == quick.training.steps
+    assert geosd["learning_rate"] == quick.variants["geosd"].training.learning_rate
+    assert geosd["betas"] == [0.9, 0.95]
+    assert geosd["objective"]["drift_penalty"] == 1.0
+
+
+def test_an_objective_of_another_name_replaces_all_hyperparameters():
+    below = {"objective": {"name": "geosd", "drift_penalty": 1.0}, "steps": 3}
+    same = merge(below, {"objective": {"name": "geosd", "beta": 0.5}})
+    other = merge(below, {"objective": {"name": "jsd", "beta": 0.5}})
+    assert same["objective"] == {"name": "geosd", "drift_penalty": 1.0, "beta": 0.5}
+    assert other == {"objective": {"name": "jsd", "beta": 0.5}, "steps": 3}
+
+
+def test_settings_are_plain_values_that_json_keeps(study):
+    value = settings("train", study, MODEL, "geosd")
+    assert json.loads(json.dumps(value)) == value
+
+
+def test_the_untrained_variant_has_no_training(study):
+    with pytest.raises(ConfigError, match="'pi_0' is no trained variant"):
+        settings("train", study, MODEL, "pi_0")
+
+
+def test_an_unknown_rule_or_model_is_named_with_what_is_known(study):
+    with pytest.raises(ConfigError, match="'trian' is no rule. Did you mean train?"):
+        settings("trian", study)
+    with pytest.raises(ConfigError, match="None is no model. Allowed: mini-qwen3"):
+        settings("pool", study)
+
+
+def test_reading_the_configuration_imports_no_torch():
+    code = "import sys, geosd.config; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_variants_objective_is_registered_and_takes_its_hyperparameters(study):
+    from geosd.objectives.registry import build, names
+
+    variants = study.params.variants
+    objectives = {n: v.training.objective for n, v in variants.items() if v.training}
+    for objective in objectives.values():
+        build(**objective.model_dump())
+    assert {objective.name for objective in objectives.values()} == set(names())
+
+
+def test_the_protocol_is_the_papers_table_of_hyperparameters(study):
+    """Values transcribed from the paper's Table hparams and appendix, not from params.yaml."""
+    training, evaluation = study.params.protocol.training, study.params.protocol.evaluation
+    kfac, pool = training.optimiser.kfac, study.params.protocol.pool
+    assert (training.steps, training.problems, training.group, training.warmup) == (625, 8, 8, 20)
+    assert (training.learning_rate, training.betas) == (1e-6, (0.9, 0.95))
+    assert (training.response_tokens, evaluation.response_tokens) == (4096, 8192)
+    assert (training.top_k, training.anchor_every, training.temperature) == (1024, 64, 1.0)
+    assert (kfac.blocks, kfac.damping, kfac.subsample) == (16, 1e-3, 1 / 8)
+    assert (pool.rollouts, pool.keep, pool.temperature) == (32, 10, 1.0)
+    assert (evaluation.samples, max(evaluation.pass_k)) == (16, 16)
+    assert (evaluation.temperature, evaluation.top_p) == (0.6, 0.95)

@@ -1,0 +1,34 @@
+"""One style, held by the formatters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "--no-cache", "src", "tests", "examples"],
+        ["ruff", "format", "--no-cache", "--check", "src", "tests", "examples"],
+        ["snakefmt", "-l", "100", "--check", "Snakefile", "workflow"],
+    ],
+    ids=["ruff check", "ruff format", "snakefmt"],
+)
+def test_the_formatter_has_nothing_to_say(root, command):
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr + "\nHint: make lint"
+
+
+def test_the_snakefile_is_a_table_of_contents(root):
+    assert len((root / "Snakefile").read_text().splitlines()) <= 40
+
+
+def test_no_module_is_longer_than_three_hundred_lines(root):
+    files = [*(root / "src").rglob("*.py"), *(root / "workflow").rglob("*.smk")]
+    long = {str(p): n for p in files if (n := len(p.read_text().splitlines())) > 300}
+    assert not long
