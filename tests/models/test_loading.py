@@ -1,0 +1,54 @@
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from geosd.models.architectures import build
+from geosd.models.loading import load, save
+from geosd.problems.tokenizer import build_tokenizer
+
+
+def saved(name, folder):
+    tokenizer = build_tokenizer()
+    model = build(name, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0)
+    save(model, tokenizer, folder)
+    return model, tokenizer
+
+
+@pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
+def test_what_is_loaded_is_what_was_saved(name, tmp_path):
+    model, tokenizer = saved(name, tmp_path)
+    opened, words = load(tmp_path)
+    assert not opened.training
+    assert opened.state_dict().keys() == model.state_dict().keys()
+    assert all(torch.equal(a, opened.state_dict()[n]) for n, a in model.state_dict().items())
+    assert words.get_vocab() == tokenizer.get_vocab()
+    assert (words.pad_token_id, words.eos_token_id) == (opened.config.pad_token_id, 1)
+
+
+def test_the_folder_opens_with_plain_transformers(tmp_path):
+    saved("mini-qwen3-xs", tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    assert type(model).__name__ == "Qwen3ForCausalLM"
+    assert model.generation_config.eos_token_id == tokenizer.eos_token_id
+
+
+def test_saving_twice_gives_the_same_bytes_and_leaves_nothing_else(tmp_path):
+    model, tokenizer = saved("mini-qwen3-xs", tmp_path)
+    first = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    save(model, tokenizer, tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == first
+    assert "model.safetensors" in first
+    assert not any(name.startswith(".") or name.endswith((".pt", ".bin")) for name in first)
+
+
+def test_leavings_of_a_killed_save_do_not_stop_the_next(tmp_path):
+    (tmp_path / ".partial").mkdir()
+    (tmp_path / ".partial" / "config.json").write_text("{")
+    saved("mini-qwen3-xs", tmp_path)
+    assert load(tmp_path)
+
+
+def test_a_folder_without_a_model_is_named_with_a_hint(tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no model(.|\n)*Hint"):
+        load(tmp_path / "absent")

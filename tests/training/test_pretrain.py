@@ -1,0 +1,89 @@
+import pytest
+import torch
+
+from geosd.models.architectures import build
+from geosd.problems.documents import Corpus
+from geosd.problems.tokenizer import VOCABULARY, build_tokenizer
+from geosd.training import pretrain as module
+from geosd.training.pretrain import BUCKET, IGNORED, Pretraining, draw_batches, pretrain, tensors
+from geosd.training.resume import ResumeState
+
+RECIPE = Pretraining(steps=13, documents=4, warmup_steps=3)
+TOKENIZER = build_tokenizer()
+
+
+class Killed(Exception):
+    """What the machine does to a run."""
+
+
+def trained(name="mini-qwen3-xs", recipe=RECIPE, **rest):
+    model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
+    losses = pretrain(model, TOKENIZER, Corpus(), (), recipe, seed=5, **rest)
+    return model, losses
+
+
+def same_bits(one, other):
+    weights = other.state_dict()
+    return all(torch.equal(tensor, weights[name]) for name, tensor in one.state_dict().items())
+
+
+@pytest.mark.parametrize("killed_at", [5, 8, 11])
+def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path, monkeypatch):
+    whole, losses = trained()
+    step = module._step
+
+    def dies(*arguments):
+        if arguments[-1] == killed_at:
+            raise Killed
+        return step(*arguments)
+
+    monkeypatch.setattr(module, "_step", dies)
+    with pytest.raises(Killed):
+        trained(resume=ResumeState(tmp_path, "a run"), save_every=3)
+    taken = []
+    monkeypatch.setattr(module, "_step", lambda *a: taken.append(a[-1]) or step(*a))
+    resumed, again = trained(resume=ResumeState(tmp_path, "a run"), save_every=3)
+    assert taken[0] == killed_at // 3 * 3
+    assert same_bits(whole, resumed)
+    assert losses == again
+
+
+def test_the_seed_names_the_documents():
+    one = draw_batches(Corpus(), (), 4, 5, 0)
+    assert one == draw_batches(Corpus(), (), 4, 5, 0)
+    assert one != draw_batches(Corpus(), (), 4, 6, 0)
+    assert one != draw_batches(Corpus(), (), 4, 5, 1)
+    assert [len(batch) for batch in one] == [4] * BUCKET
+
+
+def test_everything_after_the_question_is_supervised_and_nothing_else():
+    documents = [document for batch in draw_batches(Corpus(), (), 4, 5, 0) for document in batch]
+    ids, mask, target = tensors(TOKENIZER, documents)
+    for document, row, seen, wanted in zip(documents, ids, mask, target, strict=True):
+        words = f"{document.prompt} {document.response} <eos>".split()
+        assert TOKENIZER.convert_ids_to_tokens(row[seen].tolist()) == words
+        first = next(at for at, word in enumerate(words) if word in ("R:", "S:"))
+        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        assert places == list(range(first, len(words) - 1))
+        assert torch.equal(wanted[places], row[1:][places])
+
+
+@pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
+def test_training_lowers_the_loss_of_every_family(name):
+    recipe = Pretraining(steps=24, documents=16, warmup_steps=4)
+    _, losses = trained(name, recipe)
+    assert sum(losses[-4:]) < 0.8 * sum(losses[:4])
+
+
+def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
+    recipe = Pretraining(steps=100, warmup_steps=10, decay=0.5)
+    factors = [recipe.factor(step) for step in range(100)]
+    assert factors[0] == pytest.approx(0.1)
+    assert set(factors[9:51]) == {1.0}
+    assert factors[99] == pytest.approx(0.02)
+    assert factors == sorted(factors[:10]) + sorted(factors[10:], reverse=True)
+
+
+def test_a_recipe_without_steps_is_refused():
+    with pytest.raises(ValueError, match="steps is 0(.|\n)*Hint"):
+        Pretraining(steps=0)
