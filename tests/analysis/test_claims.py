@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 from geosd.analysis.claims import Claim, Comparison, ledger, parse
 from geosd.analysis.drift import COLUMNS as DRIFT_COLUMNS
+from geosd.analysis.paper import lookup
 from geosd.analysis.scores import COLUMNS
 from geosd.analysis.verdicts import describe, evaluate
 
@@ -197,3 +199,34 @@ def test_comparisons_are_told_in_words():
         describe(Comparison("a", "b", "within", margin=2)) == "a - b within +-2, avg@k of ood_avg"
     )
     assert describe(Comparison("a", "b", "less", metric="drift/pi_0")) == "a - b < 0, drift/pi_0"
+
+
+def weakest_published(entry: Claim, name: str) -> float | None:
+    """The published difference with the least room in the claimed direction."""
+    differences = []
+    for c in entry.comparisons:
+        benchmarks = PAPERS_OWN if c.benchmark == "each_ood" else (c.benchmark,)
+        for benchmark in benchmarks:
+            a, b = (lookup(name, v, benchmark, c.metric) for v in (c.a, c.b))
+            if a is None or b is None:
+                return None
+            differences.append((1 if c.direction == "greater" else -1, a.mean - b.mean))
+    sign, difference = min(differences, key=lambda d: d[0] * d[1])
+    return difference
+
+
+PAPERS_OWN = ("aime24", "aime25", "amc23", "math500")
+FAMILIES = ("Qwen3-8B", "Olmo-3-7B-Think", "DS-R1-Llama-8B")
+NUMBER = r"([+-]\d+\.\d)"
+
+
+def test_published_differences_of_the_ledger_follow_from_the_papers_tables():
+    checked = 0
+    for entry in ledger():
+        triples = re.findall(f"{NUMBER} / {NUMBER} / {NUMBER}", entry.published)
+        expected = [weakest_published(entry, name) for name in FAMILIES]
+        # With several triples the text tells them one by one; the weakest then is not the text's.
+        if len(triples) == 1 and None not in expected:
+            assert [float(n) for n in triples[0]] == pytest.approx(expected), entry.id
+            checked += 1
+    assert checked >= 15

@@ -53,6 +53,16 @@ def test_labels_cover_neither_each_other_nor_the_frame(make, models):
             assert box.x0 >= frame.x0 - 1 and box.x1 <= figure.bbox.x1, text
 
 
+@pytest.mark.parametrize("passed", [[99.0, 99.0], [96.0, 99.5], [40.0, 90.0], [0.0], [100.0]])
+def test_dot_sizes_never_stretch_less_than_ten_points(passed):
+    low, high = figure_frontier._scale(passed)
+    assert 0 <= low <= min(passed) + 1e-9 and max(passed) - 1e-9 <= high <= 100
+    assert high - low >= 10 - 1e-9
+    area = figure_frontier._area(passed)
+    small, large = figure_frontier.AREAS_PT2
+    assert all(small - 1e-6 <= area(value) <= large + 1e-6 for value in passed)
+
+
 def test_one_model_fits_one_column(make):
     figure = figure_frontier.draw(make(), ["mini-qwen3"], QUICK)
     assert figure.get_size_inches()[0] < 3.5

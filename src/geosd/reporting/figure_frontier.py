@@ -172,15 +172,21 @@ def _limits(axes: Axes, labelled: Sequence[Labelled]) -> None:
         set_limits(low - room, high + room)
 
 
-def _area(passed: Sequence[float]) -> Area:
-    """Map pass@k to marker area; one size where all are equal or unknown."""
-    small, large = AREAS_PT2
+def _scale(passed: Sequence[float]) -> tuple[float, float]:
+    """Ends of the size scale in percent; at least ten points apart, lest noise look like much."""
     low, high = (min(passed), max(passed)) if passed else (0.0, 0.0)
+    span = max(high - low, 10.0)
+    start = min(max((low + high - span) / 2, 0.0), 100.0 - span)
+    return start, start + span
+
+
+def _area(passed: Sequence[float]) -> Area:
+    """Map pass@k to marker area; unknown values are drawn in the middle."""
+    (small, large), (low, high) = AREAS_PT2, _scale(passed)
 
     def area(value: float) -> float:
-        if math.isnan(value) or high - low < 1e-9:
-            return (small + large) / 2
-        return small + (large - small) * (value - low) / (high - low)
+        share = 0.5 if math.isnan(value) else (value - low) / (high - low)
+        return small + (large - small) * share
 
     return area
 
@@ -188,15 +194,12 @@ def _area(passed: Sequence[float]) -> Area:
 def _legend(figure: Figure, passed: Sequence[float], area: Area, k: int | None) -> None:
     if not passed or k is None:
         return
-    shown = sorted({round(min(passed)), round((min(passed) + max(passed)) / 2), round(max(passed))})
-    low, high = min(passed), max(passed)
-    handles = [
-        figure.axes[0].scatter([], [], s=area(min(max(v, low), high)), color="0.5", lw=0)
-        for v in shown
-    ]
+    low, high = _scale(passed)
+    shown = (low, (low + high) / 2, high)
+    handles = [figure.axes[0].scatter([], [], s=area(v), color="0.5", lw=0) for v in shown]
     figure.legend(
         handles,
-        [f"{v}%" for v in shown],
+        [f"{v:.0f}%" for v in shown],
         title=f"OOD pass@{k}",
         loc="outside lower center",
         ncols=len(shown),

@@ -78,7 +78,7 @@ def place(axes: Axes, points: Sequence[Labelled], size: float, bold: Sequence[st
                 cy = py + math.sin(angle) * (away + height / 2)
                 box = Bbox.from_bounds(cx - width / 2, cy - height / 2, width, height)
                 cost = sum(_overlap(box, other) for other in taken) + 4 * _outside(box, frame)
-                cost += 0.02 * height * reach * scale
+                cost += 0.015 * height * reach * scale
                 if best is None or cost < best[0]:
                     best = (cost, box, reach)
         _, box, reach = best
@@ -99,7 +99,7 @@ def _marks(axes: Axes, point: Labelled, at: tuple[float, float], scale: float) -
     r = point.radius_pt * scale
     corner = axes.transData.transform((point.x + point.spread[0], point.y + point.spread[1]))
     w, h = abs(corner[0] - x), abs(corner[1] - y)
-    thin = 1.0 * scale
+    thin = 1.5 * scale
     return [
         Bbox.from_extents(x - r, y - r, x + r, y + r),
         Bbox.from_extents(x - w, y - thin, x + w, y + thin),

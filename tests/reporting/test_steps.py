@@ -1,0 +1,73 @@
+"""The programs from samples to ledger, on made-up samples of the quick study."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from geosd.config import load, resolve
+from geosd.files import write_jsonl
+from geosd.problems.records import Sample
+from geosd.steps import (
+    analyse,
+    claims,
+    figure_frontier,
+    table_benchmarks,
+    table_main,
+    table_significance,
+)
+
+PARAMS = Path(__file__).parents[2] / "params.yaml"
+RENDER = {
+    "table_main": table_main,
+    "table_benchmarks": table_benchmarks,
+    "table_significance": table_significance,
+    "figure_frontier": figure_frontier,
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    folder, draw = tmp_path_factory.mktemp("results"), random.Random(1)
+    resolved = resolve(load(PARAMS), "quick")
+    for model in resolved.models:
+        for at, variant in enumerate(resolved.methods):
+            for seed in resolved.seeds:
+                rows = [
+                    Sample(b, f"{b}-{p}", k, "", 9, "1" if ok else "2", ok, "stop")
+                    for b in ("id", "long", "easy")
+                    for p in range(4)
+                    for k in range(16)
+                    for ok in [draw.random() < 0.3 + 0.1 * at]
+                ]
+                run = Path(model) / variant / str(seed)
+                write_jsonl(folder / "evaluate" / run / "samples.jsonl", rows)
+                if variant in resolved.trained:
+                    log = folder / "train" / run / "steps.csv"
+                    log.parent.mkdir(parents=True)
+                    log.write_text(f"step,loss,drift/pi_0\n0,1,0\n9,1,{draw.random()}\n")
+    stale = folder / "evaluate" / resolved.models[0] / "left_over" / "0" / "samples.jsonl"
+    write_jsonl(stale, rows)
+    analyse.main("quick", folder, folder / "analyse", PARAMS)
+    return folder
+
+
+def test_a_run_that_left_the_study_leaves_its_scores(study):
+    text = (study / "analyse" / "scores.csv").read_text()
+    assert "geosd" in text and "left_over" not in text
+
+
+def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
+    scores, drift = (study / "analyse" / f"{name}.csv" for name in ("scores", "drift"))
+    for out in (tmp_path / "a", tmp_path / "b"):
+        for step in RENDER.values():
+            step.main("quick", scores, out, PARAMS)
+        claims.main("quick", scores, drift, out, PARAMS)
+    tables = {f"{t}.{e}" for t in list(RENDER)[:3] for e in ("csv", "md", "tex")}
+    figures = {f"figure_frontier.{e}" for e in ("pdf", "svg", "png")}
+    made = {path.name for path in (tmp_path / "a").iterdir()}
+    assert made == tables | figures | {"claims.md", "claims.csv"}
+    for name in made:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
