@@ -5,9 +5,9 @@ import pytest
 
 from geosd.problems import splits as module
 from geosd.problems.splits import draw_splits
-from geosd.problems.world import BENCHMARKS, Benchmark
+from geosd.problems.world import OUT_OF_DISTRIBUTION, Benchmark
 
-SIZES = dict(train=120, select_train=30, select_validation=40, test_per_benchmark=50)
+SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
 
 
 def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
@@ -18,7 +18,8 @@ def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
         "train": 120,
         "select_train": 30,
         "select_validation": 40,
-        **{kind.name: 50 for kind in BENCHMARKS},
+        "id": 60,
+        **{kind.name: 50 for kind in OUT_OF_DISTRIBUTION},
     }
     assert len({problem.question for problem in everything}) == len(everything)
     assert len({problem.id for problem in everything}) == len(everything)
@@ -36,9 +37,9 @@ def test_more_training_problems_leave_the_test_problems_as_they_were():
 
 def test_repeated_questions_are_dropped_and_counted(monkeypatch):
     tiny = Benchmark("tiny", (1, 1), 0.0)  # 200 questions: 10 values, 2 operators, 10 digits
-    monkeypatch.setattr(module, "BENCHMARKS", (tiny,))
+    monkeypatch.setattr(module, "OUT_OF_DISTRIBUTION", (tiny,))
     splits = draw_splits(
-        train=0, select_train=0, select_validation=0, test_per_benchmark=190, seed=0
+        train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=190, seed=0
     )
     assert len({problem.question for problem in splits.test}) == 190
     assert splits.duplicates["tiny"] > 0
@@ -46,9 +47,11 @@ def test_repeated_questions_are_dropped_and_counted(monkeypatch):
 
 
 def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
-    monkeypatch.setattr(module, "BENCHMARKS", (Benchmark("tiny", (1, 1), 0.0),))
+    monkeypatch.setattr(module, "OUT_OF_DISTRIBUTION", (Benchmark("tiny", (1, 1), 0.0),))
     with pytest.raises(ValueError, match="'tiny' gave 200 different questions(.|\n)*Hint"):
-        draw_splits(train=0, select_train=0, select_validation=0, test_per_benchmark=201, seed=0)
+        draw_splits(
+            train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=201, seed=0
+        )
 
 
 def test_records_survive_their_files(tmp_path):

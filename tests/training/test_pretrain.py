@@ -8,7 +8,7 @@ from geosd.training import pretrain as module
 from geosd.training.pretrain import BUCKET, IGNORED, Pretraining, draw_batches, pretrain, tensors
 from geosd.training.resume import ResumeState
 
-RECIPE = Pretraining(steps=13, documents=4, warmup_steps=3)
+RECIPE = Pretraining(steps=13, documents=4, warmup=3)
 TOKENIZER = build_tokenizer()
 
 
@@ -70,13 +70,13 @@ def test_everything_after_the_question_is_supervised_and_nothing_else():
 
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
 def test_training_lowers_the_loss_of_every_family(name):
-    recipe = Pretraining(steps=24, documents=16, warmup_steps=4)
+    recipe = Pretraining(steps=24, documents=16, warmup=4)
     _, losses = trained(name, recipe)
     assert sum(losses[-4:]) < 0.8 * sum(losses[:4])
 
 
 def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
-    recipe = Pretraining(steps=100, warmup_steps=10, decay=0.5)
+    recipe = Pretraining(steps=100, warmup=10, decay=0.5)
     factors = [recipe.factor(step) for step in range(100)]
     assert factors[0] == pytest.approx(0.1)
     assert set(factors[9:51]) == {1.0}

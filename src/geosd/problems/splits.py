@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from geosd.problems.records import Problem
 from geosd.problems.world import (
-    BENCHMARKS,
     IN_DISTRIBUTION,
+    OUT_OF_DISTRIBUTION,
     Benchmark,
     draw_question,
     evaluate,
@@ -40,7 +40,13 @@ class Splits:
 
 
 def draw_splits(
-    *, train: int, select_train: int, select_validation: int, test_per_benchmark: int, seed: int
+    *,
+    train: int,
+    select_train: int,
+    select_validation: int,
+    test_id: int,
+    test_per_benchmark: int,
+    seed: int,
 ) -> Splits:
     """Draw every problem of a study, no question twice.
 
@@ -50,7 +56,8 @@ def draw_splits(
         train: Number of training problems.
         select_train: Number of problems that hyperparameter candidates are trained on.
         select_validation: Number of problems that choose among them.
-        test_per_benchmark: Number of problems of each test benchmark.
+        test_id: Number of problems of the in-distribution benchmark.
+        test_per_benchmark: Number of problems of each out-of-distribution benchmark.
         seed: Of all draws.
 
     Raises:
@@ -81,7 +88,9 @@ def draw_splits(
         duplicates[name] = tries - number
         return problems
 
-    test = [p for kind in BENCHMARKS for p in drawn(kind.name, kind, test_per_benchmark)]
+    test = drawn(IN_DISTRIBUTION.name, IN_DISTRIBUTION, test_id)
+    for kind in OUT_OF_DISTRIBUTION:
+        test += drawn(kind.name, kind, test_per_benchmark)
     select = [
         *drawn("select_train", IN_DISTRIBUTION, select_train),
         *drawn("select_validation", IN_DISTRIBUTION, select_validation),

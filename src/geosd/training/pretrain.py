@@ -21,6 +21,7 @@ from geosd.seeds import seed_of
 from geosd.training.resume import ResumeState
 
 BUCKET = 8  # batches whose documents are drawn together and then sorted by length
+REST = 0.5  # AdamW's share of the learning rate
 IGNORED = -100  # cross_entropy's own mark of a position without a target
 
 
@@ -35,10 +36,10 @@ class Pretraining:
     Attributes:
         steps: Optimizer steps.
         documents: Documents a step.
-        learning_rate: Peak of Muon's, on the scale of AdamW's (updates have AdamW's typical size).
-        rest_learning_rate: Peak of AdamW's.
-        warmup_steps: Steps of linear rise to the peaks.
-        decay: Fraction of the steps, the last ones, over which both fall linearly to zero.
+        learning_rate: Peak of Muon's, on the scale of AdamW's (updates have AdamW's typical size);
+            the tensors that AdamW takes are given `REST` of it.
+        warmup: Steps of linear rise to the peak.
+        decay: Fraction of the steps, the last ones, over which it falls linearly to zero.
         weight_decay: Of the blocks' matrices.
         clip: Largest norm of the whole gradient.
     """
@@ -46,8 +47,7 @@ class Pretraining:
     steps: int
     documents: int = 64
     learning_rate: float = 1e-2
-    rest_learning_rate: float = 5e-3
-    warmup_steps: int = 50
+    warmup: int = 50
     decay: float = 0.5
     weight_decay: float = 0.01
     clip: float = 1.0
@@ -63,7 +63,7 @@ class Pretraining:
 
     def factor(self, step: int) -> float:
         """Share of the peak learning rates at a step, counted from 0."""
-        rise = (step + 1) / max(1, self.warmup_steps)
+        rise = (step + 1) / max(1, self.warmup)
         fall = (self.steps - step) / max(1.0, self.decay * self.steps)
         return min(1.0, rise, fall)
 
@@ -213,8 +213,8 @@ def _optimizers(model: nn.Module, recipe: Pretraining) -> list[torch.optim.Optim
         adjust_lr_fn="match_rms_adamw",
     )
     adamw = torch.optim.AdamW(
-        [{"params": rest, "peak": recipe.rest_learning_rate}],
-        lr=recipe.rest_learning_rate,
+        [{"params": rest, "peak": REST * recipe.learning_rate}],
+        lr=REST * recipe.learning_rate,
         betas=(0.9, 0.98),
         weight_decay=0.0,
     )

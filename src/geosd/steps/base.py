@@ -1,0 +1,99 @@
+"""Make the base model pi_0: pretrain it on the miniature's documents, or take a released one.
+
+Writes the model in Hugging Face form, `loss.csv` where it was pretrained, and, last, a manifest.
+A pretraining that was killed goes on from its scratch folder.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tyro
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.files import read_jsonl, write_json, write_text
+from geosd.manifest import manifest, sha256
+from geosd.models.architectures import build
+from geosd.models.loading import load, save
+from geosd.problems.documents import Corpus
+from geosd.problems.records import Problem
+from geosd.problems.tokenizer import build_tokenizer
+from geosd.seeds import seed_of
+from geosd.training.pretrain import Pretraining, pretrain
+from geosd.training.resume import ResumeState
+
+PROBLEM_FILES = ("train.jsonl", "select.jsonl", "test.jsonl")
+
+
+def main(
+    study: str,
+    model: str,
+    data: Path,
+    out: Path,
+    scratch: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Make the base model.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        data: Folder of the study's problems; none of their questions is pretrained on.
+        out: Folder of the base model.
+        scratch: Folder of the state that a killed pretraining continues from.
+        params: The configuration.
+    """
+    began = time.monotonic()
+    settings = settings_of("base", resolve(load_params(params), study), model)
+    inputs = [data / name for name in PROBLEM_FILES]
+    if settings["source"] == "pretrained":
+        identity = {"settings": settings, "inputs": [sha256(path) for path in inputs]}
+        resume = ResumeState(scratch, {**identity, "model": model})
+        network, tokenizer, losses = _pretrained(model, settings["pretraining"], inputs, resume)
+        rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
+        write_text(out / "loss.csv", "step,loss_nats\n" + rows)
+    else:
+        resume = None
+        network, tokenizer = load(settings["checkpoint"])
+    save(network, tokenizer, out)
+    told = {**settings, "model": model}
+    write_json(out / "manifest.json", manifest(inputs, told, time.monotonic() - began))
+    if resume is not None:
+        resume.clear()
+
+
+def _pretrained(
+    model: str, settings: Mapping[str, Any], problem_files: list[Path], resume: ResumeState
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[float]]:
+    tokenizer = build_tokenizer()
+    recipe = dict(settings)
+    seed = recipe.pop("seed")
+    network = build(
+        model,
+        len(tokenizer),
+        tokenizer.pad_token_id,
+        tokenizer.eos_token_id,
+        seed=seed_of(seed, "weights"),
+    )
+    held_out = {p.question for path in problem_files for p in read_jsonl(path, Problem)}
+    losses = pretrain(
+        network,
+        tokenizer,
+        Corpus(),
+        held_out,
+        Pretraining(**recipe),
+        seed,
+        resume,
+        progress=f"base {model}",
+    )
+    return network, tokenizer, losses
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,53 @@
+"""Draw the problems of a study.
+
+Writes train.jsonl, select.jsonl, test.jsonl, and, last, card.json with what was drawn, kept and
+dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import tyro
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.files import write_json, write_jsonl
+from geosd.problems.splits import draw_splits
+
+
+def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Draw the problems of a study.
+
+    Args:
+        study: Name of the study.
+        out: Folder of the problem files and their card.
+        params: The configuration.
+    """
+    settings = settings_of("data", resolve(load_params(params), study))
+    sizes = {key: value for key, value in settings.items() if key != "source"}
+    if settings["source"] != "world":
+        raise ValueError(
+            f"data.source of study {study!r} is {settings['source']!r}; this version draws problems"
+            " from 'world' only.\nHint: choose a study of the miniature, such as quick."
+        )
+    splits = draw_splits(**sizes)
+    files = {"train": splits.train, "select": splits.select, "test": splits.test}
+    for name, problems in files.items():
+        write_jsonl(out / f"{name}.jsonl", problems)
+    kept = Counter(problem.benchmark for problems in files.values() for problem in problems)
+    card = {
+        name: {
+            "generated": splits.generated[name],
+            "duplicates_dropped": splits.duplicates[name],
+            "kept": kept[name],
+        }
+        for name in splits.generated
+    }
+    write_json(out / "card.json", {"benchmarks": card, "settings": settings})
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
