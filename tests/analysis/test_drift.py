@@ -1,4 +1,4 @@
-"""Drift is the last value that the step log has, whatever else it has."""
+"""Drift is what the last steps of the log say, whatever else it has."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from geosd.analysis import drift
 from geosd.analysis.scores import Run
 
 
-def test_the_last_logged_value_counts_though_later_steps_did_not_log_it(tmp_path):
+def test_the_end_of_training_is_the_mean_of_the_last_logged_values(tmp_path):
     log = tmp_path / "steps.csv"
-    log.write_text("step,loss,drift/pi_0,other\n0,3.0,0.0,9\n10,2.0,0.25,9\n11,1.5,,9\n")
-    assert drift.last(log) == {"loss": 1.5, "drift/pi_0": 0.25}
+    lines = [f"{step},{step},{'' if step % 2 else step / 4}" for step in range(20)]
+    log.write_text("\n".join(["step,loss/total,drift/pi_0", *lines]))
+    last_eight, last_eight_even = range(12, 20), range(4, 20, 2)
+    assert drift.last(log) == {
+        "loss/total": sum(last_eight) / 8,
+        "drift/pi_0": sum(last_eight_even) / 4 / 8,
+    }
+
+
+def test_a_short_log_is_averaged_over_what_it_has(tmp_path):
+    log = tmp_path / "steps.csv"
+    log.write_text("step,drift/pi_0,other\n0,0.5,9\n1,0.25,9\n")
+    assert drift.last(log) == {"drift/pi_0": 0.375}
 
 
 def test_rows_are_tidy_and_read_back(tmp_path):
     log = tmp_path / "steps.csv"
-    log.write_text("step,drift/pi_0\n1,0.5\n0,0.1\n")
+    log.write_text("step,drift/pi_0\n1,0.5\n0,\n")
     table = drift.collect({Run("m", "geosd", 4): log})
     table.to_csv(tmp_path / "drift.csv", index=False)
     again = drift.read(tmp_path / "drift.csv")
@@ -27,7 +38,7 @@ def test_rows_are_tidy_and_read_back(tmp_path):
     assert drift.values(again, "m", "fwdkl", "drift/pi_0").empty
 
 
-@pytest.mark.parametrize("text", ["", "step,loss\n", "loss\n1\n"])
+@pytest.mark.parametrize("text", ["", "step,loss/total\n", "loss\n1\n"])
 def test_a_damaged_log_is_named(tmp_path, text):
     log = tmp_path / "steps.csv"
     log.write_text(text)

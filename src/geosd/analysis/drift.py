@@ -2,8 +2,9 @@
 
 A row is one quantity of one run: model, variant, seed, quantity, value. The quantities are the step
 log's own names: `drift/pi_0` and `drift/anchor` are mean Fisher-Rao distances d_FR (not squared, in
-radians, at most pi) over the positions of the rollouts of the last step that logged them; `overlap`
-is the mean sum_i sqrt(p_i q_i) between student p and teacher q; `loss` is the objective's.
+radians, at most pi) over response positions; `overlap` is the mean sum_i sqrt(p_i q_i) between
+student p and teacher q; `loss/total` is the objective's. One step visits the states of a handful of
+rollouts, so the end of training is the mean over the last `WINDOW` steps that logged the quantity.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import pandas as pd
 from geosd.analysis.scores import Run
 
 COLUMNS = ("model", "variant", "seed", "quantity", "value")
-QUANTITIES = ("drift/pi_0", "drift/anchor", "overlap", "loss")
+QUANTITIES = ("drift/pi_0", "drift/anchor", "overlap", "loss/total")
+WINDOW = 8
 
 
 def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
-    """The last logged value of each quantity of each run.
+    """The value of each quantity of each run at the end of training.
 
     Args:
         logs: The step log of each trained run.
@@ -40,7 +42,7 @@ def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
 
 
 def last(path: Path) -> dict[str, float]:
-    """The last logged value of each quantity in one step log.
+    """The mean of the last `WINDOW` logged values of each quantity in one step log.
 
     Raises:
         FileNotFoundError: There is no step log.
@@ -62,7 +64,7 @@ def last(path: Path) -> dict[str, float]:
         )
     log = log.sort_values("step", kind="stable")
     found = {name: log[name].dropna() for name in QUANTITIES if name in log}
-    return {name: float(column.iloc[-1]) for name, column in found.items() if len(column)}
+    return {name: float(column.iloc[-WINDOW:].mean()) for name, column in found.items() if len(column)}
 
 
 def read(path: Path | str) -> pd.DataFrame:
