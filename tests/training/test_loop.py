@@ -25,7 +25,7 @@ def assemble(tiny, settings, seed=0):
 def run_to_end(tiny, settings, scratch, seed=0, prepare=None):
     run = assemble(tiny, settings, seed)
     if prepare is not None:
-        prepare(run)
+        run = prepare(run) or run
     resume = ResumeState(scratch, [settings, seed])
     log = train(run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step))
     return run.student.state_dict(), log.table()
@@ -126,11 +126,12 @@ def test_every_method_moves_the_student_and_leaves_the_base_model_alone(
     def remember(run):
         before["reference"] = {k: v.clone() for k, v in run.copies.reference.state_dict().items()}
         before["run"] = run
+        # Rewards that differ within a group, or GRPO has nothing to learn from.
+        return dataclasses.replace(run, grade=lambda response, gold: len(response) % 2 == 0)
 
     weights, log = run_to_end(tiny, settings, tmp_path, prepare=remember)
     assert same(before["reference"], before["run"].copies.reference.state_dict())
     moved = [name for name in weights if not torch.equal(weights[name], before["reference"][name])]
-    # A group whose rewards are all alike moves the weights through k3 only, which is 0 at step 0.
     assert moved
     assert log["loss/total"].notna().all()
 
