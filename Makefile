@@ -24,8 +24,8 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: .venv/installed  ## install what is missing, run the study, and write its report
-	@$(snakemake)
-	@$(MAKE) --no-print-directory $(REPORT)
+	@$(BIN)/python workflow/scripts/progress.py logs/$(STUDY) $(snakemake)
+	@$(MAKE) --no-print-directory --silent $(REPORT)
 	@echo
 	@echo "Report   $(REPORT)"
 	@echo "Claims   figures/$(STUDY)/claims.md"
@@ -38,7 +38,7 @@ plan: .venv/installed  ## what `make run` would do, and why
 report: $(REPORT)  ## one HTML page with claims, tables, figures and configuration
 
 # Its prerequisites exist only after a run, so `run` asks a second make for it.
-$(REPORT): $(wildcard figures/$(STUDY)/* workflow/report/*)
+$(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*)
 	@$(snakemake) --quiet all --report $@
 
 repro: .venv/installed  ## bring study quick up to date with DVC, one job after another
@@ -48,9 +48,9 @@ test: .venv/installed-test  ## all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --durations 15
 
 lint: .venv/installed-test  ## format and check Python and Snakemake files
-	$(BIN)/ruff format src tests examples
-	$(BIN)/ruff check src tests examples
-	$(BIN)/snakefmt -l 100 Snakefile workflow
+	$(BIN)/ruff format src tests examples workflow
+	$(BIN)/ruff check src tests examples workflow
+	$(BIN)/snakefmt -l 100 Snakefile workflow/rules
 
 schema: .venv/installed  ## write the JSON schema of params.yaml anew
 	$(BIN)/python -m geosd.config schema

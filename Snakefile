@@ -1,13 +1,8 @@
 """Geometric Self-Distillation; the order of the includes is the order of the data."""
 
-from snakemake.utils import min_version
-
 from geosd.config import load
 
-min_version("9.20")
-
-# Before configfile: a mistake is then named with its key, its line, and what is allowed.
-PARAMS = load("params.yaml")
+PARAMS = load("params.yaml")  # before Snakemake reads it: its errors name key and line
 
 
 configfile: "params.yaml"
@@ -26,6 +21,7 @@ include: "workflow/rules/analyse.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:
@@ -35,6 +31,7 @@ rule all:
         rules.figures.input,
         rules.claims.output,
         rules.configuration.output,
+        collect(rules.page.output, page=PAGES),
     localrule: True
     message:
-        f"Study {STUDY.name} is complete"
+        "Everything of the study is there"

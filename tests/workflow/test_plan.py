@@ -7,6 +7,9 @@ import re
 import pytest
 import yaml
 
+# evaluate_pi_0 runs the step evaluate; the other two only prepare the report.
+WITHOUT_STEP = {"evaluate_pi_0", "configuration", "page"}
+
 
 @pytest.fixture(scope="module")
 def quick(root):
@@ -27,6 +30,7 @@ def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, prof
         "train": runs,
         "evaluate": runs,
         "evaluate_pi_0": models * seeds,
+        "page": 4,
         **dict.fromkeys([*once.split(), "table_significance"], 1),
     }
 
@@ -41,10 +45,7 @@ def test_tables_and_figures_are_targets_of_their_own(fresh, target):
 def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
     printed = fresh.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
     commands = re.findall(r"python -m geosd\.steps\.(\w+) (.*)", printed)
-    assert {rule for rule, _ in commands} == set(fresh.wanted()) - {
-        "evaluate_pi_0",
-        "configuration",
-    }
+    assert {rule for rule, _ in commands} == set(fresh.wanted()) - WITHOUT_STEP
     train = next(c for rule, c in commands if rule == "train" and "--variant geosd --seed 2" in c)
     assert train == (
         "--study quick --params params.yaml --model mini-qwen3 --variant geosd --seed 2"
@@ -59,7 +60,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
 
 
 def test_every_rule_with_a_program_has_its_module(root, fresh):
-    rules = set(fresh.wanted()) - {"evaluate_pi_0", "configuration"}
+    rules = set(fresh.wanted()) - WITHOUT_STEP
     steps = {path.stem for path in (root / "src/geosd/steps").glob("*.py")}
     assert rules <= steps
 

@@ -6,9 +6,12 @@ import os
 
 import yaml
 
-AFTER_SCORES = dict.fromkeys(
-    "analyse claims figure_frontier table_main table_benchmarks table_significance".split(), 1
-)
+AFTER_SCORES = {
+    "page": 4,
+    **dict.fromkeys(
+        "analyse claims figure_frontier table_main table_benchmarks table_significance".split(), 1
+    ),
+}
 
 
 def runs(root) -> tuple[int, int]:
@@ -78,7 +81,7 @@ def test_a_figures_module_redraws_that_figure_only(done):
 
 def test_a_tables_module_rewrites_that_table_only(done):
     done.append("src/geosd/reporting/table_benchmarks.py", "\n# edited\n")
-    assert done.wanted() == {"table_benchmarks": 1}
+    assert done.wanted() == {"table_benchmarks": 1, "page": 1}
 
 
 def test_an_objectives_module_retrains_that_objective_only(done, root):

@@ -11,9 +11,9 @@ import pytest
 @pytest.mark.parametrize(
     "command",
     [
-        ["ruff", "check", "--no-cache", "src", "tests", "examples"],
-        ["ruff", "format", "--no-cache", "--check", "src", "tests", "examples"],
-        ["snakefmt", "-l", "100", "--check", "Snakefile", "workflow"],
+        ["ruff", "check", "--no-cache", "src", "tests", "examples", "workflow"],
+        ["ruff", "format", "--no-cache", "--check", "src", "tests", "examples", "workflow"],
+        ["snakefmt", "-l", "100", "--check", "Snakefile", "workflow/rules"],
     ],
     ids=["ruff check", "ruff format", "snakefmt"],
 )

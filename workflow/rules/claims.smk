@@ -1,5 +1,5 @@
 """
-Judge each claim of the paper, and say with which configuration.
+Judge each claim of the paper.
 
 REQUIRED INPUTS:
 
@@ -8,8 +8,7 @@ REQUIRED INPUTS:
 
 OUTPUTS:
 
-    <figures>/claims.{csv,md}         = each claim: reproduced, not reproduced or undetermined
-    <figures>/configuration.yaml      = the study as it was run, all overlays laid
+    <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced or undetermined
 """
 
 
@@ -19,11 +18,7 @@ rule claims:
         drift=rules.analyse.output.drift,
         code=code_of("claims"),
     output:
-        csv=report(
-            "<figures>/claims.csv",
-            caption="../report/claims.rst",
-            category="Claims",
-        ),
+        csv="<figures>/claims.csv",
         md="<figures>/claims.md",
     log:
         "<logs>/claims.log",
@@ -40,23 +35,3 @@ rule claims:
     shell:
         "python -m geosd.steps.claims --study {params.study} --params params.yaml"
         " --scores {input.scores} --drift {input.drift} --out {params.out} > {log} 2>&1"
-
-
-rule configuration:
-    output:
-        report(
-            "<figures>/configuration.yaml",
-            caption="../report/configuration.rst",
-            category="Configuration",
-        ),
-    log:
-        "<logs>/configuration.log",
-    localrule: True
-    params:
-        study=STUDY.name,
-        settings=settings_of("configuration"),
-    message:
-        "Write the configuration of study {params.study}"
-    shell:
-        "python -m geosd.config show --study {params.study} --params params.yaml"
-        " --out {output} > {log} 2>&1"

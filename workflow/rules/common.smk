@@ -13,9 +13,12 @@ import os
 import sys
 from functools import cache
 
+from snakemake.utils import min_version
 from yaml import safe_load
 
 from geosd.config import resolve, settings
+
+min_version("9.20")  # pathvars, subpath
 
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)

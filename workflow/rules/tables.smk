@@ -18,11 +18,7 @@ rule table_main:
         scores=rules.analyse.output.scores,
         code=code_of("table_main"),
     output:
-        csv=report(
-            "<figures>/table_main.csv",
-            caption="../report/table_main.rst",
-            category="Tables",
-        ),
+        csv="<figures>/table_main.csv",
         md="<figures>/table_main.md",
         tex="<figures>/table_main.tex",
     log:
@@ -47,11 +43,7 @@ rule table_benchmarks:
         scores=rules.analyse.output.scores,
         code=code_of("table_benchmarks"),
     output:
-        csv=report(
-            "<figures>/table_benchmarks.csv",
-            caption="../report/table_benchmarks.rst",
-            category="Tables",
-        ),
+        csv="<figures>/table_benchmarks.csv",
         md="<figures>/table_benchmarks.md",
         tex="<figures>/table_benchmarks.tex",
     log:
@@ -76,11 +68,7 @@ rule table_significance:
         scores=rules.analyse.output.scores,
         code=code_of("table_significance"),
     output:
-        csv=report(
-            "<figures>/table_significance.csv",
-            caption="../report/table_significance.rst",
-            category="Tables",
-        ),
+        csv="<figures>/table_significance.csv",
         md="<figures>/table_significance.md",
         tex="<figures>/table_significance.tex",
     log:
