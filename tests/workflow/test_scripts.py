@@ -30,7 +30,7 @@ def test_a_markdown_table_becomes_a_table_and_its_html_stays_text(script):
 
 def test_progress_is_the_last_line_of_each_log_that_is_being_written(script, tmp_path):
     (tmp_path / "train").mkdir()
-    (tmp_path / "train/0.log").write_text("start\n 10%|# | 1/10\r 20%|## | 2/10\r")
+    (tmp_path / "train/0.log").write_text("start\n 10%|# | 1/10\r 20%|## | 2/10\r\n\x1b[A")
     (tmp_path / "old.log").write_text("done long ago\n")
     os.utime(tmp_path / "old.log", (1, 1))
     words = script("progress").last_words(tmp_path, time.time() - 60)

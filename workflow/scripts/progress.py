@@ -7,6 +7,7 @@ Snakemake says which jobs started and ended; this says how far the long ones are
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -24,8 +25,9 @@ def last_words(logs: Path, since: float) -> list[str]:
             with log.open("rb") as file:
                 file.seek(max(0, log.stat().st_size - LAST_BYTES))
                 text = file.read().decode("utf-8", errors="replace")
-            # A progress bar redraws its line with carriage returns.
-            lines = [line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip()]
+            # A progress bar redraws its line with carriage returns, and moves with escape codes.
+            text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "\n")
+            lines = [line.strip() for line in text.split("\n") if line.strip()]
             if lines:
                 words.append(f"    {log.relative_to(logs).with_suffix('')}: {lines[-1]}")
     return words
