@@ -45,10 +45,10 @@ class Shape:
 
 SIZES = {
     "xs": Shape(32, 2, 2, 1, 96),
-    "s": Shape(48, 3, 3, 1, 128),
-    "m": Shape(64, 3, 4, 2, 192),
-    "l": Shape(96, 3, 6, 2, 256),
-    "xl": Shape(128, 4, 8, 4, 384),
+    "s": Shape(48, 2, 3, 1, 128),
+    "m": Shape(64, 2, 4, 2, 192),
+    "l": Shape(96, 2, 6, 2, 256),
+    "xl": Shape(128, 3, 8, 4, 384),
 }
 # name -> (family, size). The ladder varies the size, the trio (sizes m) the architecture.
 MODELS = {
