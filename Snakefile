@@ -21,17 +21,15 @@ include: "workflow/rules/analyse.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/selection.smk"
 include: "workflow/rules/report.smk"
 
 
 rule all:
     default_target: True
     input:
-        rules.tables.input,
-        rules.figures.input,
-        rules.claims.output,
+        branch(SELECTS, then=rules.table_selection.output, otherwise=STUDY_OUTPUTS),
         rules.configuration.output,
-        collect(rules.page.output, page=PAGES),
     localrule: True
     message:
         "Everything of the study is there"

@@ -59,3 +59,11 @@ rule configuration:
     shell:
         "python -m geosd.config show --study {params.study} --params params.yaml"
         " --out {output} > {log} 2>&1"
+
+
+STUDY_OUTPUTS = [
+    *rules.tables.input,
+    *rules.figures.input,
+    *rules.claims.output,
+    *collect(rules.page.output, page=PAGES),
+]

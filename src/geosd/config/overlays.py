@@ -16,6 +16,7 @@ from geosd.config.sections import (
     Objective,
     Pool,
     Protocol,
+    Scalar,
     Section,
     Training,
 )
@@ -95,6 +96,11 @@ class StudyOverlay(Sections):
     seeds: list[int] = Field(min_length=1, description="Seeds; one run each.")
     variants: dict[Name, VariantInStudy] = Field(
         default_factory=dict, description="What this study changes in a variant."
+    )
+    grid: dict[Name, dict[str, list[Scalar]]] = Field(
+        default_factory=dict,
+        description="Candidates: variant, key of its training section (dots lead into sections), "
+        "values. Every point of a variant's grid is run as a variant of its own.",
     )
 
 

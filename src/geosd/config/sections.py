@@ -31,6 +31,9 @@ class Data(Section):
     source: Literal["dapo-math", "world"]
     """Where problems come from: DAPO-Math-17k and the paper's four benchmarks, or the miniature
     world. Appendix "Data and privileged context"."""
+    purpose: Literal["study", "selection"]
+    """A study trains on `train` and is judged on the benchmarks; a selection of hyperparameters
+    trains on `select_train` and is judged on `select_validation` alone. Appendix "Baselines"."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of the draw of problems. Not given in the paper."""
     train: Count

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from geosd.config.checking import close_to, validate
+from geosd.config.grid import candidates
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
 from geosd.config.sections import Evaluation, Training
@@ -24,7 +25,7 @@ class Study:
     Attributes:
         name: The study's name, the first folder of all its results.
         models: Models, in the order of the tables.
-        methods: Variants, in the order of the tables.
+        methods: Variants, in the order of the tables; candidates of a grid follow.
         seeds: Seeds; one run each.
         params: All of params.yaml, from which each section is resolved.
     """
@@ -36,10 +37,17 @@ class Study:
     params: Params
 
     @property
+    def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """The points of the study's grids: name -> variant, and what is laid over it."""
+        return candidates(self.params.studies[self.name].grid)
+
+    @property
     def trained(self) -> tuple[str, ...]:
         """The methods that train, i.e. all but pi_0."""
-        variants = self.params.variants
-        return tuple(name for name in self.methods if variants[name].training is not None)
+        grid, variants = self.candidates, self.params.variants
+        return tuple(
+            name for name in self.methods if name in grid or variants[name].training is not None
+        )
 
     def section(self, name: str, model: str | None = None) -> dict[str, Any]:
         """One section: the protocol, the study over it, and the model over both."""
@@ -48,7 +56,13 @@ class Study:
         return merge(over, said(getattr(self.params.models[model], name))) if model else over
 
     def training(self, model: str, variant: str) -> dict[str, Any]:
-        """The training section of one variant; the study's own word on the variant comes last."""
+        """The training section of one variant; the study's own word on the variant comes last.
+
+        A candidate lays its point of the grid over that of the variant it is made of.
+        """
+        if variant in self.candidates:
+            variant, point = self.candidates[variant]
+            return merge(self.training(model, variant), point)
         over = merge(self.section("training", model), said(self.params.variants[variant].training))
         own = self.params.studies[self.name].variants.get(variant)
         return merge(over, said(own.training) if own else {})
@@ -82,7 +96,8 @@ def resolve(params: Params, study: str | None = None) -> Study:
     name = params.study if study is None else str(study)
     _known("study", name, params.studies)
     chosen = params.studies[name]
-    return Study(name, tuple(chosen.models), tuple(chosen.methods), tuple(chosen.seeds), params)
+    methods = (*chosen.methods, *candidates(chosen.grid))
+    return Study(name, tuple(chosen.models), methods, tuple(chosen.seeds), params)
 
 
 def settings(
@@ -137,6 +152,11 @@ def _rendered(study: Study, *_: Any) -> dict[str, Any]:
     return {"models": list(study.models), "methods": list(study.methods)}
 
 
+def _candidates(study: Study, *_: Any) -> dict[str, Any]:
+    of = {name: variant for name, (variant, _) in study.candidates.items()}
+    return {"models": list(study.models), "candidates": of}
+
+
 def everything(study: Study, *_: Any) -> dict[str, Any]:
     """The whole study as it is run, for the report and for people."""
     per_model = {
@@ -159,6 +179,7 @@ RULES = {
     "evaluate_pi_0": _evaluate,
     "analyse": _analyse,
     "configuration": everything,
+    "table_selection": _candidates,
     **dict.fromkeys(RENDERED, _rendered),
 }
 
@@ -194,6 +215,7 @@ def _check(params: Params, name: str, source: Source) -> list[Mistake]:
     mistakes += _named(
         "variant", [v for v in study.variants], list(params.variants), (*place, "variants"), source
     )
+    mistakes += _named("variant", [*study.grid], list(params.variants), (*place, "grid"), source)
     for key in ("models", "methods", "seeds"):
         values = getattr(study, key)
         if repeated := sorted({str(v) for v in values if values.count(v) > 1}):

@@ -27,7 +27,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         params: The configuration.
     """
     settings = settings_of("data", resolve(load_params(params), study))
-    sizes = {key: value for key, value in settings.items() if key != "source"}
+    sizes = {key: value for key, value in settings.items() if key not in ("source", "purpose")}
     if settings["source"] != "world":
         raise ValueError(
             f"data.source of study {study!r} is {settings['source']!r}; this version draws problems"
@@ -35,9 +35,14 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         )
     splits = draw_splits(**sizes)
     files = {"train": splits.train, "select": splits.select, "test": splits.test}
+    if settings["purpose"] == "selection":
+        train = [problem for problem in splits.select if problem.benchmark == "select_train"]
+        test = [problem for problem in splits.select if problem.benchmark == "select_validation"]
+        files |= {"train": train, "test": test}
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
-    kept = Counter(problem.benchmark for problems in files.values() for problem in problems)
+    drawn = [*splits.train, *splits.select, *splits.test]
+    kept = Counter(problem.benchmark for problem in drawn)
     card = {
         name: {
             "generated": splits.generated[name],

@@ -1,0 +1,48 @@
+"""Which candidate of each variant's grid is best on the validation problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from geosd.reporting.style import method
+from geosd.reporting.table_main import measured, said_k, said_runs
+from geosd.reporting.tables import Column, Row, Table, ranked
+
+VALIDATION = "select_validation"
+
+
+def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, str]) -> Table:
+    """A row per candidate, per model a column with its validation accuracy.
+
+    Args:
+        scores: Tidy scores of a selection.
+        models: Models, in order.
+        candidates: Candidate -> the variant it is a point of.
+
+    Returns:
+        The table; among the candidates of one variant the best is marked, and of equals the first,
+        because grids are written from small steps to large.
+    """
+    columns = tuple(
+        Column(f"{model}.{VALIDATION}", "validation", model, "high") for model in models
+    )
+    rows: list[Row] = []
+    for variant in dict.fromkeys(candidates.values()):
+        mine = [name for name, of in candidates.items() if of == variant]
+        cells = [
+            tuple(measured(scores, model, name, VALIDATION) for model in models) for name in mine
+        ]
+        label = method(variant).label
+        block = tuple(
+            Row(name.replace(f"{variant}-", f"{label} "), variant, row)
+            for name, row in zip(mine, cells, strict=True)
+        )
+        rows += ranked(Table("block", "", "", "", columns, block)).rows
+    note = (
+        f"{said_k(scores)} on the validation problems, in percent, over {said_runs(scores)}; every"
+        " candidate is trained on the selection problems. Best and second-best of each method."
+    )
+    title = "Selection of hyperparameters"
+    return Table("table_selection", title, note, "Candidate", columns, tuple(rows))
