@@ -64,7 +64,9 @@ def last(path: Path) -> dict[str, float]:
         )
     log = log.sort_values("step", kind="stable")
     found = {name: log[name].dropna() for name in QUANTITIES if name in log}
-    return {name: float(column.iloc[-WINDOW:].mean()) for name, column in found.items() if len(column)}
+    return {
+        name: float(column.iloc[-WINDOW:].mean()) for name, column in found.items() if len(column)
+    }
 
 
 def read(path: Path | str) -> pd.DataFrame:
