@@ -11,6 +11,10 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
+
+# A bar for each of a folder's few small files would bury the bars that say something in the log.
+logging.disable_progress_bar()
 
 WEIGHTS = "model.safetensors"
 

@@ -24,9 +24,9 @@ class Corpus:
             partial privilege before it is given any.
     """
 
-    mixture: tuple[float, ...] = (0.30, 0.15, 0.20, 0.20, 0.15)
-    jumps: tuple[float, ...] = (0.50, 0.35, 0.15)
-    shown: float = 0.35
+    mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
+    jumps: tuple[float, ...] = (0.57, 0.32, 0.11)
+    shown: float = 0.6
     repeated: float = 0.75
     cut: float = 0.25
 

@@ -34,9 +34,9 @@ class Benchmark:
 IN_DISTRIBUTION = Benchmark("id", (5, 7), 0.05)
 OUT_OF_DISTRIBUTION = (
     Benchmark("long", (9, 10), 0.20),
-    Benchmark("mulhard", (5, 6), 0.70),
-    Benchmark("mid", (5, 6), 0.40),
-    Benchmark("easy", (2, 3), 0.50),
+    Benchmark("mulhard", (7, 8), 0.70),
+    Benchmark("mid", (6, 7), 0.40),
+    Benchmark("easy", (3, 4), 0.50),
 )
 BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
