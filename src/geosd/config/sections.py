@@ -57,7 +57,7 @@ class Pretraining(Section):
     documents: Count
     """Documents in a step."""
     learning_rate: Positive
-    """Peak learning rate of AdamW."""
+    """Peak learning rate of Muon, which trains the matrices; AdamW's tensors take half of it."""
     warmup: Annotated[int, Field(ge=0)]
     """Steps of linear warm-up."""
     weight_decay: Annotated[float, Field(ge=0)]
