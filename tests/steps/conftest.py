@@ -1,0 +1,79 @@
+"""A study of a few steps, run through the programs that the workflow runs."""
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from geosd.files import read_jsonl, write_jsonl
+from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.world import solve
+from geosd.steps import base, data, pool
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "data": {
+        "train": 8,
+        "select_train": 4,
+        "select_validation": 6,
+        "test_id": 6,
+        "test_per_benchmark": 3,
+    },
+    "pool": {"rollouts": 4, "response_tokens": 16},
+    "training": {
+        "steps": 4,
+        "warmup": 2,
+        "response_tokens": 16,
+        "save_every": 1,
+        "anchor_every": 2,
+    },
+    "evaluation": {"samples": 4, "pass_k": [1, 4], "response_tokens": 16},
+}
+
+
+def shrunk(params: Path, folder: Path) -> Path:
+    """params.yaml with study quick, and its selection, made small."""
+    values = yaml.safe_load(params.read_text())
+    values["models"]["mini-qwen3"]["base"]["pretraining"] |= {
+        "steps": 3,
+        "documents": 4,
+        "warmup": 1,
+    }
+    for study in ("quick", "quick_selection"):
+        for section, changes in SMALL.items():
+            values["studies"][study][section] |= changes
+    path = folder / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """Folders of a small study up to its pool, and the arguments that all programs share.
+
+    A base model of three steps solves nothing, so the pool is made by the world's own solver.
+    """
+    folder = tmp_path_factory.mktemp("small")
+    params = shrunk(ROOT / "params.yaml", folder)
+    shared = {"study": "quick", "params": params}
+    data.main(out=folder / "data", **shared)
+    base.main(
+        model="mini-qwen3",
+        data=folder / "data",
+        out=folder / "base",
+        scratch=folder / "scratch",
+        **shared,
+    )
+    train = folder / "data/train.jsonl"
+    pool.main(
+        model="mini-qwen3", base=folder / "base", problems=train, out=folder / "drawn", **shared
+    )
+    draw = random.Random(0)
+    rows = [
+        PooledSolutions(p.id, (solve(p.question, draw, (0.5, 0.3, 0.2)),), 4, 1)
+        for p in read_jsonl(train, Problem)
+    ]
+    write_jsonl(folder / "pool.jsonl", rows)
+    return SimpleNamespace(folder=folder, shared=shared, train=train, base=folder / "base")

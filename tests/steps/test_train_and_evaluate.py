@@ -1,0 +1,111 @@
+"""The programs from a checkpoint to kept samples: repeatable, whole, plain about damage."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from geosd.config import load, resolve
+from geosd.files import DamagedLine, read_jsonl
+from geosd.problems.records import Problem, Sample
+from geosd.steps import analyse, evaluate, train
+
+
+def run_evaluate(small, out, seed=0):
+    evaluate.main(
+        model="mini-qwen3",
+        variant="pi_0",
+        seed=seed,
+        checkpoint=small.base,
+        problems=small.folder / "data/test.jsonl",
+        out=out,
+        **small.shared,
+    )
+    return (out / "samples.jsonl").read_bytes()
+
+
+def run_train(small, out, pool=None, variant="geosd", seed=0):
+    train.main(
+        model="mini-qwen3",
+        variant=variant,
+        seed=seed,
+        base=small.base,
+        problems=small.train,
+        pool=pool or small.folder / "pool.jsonl",
+        out=out,
+        scratch=out.with_name(out.name + "-scratch"),
+        **small.shared,
+    )
+    return (out / "model.safetensors").read_bytes()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(small, tmp_path):
+    first = run_evaluate(small, tmp_path / "1")
+    assert run_evaluate(small, tmp_path / "2") == first
+    assert run_evaluate(small, tmp_path / "3", seed=1) != first
+
+
+def test_every_problem_has_all_its_samples_in_order(small, tmp_path):
+    run_evaluate(small, tmp_path)
+    problems = read_jsonl(small.folder / "data/test.jsonl", Problem)
+    samples = read_jsonl(tmp_path / "samples.jsonl", Sample)
+    assert [(s.problem_id, s.sample) for s in samples] == [
+        (p.id, k) for p in problems for k in range(4)
+    ]
+    assert all(s.tokens <= 16 and (s.finish == "stop" or s.tokens == 16) for s in samples)
+
+
+@pytest.mark.parametrize("variant", ["geosd", "grpo"])
+def test_training_twice_gives_the_same_weights(small, tmp_path, variant):
+    first = run_train(small, tmp_path / "1", variant=variant)
+    assert run_train(small, tmp_path / "2", variant=variant) == first
+    assert run_train(small, tmp_path / "3", variant=variant, seed=1) != first
+
+
+def test_a_trained_folder_says_what_made_it_and_leaves_no_state_behind(small, tmp_path):
+    run_train(small, tmp_path / "out")
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert manifest["settings"] == json.loads((tmp_path / "out/settings.json").read_text())
+    assert str(small.folder / "pool.jsonl") in manifest["inputs"]
+    assert manifest["wall_s"] > 0 and manifest["peak_memory_bytes"]["host"] > 0
+    header, *rows = (tmp_path / "out/steps.csv").read_text().splitlines()
+    assert header.startswith("step,") and len(rows) == 4
+    assert not (tmp_path / "out-scratch/state.pt").exists()
+
+
+def test_a_killed_write_leaves_nothing_under_the_final_name(small, tmp_path):
+    child = os.fork()
+    if child == 0:
+        os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
+        run_evaluate(small, tmp_path)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
+    run_evaluate(small, tmp_path)
+    assert (tmp_path / "samples.jsonl").exists()
+
+
+def test_a_damaged_pool_line_names_file_and_line(small, tmp_path):
+    lines = (small.folder / "pool.jsonl").read_text().splitlines()
+    lines[2] = lines[2][:25]
+    damaged = tmp_path / "pool.jsonl"
+    damaged.write_text("\n".join(lines))
+    with pytest.raises(DamagedLine, match=f"{damaged}:3: .*PooledSolutions"):
+        run_train(small, tmp_path / "out", pool=damaged)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
+    resolved = resolve(load(small.shared["params"]), "quick")
+    whole = run_evaluate(small, tmp_path / "whole").decode()
+    for variant in resolved.methods:
+        for seed in resolved.seeds:
+            run = tmp_path / f"results/evaluate/mini-qwen3/{variant}/{seed}"
+            run.mkdir(parents=True)
+            (run / "samples.jsonl").write_text(whole)
+    damaged = tmp_path / "results/evaluate/mini-qwen3/geosd/1/samples.jsonl"
+    damaged.write_text(whole.replace('"correct": ', '"corect": ', 1))
+    with pytest.raises(DamagedLine, match=f"{damaged}:1: .*missing correct"):
+        analyse.main(results=tmp_path / "results", out=tmp_path / "out", **small.shared)
