@@ -28,7 +28,8 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        branch(SELECTS, then=rules.table_selection.output, otherwise=STUDY_OUTPUTS),
+        [getattr(rules, shown).output for shown in STUDY.shows],
+        collect(rules.page.output, page=PAGES),
         rules.configuration.output,
     localrule: True
     message:

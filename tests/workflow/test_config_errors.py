@@ -71,7 +71,9 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ("models: [mini-qwen3]", "models: [mini-qwen]", "no model .* Did you mean mini-qwen3?"),
         ("study: quick ", "study: quik ", "no study of this file. Did you mean quick?"),
         ("4, 8, 16]", "4, 8, 32]", "pass@k needs k <= samples, which is 16"),
-        ("      warmup: 10\n", "      warmup: 1000\n", "1000 is more than the"),
+        ("      steps: 100\n", "      steps: 10\n", "20 is more than the 10 steps"),
+        ("table_main, table_b", "table_man, table_b", "no rule .* Did you mean table_main?"),
+        ("fwdkl: {learning_rate: &", "fwdlk: {learning_rate: &", "no variant .* mean fwdkl?"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, said):

@@ -59,7 +59,7 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
         ("    top_p: 0.95 ", "    top_p: 0.9 ", {"evaluate", "evaluate_pi_0"}),
         ("    keep: 10 ", "    keep: 9 ", {"pool"}),
         ("        documents: 64", "        documents: 32", {"base"}),
-        ("      select_train: 50", "      select_train: 51", {"data"}),
+        ("      select_train: 100", "      select_train: 101", {"data"}),
     ],
 )
 def test_a_value_changes_the_rules_that_read_it_only(study, root, tmp_path, old, new, rules):

@@ -23,7 +23,6 @@ min_version("9.20")  # pathvars, subpath
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
-SELECTS = STUDY.section("data")["purpose"] == "selection"
 
 # The one place of paths: <results>, <figures> and <logs> in every rule. Resume states lie in
 # SCRATCH, outside all outputs: Snakemake deletes the declared outputs of a job that failed.

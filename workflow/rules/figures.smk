@@ -38,10 +38,3 @@ rule figure_frontier:
     shell:
         "python -m geosd.steps.figure_frontier --study {params.study} --params params.yaml"
         " --scores {input.scores} --out {params.out} > {log} 2>&1"
-
-
-rule figures:
-    """All figures"""
-    input:
-        rules.figure_frontier.output,
-    localrule: True

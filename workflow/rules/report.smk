@@ -11,12 +11,8 @@ OUTPUTS:
     <figures>/configuration.yaml    = the study as it was run, all overlays laid
 """
 
-PAGES = {
-    "claims": "Claims",
-    "table_main": "Tables",
-    "table_benchmarks": "Tables",
-    "table_significance": "Tables",
-}
+CATEGORIES = {"table": "Tables", "figure": "Figures", "claims": "Claims"}
+PAGES = [shown for shown in STUDY.shows if not shown.startswith("figure_")]
 
 
 rule page:
@@ -27,7 +23,7 @@ rule page:
         report(
             "<results>/pages/{page}.html",
             caption="../report/page.rst",
-            category=lambda wildcards: PAGES[wildcards.page],
+            category=lambda wildcards: CATEGORIES[wildcards.page.partition("_")[0]],
             labels={"table": "{page}"},
         ),
     log:
@@ -61,9 +57,15 @@ rule configuration:
         " --out {output} > {log} 2>&1"
 
 
-STUDY_OUTPUTS = [
-    *rules.tables.input,
-    *rules.figures.input,
-    *rules.claims.output,
-    *collect(rules.page.output, page=PAGES),
-]
+rule tables:
+    """All tables of the study"""
+    input:
+        [getattr(rules, shown).output for shown in STUDY.shows if shown.startswith("table_")],
+    localrule: True
+
+
+rule figures:
+    """All figures of the study"""
+    input:
+        [getattr(rules, shown).output for shown in STUDY.shows if shown.startswith("figure_")],
+    localrule: True

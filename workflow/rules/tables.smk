@@ -86,12 +86,3 @@ rule table_significance:
     shell:
         "python -m geosd.steps.table_significance --study {params.study} --params params.yaml"
         " --scores {input.scores} --out {params.out} > {log} 2>&1"
-
-
-rule tables:
-    """All tables"""
-    input:
-        rules.table_main.output,
-        rules.table_benchmarks.output,
-        rules.table_significance.output,
-    localrule: True

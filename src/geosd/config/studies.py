@@ -27,6 +27,7 @@ class Study:
         models: Models, in the order of the tables.
         methods: Variants, in the order of the tables; candidates of a grid follow.
         seeds: Seeds; one run each.
+        shows: Rules of the tables, figures and ledgers that it ends in.
         params: All of params.yaml, from which each section is resolved.
     """
 
@@ -34,6 +35,7 @@ class Study:
     models: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
+    shows: tuple[str, ...]
     params: Params
 
     @property
@@ -97,7 +99,8 @@ def resolve(params: Params, study: str | None = None) -> Study:
     _known("study", name, params.studies)
     chosen = params.studies[name]
     methods = (*chosen.methods, *candidates(chosen.grid))
-    return Study(name, tuple(chosen.models), methods, tuple(chosen.seeds), params)
+    models, seeds, shows = tuple(chosen.models), tuple(chosen.seeds), tuple(chosen.shows)
+    return Study(name, models, methods, seeds, shows, params)
 
 
 def settings(
@@ -196,11 +199,12 @@ def _known(kind: str, name: object, allowed: Any) -> None:
 def _named(
     kind: str, names: Any, allowed: list[str], path: tuple[str, ...], source: Source
 ) -> list[Mistake]:
-    """A mistake for each name that is not defined."""
+    """A mistake for each name, of a list or of a mapping's keys, that is not defined."""
     mistakes = []
     for index, name in enumerate(names):
         if name not in allowed:
-            here = (*path, index) if path else (kind,)
+            place = name if isinstance(names, dict) else index
+            here = (*path, place) if path else (kind,)
             message = f"{name} is no {kind} of this file. {close_to(name, allowed)}"
             message += f"Allowed: {', '.join(allowed)}."
             mistakes.append(Mistake(here, source.line(here), message))
@@ -212,11 +216,11 @@ def _check(params: Params, name: str, source: Source) -> list[Mistake]:
     study, place = params.studies[name], ("studies", name)
     mistakes = _named("model", study.models, list(params.models), (*place, "models"), source)
     mistakes += _named("variant", study.methods, list(params.variants), (*place, "methods"), source)
-    mistakes += _named(
-        "variant", [v for v in study.variants], list(params.variants), (*place, "variants"), source
-    )
-    mistakes += _named("variant", [*study.grid], list(params.variants), (*place, "grid"), source)
-    for key in ("models", "methods", "seeds"):
+    for key in ("variants", "grid"):
+        named = getattr(study, key)
+        mistakes += _named("variant", named, list(params.variants), (*place, key), source)
+    mistakes += _named("rule", study.shows, list(RULES), (*place, "shows"), source)
+    for key in ("models", "methods", "seeds", "shows"):
         values = getattr(study, key)
         if repeated := sorted({str(v) for v in values if values.count(v) > 1}):
             text = f"{', '.join(repeated)} stands twice; each entry is one run."
