@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from geosd.analysis.scores import Run
+from geosd.analysis.tidy import read_tidy
 
 COLUMNS = ("model", "variant", "seed", "quantity", "value")
 QUANTITIES = ("drift/pi_0", "drift/anchor", "overlap", "loss/total")
@@ -70,18 +71,8 @@ def last(path: Path) -> dict[str, float]:
 
 
 def read(path: Path | str) -> pd.DataFrame:
-    """Read a drift table back.
-
-    Raises:
-        ValueError: A column is missing.
-    """
-    table = pd.read_csv(path, dtype={"model": str, "variant": str}, keep_default_na=False)
-    if missing := [name for name in COLUMNS if name not in table]:
-        raise ValueError(
-            f"{path}: missing column {', '.join(missing)}; a drift table has {', '.join(COLUMNS)}."
-            "\nHint: remove the file and let the workflow run `analyse` again."
-        )
-    return table
+    """Read a drift table back; see `read_tidy`."""
+    return read_tidy(path, COLUMNS, "a drift table")
 
 
 def values(drift: pd.DataFrame, model: str, variant: str, quantity: str) -> pd.Series:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from geosd.analysis.tidy import read_tidy
 from geosd.evaluation.accuracy import avg_at_k, tallies
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.evaluation.passk import mean_pass_at_k
@@ -137,19 +138,8 @@ def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[st
 
 
 def read(path: Path | str) -> pd.DataFrame:
-    """Read a tidy score table back.
-
-    Raises:
-        ValueError: A column is missing.
-    """
-    # Model and variant names are names, even those that pandas would take for numbers or NaN.
-    table = pd.read_csv(path, dtype={"model": str, "variant": str}, keep_default_na=False)
-    if missing := [name for name in COLUMNS if name not in table]:
-        raise ValueError(
-            f"{path}: missing column {', '.join(missing)}; a score table has {', '.join(COLUMNS)}."
-            "\nHint: remove the file and let the workflow run `analyse` again."
-        )
-    return table
+    """Read a tidy score table back; see `read_tidy`."""
+    return read_tidy(path, COLUMNS, "a score table")
 
 
 def values(

@@ -1,0 +1,29 @@
+"""Reading tidy tables back: one row a number, columns known by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+
+def read_tidy(path: Path | str, columns: Sequence[str], what: str) -> pd.DataFrame:
+    """A tidy table, with models and variants as names whatever they look like.
+
+    Args:
+        path: A CSV file that the workflow wrote.
+        columns: Columns that it must have.
+        what: What the table is called in the message, e.g. "a score table".
+
+    Raises:
+        ValueError: A column is missing.
+    """
+    # pandas would take some names for numbers, and the name "nan" for nothing.
+    table = pd.read_csv(path, dtype={"model": str, "variant": str}, keep_default_na=False)
+    if missing := [name for name in columns if name not in table]:
+        raise ValueError(
+            f"{path}: missing column {', '.join(missing)}; {what} has {', '.join(columns)}."
+            "\nHint: remove the file and let the workflow run `analyse` again."
+        )
+    return table
