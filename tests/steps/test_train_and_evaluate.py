@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+import yaml
 
 from geosd.config import load, resolve
 from geosd.files import DamagedLine, read_jsonl
@@ -72,6 +73,23 @@ def test_a_trained_folder_says_what_made_it_and_leaves_no_state_behind(small, tm
     header, *rows = (tmp_path / "out/steps.csv").read_text().splitlines()
     assert header.startswith("step,") and len(rows) == 4
     assert not (tmp_path / "out-scratch/state.pt").exists()
+
+
+def test_a_trained_folder_has_a_card_and_opens_in_transformers(small, tmp_path):
+    run_train(small, tmp_path / "out")
+    front, _, card = (
+        (tmp_path / "out/README.md").read_text().removeprefix("---\n").partition("---\n")
+    )
+    assert yaml.safe_load(front)["library_name"] == "transformers"
+    settings = card.split("```json\n")[1].split("```")[0]
+    assert json.loads(settings) == json.loads((tmp_path / "out/settings.json").read_text())
+    code = card.split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(code, names)  # the card's own lines, not a model's output
+    prompt = card.split("A question is put as `")[1].split("`")[0]
+    ids = names["tokenizer"](prompt, return_tensors="pt").input_ids
+    assert names["model"](ids).logits.shape[-1] == len(names["tokenizer"])
+    assert names["tokenizer"].unk_token_id not in ids
 
 
 def test_a_killed_write_leaves_nothing_under_the_final_name(small, tmp_path):

@@ -16,6 +16,7 @@ from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
 from geosd.manifest import manifest, sha256
+from geosd.models.card import write_card
 from geosd.models.loading import save
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train
@@ -59,6 +60,15 @@ def main(
     with atomic_write(out / "steps.csv") as temporary:
         log.table().to_csv(temporary)
     write_json(out / "settings.json", settings)
+    write_card(
+        out,
+        study=study,
+        model=model,
+        variant=variant,
+        seed=seed,
+        prompt=run.encoding.text(run.encoding.student(run.draws.problems[0])),
+        settings=settings,
+    )
     save(run.student, run.encoding.tokenizer, out)
     write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
     resume.clear()

@@ -1,0 +1,93 @@
+"""The model card of a checkpoint: what it is, how it was made, what it is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from geosd.files import write_text
+
+CARD = """\
+---
+library_name: transformers
+pipeline_tag: text-generation
+tags: [geosd, self-distillation]
+---
+
+# {model}, {variant}, seed {seed}
+
+{what}
+
+Made by study `{study}` of geosd, a reproduction of "Geometric Self-Distillation for Reasoning
+Generalization". `manifest.json` says which code, packages, machine and inputs made it, `steps.csv`
+what happened at each step.
+
+## Use
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+```
+
+A question is put as `{prompt}`.
+
+## Settings
+
+```json
+{settings}
+```
+
+## Limits
+
+{limits}
+"""
+
+MINIATURE = """\
+A model of the miniature world (chains of operations modulo 10). It knows no language, and what it
+shows about a method is a result of that world, not evidence about language models."""
+
+
+def write_card(
+    folder: Path,
+    *,
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    prompt: str,
+    settings: Mapping[str, Any],
+    limits: str = MINIATURE,
+) -> None:
+    """Write the card of a trained student as the README.md of its folder.
+
+    Args:
+        folder: The checkpoint's folder.
+        study: The study that trained it.
+        model: Its base model.
+        variant: The method.
+        seed: Of the run.
+        prompt: An example of a prompt, as the student reads it.
+        settings: The resolved settings that it was trained with.
+        limits: What it must not be taken for.
+    """
+    objective = settings["objective"]["name"]
+    what = (
+        f"The base model `{model}` after {settings['steps']} steps of the objective `{objective}`"
+        f" (variant `{variant}`)."
+    )
+    text = CARD.format(
+        model=model,
+        variant=variant,
+        seed=seed,
+        study=study,
+        what=what,
+        folder=folder,
+        prompt=prompt,
+        settings=json.dumps(settings, indent=2, sort_keys=True),
+        limits=limits,
+    )
+    write_text(folder / "README.md", text)
