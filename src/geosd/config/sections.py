@@ -173,6 +173,9 @@ class Recipe(Section):
     """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
     save_every: Count
     """Steps between two saves of the resume state. Not given; a matter of the cluster."""
+    snapshots: tuple[Count, ...]
+    """Steps after which the student's weights are kept, for figures over checkpoints; the last step
+    always is. Which ones the paper takes is not given."""
     diagnose_every: Count
     """Steps between two measurements that cost extra forward passes, such as the drift from pi_0.
     Not given."""

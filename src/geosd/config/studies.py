@@ -254,6 +254,9 @@ def _check_resolved(study: Study, source: Source) -> list[Mistake]:
                 message = f"{key} of {variant} of {model}, all laid over: {details['msg'].lower()}."
                 wrong(("variants", variant, "training"), message)
                 continue
+            if late := [step for step in training["snapshots"] if step > training["steps"]]:
+                message = f"{late[0]} of {variant} comes after the last step, {training['steps']}."
+                wrong(("training", "snapshots"), message)
             if training["warmup"] > training["steps"]:
                 message = (
                     f"{training['warmup']} is more than the {training['steps']} steps there are."
