@@ -1,0 +1,53 @@
+"""A grid's points are variants: named by what they change, and nothing else is changed."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from geosd.config import load, resolve, settings
+from geosd.config.grid import candidates
+
+
+@pytest.fixture(scope="module")
+def study(root):
+    return resolve(load(root / "params.yaml"), "quick_selection")
+
+
+def test_every_point_of_every_grid_is_one_method(study):
+    grid = study.params.studies["quick_selection"].grid
+    points = sum(len(list(itertools.product(*axes.values()))) for axes in grid.values())
+    assert len(study.candidates) == points
+    assert list(study.methods) == ["pi_0", *study.candidates]
+    assert list(study.trained) == list(study.candidates)
+
+
+def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
+    for name, (variant, point) in study.candidates.items():
+        mine = settings("train", study, "mini-qwen3", name)
+        plain = study.training("mini-qwen3", variant)
+        assert mine["objective"] == plain["objective"]
+        changed = {key for key in mine if mine[key] != plain[key]} - {"optimiser"}
+        assert changed <= {"learning_rate"}
+        assert mine["learning_rate"] == point["learning_rate"]
+
+
+def test_several_axes_make_a_product_and_dots_lead_into_sections():
+    made = candidates({"geosd": {"learning_rate": [1.0, 2.0], "optimiser.kfac.damping": [3.0]}})
+    assert made == {
+        f"geosd-learning_rate_{rate}-damping_3.0": (
+            "geosd",
+            {"learning_rate": rate, "optimiser": {"kfac": {"damping": 3.0}}},
+        )
+        for rate in (1.0, 2.0)
+    }
+
+
+def test_no_selection_shares_a_problem_with_its_study(study, root):
+    quick = resolve(load(root / "params.yaml"), "quick")
+    mine, theirs = settings("data", study), settings("data", quick)
+    # The same draw, so that the splits are the disjoint ones of one study.
+    assert {k: v for k, v in mine.items() if k != "purpose"} == {
+        k: v for k, v in theirs.items() if k != "purpose"
+    }
