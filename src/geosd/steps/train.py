@@ -1,7 +1,9 @@
 """Train one student: one variant of one model with one seed.
 
 Writes the final weights in Hugging Face form, the step log as `steps.csv`, the settings that made
-them, and, last of all, a manifest. A run that was killed goes on from its scratch folder.
+them, and, last of all, a manifest. A run that was killed goes on from its scratch folder. The
+weights after the steps that `training.snapshots` lists lie in `snapshots/`, there before the final
+ones are.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from geosd.models.loading import save
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train
 from geosd.training.resume import ResumeState
+from geosd.training.snapshots import Snapshots
 from geosd.training.steplog import StepLog
 
 
@@ -56,7 +59,10 @@ def main(
     identity = {"settings": settings, "seed": seed, "inputs": [sha256(path) for path in inputs]}
     resume = ResumeState(scratch, identity)
     run = assemble_run(settings, base, problems, pool, seed)
-    log = train(run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step))
+    snapshots = Snapshots(out / "snapshots", settings["snapshots"])
+    log = train(
+        run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step), snapshots
+    )
     with atomic_write(out / "steps.csv") as temporary:
         log.table().to_csv(temporary)
     write_json(out / "settings.json", settings)

@@ -28,6 +28,7 @@ from geosd.training.draws import Draws
 from geosd.training.packing import Packed, pack
 from geosd.training.resume import ResumeState
 from geosd.training.rollouts import Gathering, Grade, Rollouts, gather
+from geosd.training.snapshots import Snapshots
 from geosd.training.steplog import StepLog
 from geosd.training.views import Before, View, diagnose, local_quantities, view
 
@@ -93,7 +94,13 @@ class Run:
     seed: int
 
 
-def train(run: Run, recipe: Recipe, resume: ResumeState, open_log: OpenLog) -> StepLog:
+def train(
+    run: Run,
+    recipe: Recipe,
+    resume: ResumeState,
+    open_log: OpenLog,
+    snapshots: Snapshots | None = None,
+) -> StepLog:
     """Train the student in place.
 
     Args:
@@ -101,16 +108,21 @@ def train(run: Run, recipe: Recipe, resume: ResumeState, open_log: OpenLog) -> S
         recipe: Steps, learning rate, supports.
         resume: Where the state is kept, and continued from if it is this run's.
         open_log: Opens the step log at the first step that will be done.
+        snapshots: Where weights are kept on the way; None keeps none. A state whose snapshots are
+            gone is not continued, so that a run that ends has them all.
 
     Returns:
         The closed step log.
     """
     start = 0
-    if (kept := resume.load()) is not None:
+    kept = resume.load()
+    if kept is not None and (snapshots is None or snapshots.whole_until(kept[0])):
         start, state = kept
         run.student.load_state_dict(state["student"])
         run.update.load_state_dict(state["update"])
         run.copies.load_state_dict(state["copies"])
+    if snapshots is not None and start == 0:
+        snapshots.clear()
     log = open_log(start)
     device = next(run.student.parameters()).device.type
     steps = tqdm(range(start, recipe.steps), initial=start, total=recipe.steps, mininterval=2)
@@ -120,6 +132,8 @@ def train(run: Run, recipe: Recipe, resume: ResumeState, open_log: OpenLog) -> S
         log.write(values)
         steps.set_postfix_str(f"loss {values['loss/total']:.4f}", refresh=False)
         done = step + 1
+        if snapshots is not None:  # before the state: what goes on from it has them already
+            snapshots.keep(done, run.student)
         if done % recipe.save_every == 0 or done == recipe.steps:
             resume.save(done, _state(run))
     log.close()

@@ -1,0 +1,90 @@
+"""Snapshots are the weights on the way, and looking at them changes nothing."""
+
+import os
+import signal
+
+from geosd.models.loading import save
+from geosd.models.weights import save_weights
+from geosd.seeds import seed_of
+from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.loop import train
+from geosd.training.resume import ResumeState
+from geosd.training.snapshots import Snapshots
+from geosd.training.steplog import StepLog
+
+
+def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):
+    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    sample = run.sampler.sample
+
+    def sample_or_die(prompts, decoding, seed):
+        if die_at is not None and seed == seed_of(0, "rollout", die_at):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sample(prompts, decoding, seed)
+
+    run.sampler.sample = sample_or_die
+    resume = ResumeState(folder, settings)
+    log = train(
+        run, recipe_of(settings), resume, lambda step: StepLog(folder / "log", step), snapshots
+    )
+    save(run.student, run.encoding.tokenizer, folder / "out")
+    log.table().to_csv(folder / "steps.csv")
+    return run.student
+
+
+def killed(work):
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    return os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+
+
+def bytes_of(folder):
+    return [(folder / name).read_bytes() for name in ("out/model.safetensors", "steps.csv")]
+
+
+def kept(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_keeping_snapshots_changes_no_byte_of_the_run(tiny, settings, tmp_path):
+    run_to_end(tiny, settings, tmp_path / "without")
+    run_to_end(tiny, settings, tmp_path / "with", Snapshots(tmp_path / "kept", [1, 4]))
+    assert bytes_of(tmp_path / "without") == bytes_of(tmp_path / "with")
+    assert list(kept(tmp_path / "kept")) == ["step_1.safetensors", "step_4.safetensors"]
+
+
+def test_a_snapshot_is_the_weights_that_a_run_of_that_many_steps_ends_with(
+    tiny, settings, tmp_path
+):
+    run_to_end(tiny, settings, tmp_path / "long", Snapshots(tmp_path / "kept", [4]))
+    short = run_to_end(tiny, settings | {"steps": 4}, tmp_path / "short")
+    save_weights(short, tmp_path / "expected")
+    assert kept(tmp_path / "kept")["step_4.safetensors"] == (tmp_path / "expected").read_bytes()
+
+
+def test_a_killed_run_ends_with_the_snapshots_of_one_never_killed(tiny, settings, tmp_path):
+    every = range(1, settings["steps"] + 1)
+    run_to_end(tiny, settings, tmp_path / "whole", Snapshots(tmp_path / "a", every))
+    snapshots = Snapshots(tmp_path / "b", every)
+    for step in (1, 4, 5):  # before the first state, right after one, and between two
+        assert killed(lambda at=step: run_to_end(tiny, settings, tmp_path / "k", snapshots, at))
+    run_to_end(tiny, settings, tmp_path / "k", snapshots)
+    assert kept(tmp_path / "a") == kept(tmp_path / "b")
+    assert bytes_of(tmp_path / "whole") == bytes_of(tmp_path / "k")
+
+
+def test_a_state_whose_snapshots_are_gone_is_not_continued(tiny, settings, tmp_path):
+    snapshots = Snapshots(tmp_path / "kept", [2, 4])
+    assert killed(lambda: run_to_end(tiny, settings, tmp_path / "k", snapshots, 5))
+    whole = kept(tmp_path / "kept")
+    snapshots.path(2).unlink()
+    run_to_end(tiny, settings, tmp_path / "k", snapshots)
+    assert kept(tmp_path / "kept") == whole
+
+
+def test_snapshots_of_an_earlier_run_do_not_outlive_a_new_one(tiny, settings, tmp_path):
+    run_to_end(tiny, settings, tmp_path / "1", Snapshots(tmp_path / "kept", [1, 2]))
+    run_to_end(tiny, settings, tmp_path / "2", Snapshots(tmp_path / "kept", [3]))
+    assert list(kept(tmp_path / "kept")) == ["step_3.safetensors"]
