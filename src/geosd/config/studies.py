@@ -13,6 +13,7 @@ from geosd.config.grid import candidates
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
 from geosd.config.sections import Evaluation, Training
+from geosd.config.shown import SHOWN
 
 SECTIONS = ("data", "base", "pool", "training", "evaluation")
 RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier", "claims")
@@ -184,6 +185,7 @@ RULES = {
     "configuration": everything,
     "table_selection": _candidates,
     **dict.fromkeys(RENDERED, _rendered),
+    **SHOWN,
 }
 
 

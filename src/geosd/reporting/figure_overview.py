@@ -1,0 +1,196 @@
+"""How the objective works, as geometry (the paper's Figure overview); no run enters it.
+
+p = student, q = teacher. Panels A and B look at one state in which the teacher is sure of one
+token: q = (q*, 1 - q*) and p = (p*, 1 - p*), all other mass on one alternative. As the student's
+mass p* on the teacher's token goes from 0 to q*, the overlap rho = sum_i sqrt(p_i q_i) goes from
+sqrt(1 - q*) to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from geosd.reporting.panels import head, ink
+from geosd.reporting.style import PAGE_IN, method
+
+Array = NDArray[np.float64]
+Weight = Callable[[Array, Array], Array]
+
+CERTAINTIES = (0.99, 0.7)
+"""Teacher masses q* drawn: solid and dashed."""
+STYLES = ("-", (0, (3, 1.5)))
+ARC = "#0B5E8A"
+ANGLES = {"q": 17.0, "ckpt": 48.0, "p": 72.0}
+"""Where teacher, checkpoint and student stand on the quarter circle, in degrees from token 1."""
+
+
+def _reverse(p: Array, q: Array) -> Array:
+    ratio = np.log(q / p)
+    return p * (ratio - (p * ratio).sum(-1, keepdims=True))
+
+
+def _skew(p: Array, q: Array, alpha: float = 0.1) -> Array:
+    return (1 - alpha) * p * q / (alpha * q + (1 - alpha) * p)
+
+
+WEIGHTS: Mapping[str, Weight] = MappingProxyType(
+    {
+        "fwdkl": lambda p, q: q + 0 * p,  # eq. w-fkl
+        "revkl": _reverse,  # eq. w-rkl: p (log q/p + KL(p||q))
+        "jsd": lambda p, q: 0.5 * p * np.log((p + q) / (2 * p)),  # -p dJSD/dp
+        "skewkl": _skew,  # -p dKL(q||M)/dp with M = alpha q + (1-alpha) p
+        "geosd": lambda p, q: 0.5 * np.sqrt(p * q),  # eq. w-h
+    }
+)
+"""Weights w [..., V] in grad L = -sum_i w_i grad log p_i, of p and q [..., V]."""
+
+
+def overlap(p: Array, q: Array) -> Array:
+    """Bhattacharyya coefficient sum_i sqrt(p_i q_i), of [..., V]."""
+    return np.sqrt(p * q).sum(-1)
+
+
+def pull(weight: Weight, p: Array, q: Array) -> Array:
+    """Norm of the gradient with respect to the student's logits, ||w - p sum_j w_j||.
+
+    It does not depend on the baseline: adding a multiple of p to w leaves it as it is.
+
+    Args:
+        weight: One of `WEIGHTS`.
+        p: [..., V] student.
+        q: [..., V] teacher.
+
+    Returns:
+        [...].
+    """
+    w = weight(p, q)
+    return np.linalg.norm(w - p * w.sum(-1, keepdims=True), axis=-1)
+
+
+def pairs(certainty: float, points: int = 400) -> tuple[Array, Array]:
+    """Students p [N, 2] from no mass on the teacher's token up to agreement, and q [2].
+
+    Args:
+        certainty: q*, the teacher's mass on its token.
+        points: N, spaced so that the angle on the circle grows evenly.
+    """
+    angle = np.linspace(1e-4, np.arcsin(np.sqrt(certainty)), points)
+    mass = np.sin(angle) ** 2
+    return np.stack([mass, 1 - mass], -1), np.array([certainty, 1 - certainty])
+
+
+def draw() -> Figure:
+    """Draw weight and pull against overlap for each divergence, and the circle's chord and arc."""
+    figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
+    weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
+    _against_overlap(weight, lambda w, p, q: w(p, q)[..., 0])
+    head(weight, "A1", "weight of the teacher’s token")
+    weight.set_ylabel("$w_j$")
+    _against_overlap(norm, pull)
+    head(norm, "A2", "pull of the whole state")
+    norm.set_ylabel("norm of the gradient, logits")
+    _circle(circle)
+    head(circle, "B", "chord and arc")
+    _legend(figure)
+    return figure
+
+
+def _against_overlap(axes: Axes, value: Callable[[Weight, Array, Array], Array]) -> None:
+    for name, weight in WEIGHTS.items():
+        for certainty, style in zip(CERTAINTIES, STYLES, strict=True):
+            p, q = pairs(certainty)
+            axes.plot(overlap(p, q), value(weight, p, q), ls=style, **_look(name))
+    axes.set_xlim(0, 1)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(r"overlap $\Sigma_i\,\sqrt{p_i q_i}$")
+
+
+def _look(name: str) -> dict[str, object]:
+    ours = name == "geosd"
+    width, order = (1.7, 3) if ours else (1.1, 2)
+    return {"color": method(name).colour, "lw": width, "zorder": order}
+
+
+def _legend(figure: Figure) -> None:
+    handles = [Line2D([], [], **_look(name)) for name in WEIGHTS]
+    handles += [Line2D([], [], color="0.3", lw=1.1, ls=style) for style in STYLES]
+    labels = ["Hellinger (GeoSD)" if name == "geosd" else method(name).label for name in WEIGHTS]
+    labels += [f"teacher’s mass {certainty:g}" for certainty in CERTAINTIES]
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        columnspacing=1.1,
+        handlelength=1.6,
+        handletextpad=0.4,
+        borderpad=0,
+    )
+
+
+def _circle(axes: Axes) -> None:
+    """Square roots of two-token distributions: student p, teacher q and the checkpoint."""
+    axes.set_aspect("equal")
+    axes.set_xlim(-0.04, 1.34)
+    axes.set_ylim(-0.04, 1.18)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    full = np.linspace(0, np.pi / 2, 200)
+    axes.plot(np.cos(full), np.sin(full), color="0.6", lw=0.8, zorder=1)
+    for end in ((1.12, 0), (0, 1.12)):
+        axes.annotate("", end, (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 0.6, "color": "0.4"})
+    axes.text(1.13, 0.0, r"$\sqrt{\pi_1}$", va="center", fontsize=7)
+    axes.text(0.03, 1.1, r"$\sqrt{\pi_2}$", va="center", fontsize=7)
+
+    at = {name: np.radians(angle) for name, angle in ANGLES.items()}
+    spot = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}
+    colour = method("geosd").colour
+    for name in spot:
+        axes.plot(*zip((0, 0), spot[name], strict=True), color="0.8", lw=0.6, zorder=0.5)
+    chord = np.stack([spot["p"], spot["q"]], 1)
+    axes.plot(*chord, color=colour, lw=1.5, ls=(0, (4, 1.5)), zorder=2)
+    arc = np.linspace(at["ckpt"], at["p"], 50)
+    axes.plot(np.cos(arc), np.sin(arc), color=ARC, lw=3, solid_capstyle="butt", zorder=2)
+    angle = np.linspace(at["ckpt"], at["p"], 30)
+    axes.plot(0.3 * np.cos(angle), 0.3 * np.sin(angle), color=ARC, lw=0.8)
+    middle = (at["ckpt"] + at["p"]) / 2
+    axes.text(
+        0.37 * np.cos(middle), 0.37 * np.sin(middle), "θ", ha="center", va="center", color=ARC
+    )
+    for name, text, beside in (
+        ("p", "student $p$", (2, 5)),
+        ("q", "teacher $q$", (5, 2)),
+        ("ckpt", "checkpoint", (6, -1)),
+    ):
+        x, y = spot[name]
+        axes.plot(x, y, marker="o", ms=4.5, color="black", mec="white", mew=0.5, zorder=4)
+        axes.annotate(text, (x, y), xytext=beside, textcoords="offset points", fontsize=7, zorder=5)
+    cx, cy = chord.mean(1)
+    axes.annotate(
+        r"$D_H=\frac{1}{2}\,$chord$^2$",
+        (cx, cy),
+        xytext=(-3, -3),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=7.5,
+        color=ink(colour),
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )
+    axes.annotate(
+        r"$d_{FR}=2\,\theta$",
+        (np.cos(middle), np.sin(middle)),
+        xytext=(7, 3),
+        textcoords="offset points",
+        fontsize=7.5,
+        color=ARC,
+    )
