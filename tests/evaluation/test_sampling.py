@@ -6,6 +6,7 @@ import pytest
 
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
+from geosd.problems.encoding import Encoding
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
 from geosd.rollout.sampler import Completion, Decoding
@@ -26,6 +27,9 @@ class Letters:
     def decode(self, ids, skip_special_tokens):
         assert skip_special_tokens
         return "".join(chr(i) for i in ids if i != self.eos_token_id)
+
+
+ENCODING = Encoding(Letters(), MiniaturePrompts())
 
 
 class Dice:
@@ -54,7 +58,7 @@ PROBLEMS = [
 
 
 def run(seed=0, problems=PROBLEMS, sampler=None):
-    return evaluate(sampler or Dice(), Letters(), MiniaturePrompts(), problems, 4, DECODING, seed)
+    return evaluate(sampler or Dice(), ENCODING, problems, 4, DECODING, seed)
 
 
 def test_rows_follow_the_problems_and_number_their_samples():

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import grade
-from geosd.problems.prompts import PromptFormat
 from geosd.problems.records import Problem, Sample
 from geosd.rollout.sampler import Completion, Decoding, Sampler
 from geosd.seeds import seed_of
@@ -17,8 +15,7 @@ from geosd.seeds import seed_of
 
 def evaluate(
     sampler: Sampler,
-    tokenizer: PreTrainedTokenizerBase,
-    prompts: PromptFormat,
+    encoding: Encoding,
     problems: Sequence[Problem],
     samples: int,
     decoding: Decoding,
@@ -32,8 +29,7 @@ def evaluate(
 
     Args:
         sampler: What draws; it splits one seed into those of single completions.
-        tokenizer: The checkpoint's own.
-        prompts: How a question is worded.
+        encoding: The checkpoint's tokenizer, and how a question is worded.
         problems: The test problems, in any order.
         samples: k of avg@k; 16 in the paper.
         decoding: Temperature, nucleus and cap.
@@ -61,7 +57,6 @@ def evaluate(
                 "Hint: ids must be unique within a benchmark; make the data again."
             )
         benchmarks[problem.benchmark][problem.id] = problem
-    encoding = Encoding(tokenizer, prompts)
     rows: dict[tuple[str, str], list[Sample]] = {}
     for benchmark, members in tqdm(benchmarks.items(), desc="benchmarks", unit="benchmark"):
         asked = [problem for problem in members.values() for _ in range(samples)]

@@ -49,15 +49,13 @@ def main(
     began = time.monotonic()
     settings = settings_of("evaluate", resolve(load_params(params), study), model)
     student, tokenizer = load(checkpoint)
-    prompts = MiniaturePrompts()
-    encoding = Encoding(tokenizer, prompts)
+    encoding = Encoding(tokenizer, MiniaturePrompts())
     sampler = TransformersSampler(
         student, encoding.end_ids, encoding.pad_id, progress=f"{model}, {variant}, seed {seed}"
     )
     rows = evaluate(
         sampler,
-        tokenizer,
-        prompts,
+        encoding,
         read_jsonl(problems, Problem),
         samples=settings["samples"],
         decoding=Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"]),
