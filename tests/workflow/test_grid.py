@@ -44,6 +44,15 @@ def test_several_axes_make_a_product_and_dots_lead_into_sections():
     }
 
 
+def test_several_grids_of_a_variant_are_swept_one_beside_the_other():
+    made = candidates({"jsd": [{"learning_rate": [1.0, 2.0]}, {"objective.beta": [0.5]}]})
+    assert made == {
+        "jsd-learning_rate_1.0": ("jsd", {"learning_rate": 1.0}),
+        "jsd-learning_rate_2.0": ("jsd", {"learning_rate": 2.0}),
+        "jsd-beta_0.5": ("jsd", {"objective": {"beta": 0.5}}),
+    }
+
+
 def test_no_selection_shares_a_problem_with_its_study(study, root):
     quick = resolve(load(root / "params.yaml"), "quick")
     mine, theirs = settings("data", study), settings("data", quick)

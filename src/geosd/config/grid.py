@@ -10,14 +10,15 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+Axes = Mapping[str, Sequence[Any]]
 
-def candidates(
-    grid: Mapping[str, Mapping[str, Sequence[Any]]],
-) -> dict[str, tuple[str, dict[str, Any]]]:
+
+def candidates(grid: Mapping[str, Axes | Sequence[Axes]]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Every point of every variant's grid.
 
     Args:
-        grid: Variant -> key of its training section (dots lead into sections) -> values.
+        grid: Variant -> key of its training section (dots lead into sections) -> values; or
+            variant -> several such grids, each with points of its own.
 
     Returns:
         Name of the candidate -> the variant, and what the candidate changes in its training.
@@ -28,11 +29,12 @@ def candidates(
 'optimiser': {'kfac': {'damping': 0.001}}})}
     """
     found = {}
-    for variant, axes in grid.items():
-        for point in itertools.product(*axes.values()):
-            chosen = dict(zip(axes, point, strict=True))
-            words = [f"{key.rpartition('.')[2]}_{value}" for key, value in chosen.items()]
-            found["-".join([variant, *words])] = (variant, _nested(chosen))
+    for variant, given in grid.items():
+        for axes in [given] if isinstance(given, Mapping) else given:
+            for point in itertools.product(*axes.values()):
+                chosen = dict(zip(axes, point, strict=True))
+                words = [f"{key.rpartition('.')[2]}_{value}" for key, value in chosen.items()]
+                found["-".join([variant, *words])] = (variant, _nested(chosen))
     return found
 
 

@@ -21,6 +21,8 @@ from geosd.config.sections import (
     Training,
 )
 
+Axes = dict[str, list[Scalar]]
+
 
 def overlay_of(section: type[Section]) -> type[Section]:
     """The class of partial sections: the same keys with the same bounds, each of them optional."""
@@ -100,10 +102,11 @@ class StudyOverlay(Sections):
     variants: dict[Name, VariantInStudy] = Field(
         default_factory=dict, description="What this study changes in a variant."
     )
-    grid: dict[Name, dict[str, list[Scalar]]] = Field(
+    grid: dict[Name, Axes | list[Axes]] = Field(
         default_factory=dict,
         description="Candidates: variant, key of its training section (dots lead into sections), "
-        "values. Every point of a variant's grid is run as a variant of its own.",
+        "values. Every point of a variant's grid, or of each of its grids, is run as a variant of "
+        "its own.",
     )
 
 
