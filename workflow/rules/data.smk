@@ -8,7 +8,7 @@ REQUIRED INPUTS:
 OUTPUTS:
 
     <results>/data/train.jsonl   = problems to train on
-    <results>/data/select.jsonl  = problems to select hyperparameters on
+    <results>/data/select.jsonl  = problems to select hyperparameters on; a selection swaps them in
     <results>/data/test.jsonl    = the in-distribution test and the four other benchmarks
     <results>/data/card.json     = what was drawn, from where, and the hash of each split
 """

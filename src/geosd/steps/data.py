@@ -1,7 +1,8 @@
 """Draw the problems of a study.
 
 Writes train.jsonl, select.jsonl, test.jsonl, and, last, card.json with what was drawn, kept and
-dropped.
+dropped. A selection of hyperparameters trains and tests on what its study leaves in select.jsonl,
+and leaves there what its study trains and tests on.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     if settings["purpose"] == "selection":
         train = [problem for problem in splits.select if problem.benchmark == "select_train"]
         test = [problem for problem in splits.select if problem.benchmark == "select_validation"]
-        files |= {"train": train, "test": test}
+        # What a selection leaves alone is kept: no base model may be trained on it either, so that
+        # a selection's pi_0 is its study's, bit for bit.
+        files = {"train": train, "select": (*splits.train, *splits.test), "test": test}
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
     drawn = [*splits.train, *splits.select, *splits.test]
