@@ -21,6 +21,7 @@ include: "workflow/rules/analyse.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/cost.smk"
 include: "workflow/rules/selection.smk"
 include: "workflow/rules/report.smk"
 

@@ -129,6 +129,14 @@ def kfac_units(
     )
 
 
+def tokens_for(
+    model: Architecture, update: Update, units: float, blocks: int, subsample: float
+) -> float:
+    """Tokens of a response, on average, at which K-FAC adds so many units to an update."""
+    at = kfac_units(model, update, blocks, subsample)
+    return update.tokens * (at.inverse + at.precondition) / (units - at.covariance)
+
+
 def _power(side: int, blocks: int, exponent: int) -> int:
     """Sum of size ** exponent over a factor's blocks."""
     return sum(run.count * run.size**exponent for run in partition(side, blocks))

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from geosd.config.checking import close_to, validate
+from geosd.config.costed import COSTED
 from geosd.config.grid import candidates
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
@@ -185,6 +186,7 @@ RULES = {
     "configuration": everything,
     "table_selection": _candidates,
     **dict.fromkeys(RENDERED, _rendered),
+    **COSTED,
     **SHOWN,
 }
 

@@ -1,0 +1,62 @@
+"""Dimensions and parameter counts of the models (the paper's Table archs)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from geosd.analysis import paper
+from geosd.models.shapes import Architecture, published
+from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
+
+QUANTITIES = (
+    Quantity("layers", "L", "d"),
+    Quantity("hidden", "d", "d"),
+    Quantity("ffn", "d_ff", "d"),
+    Quantity("heads", "heads", "d"),
+    Quantity("kv_heads", "kv", "d"),
+    Quantity("head", "h", "d"),
+    Quantity("vocabulary", "V", "d"),
+)
+MORE = (
+    Column("parameters_millions", "N, millions"),
+    Column("tied", "tied"),
+    Column("differs", "differs from the paper"),
+    Column("stands_for", "stands for"),
+)
+
+
+def build(own: Mapping[str, Architecture]) -> Table:
+    """A row for each of the paper's models, then one for each model of the study that is not.
+
+    Args:
+        own: The study's own small models, by name.
+
+    Returns:
+        The table. N counts every parameter, a tied head once.
+    """
+    printed = paper.published()["archs"]["models"]
+    rows = [_row(shape, printed[name], "The paper's models") for name, shape in published().items()]
+    for name, shape in own.items():
+        rows.append(_row(shape, {}, "This study's models", paper.family(name)))
+    note = (
+        "L: blocks; d: hidden size; d_ff: width of the feed-forward layers; heads and kv: query"
+        " heads, key and value heads; h: dimensions of a head; V: vocabulary; N: all parameters,"
+        " norms included, a tied output head counted with the embedding. Ours are the released"
+        " configurations. A small model stands for the paper's model of the same architecture."
+    )
+    head = (*columns(QUANTITIES), *MORE)
+    return Table("table_architectures", "Model architectures", note, "Model", head, tuple(rows))
+
+
+def _row(
+    shape: Architecture, printed: Mapping[str, int], kind: str, stands_for: str | None = None
+) -> Row:
+    pairs = [(getattr(shape, q.key), printed.get(q.key)) for q in QUANTITIES]
+    more = (
+        Cell(shape.parameters / 1e6, form=".3f"),
+        Cell("yes" if shape.tied else "no"),
+        Cell(differing(QUANTITIES, pairs)),
+        Cell(stands_for or MISSING),
+    )
+    return Row(shape.label, kind, (*cells(QUANTITIES, pairs), *more))

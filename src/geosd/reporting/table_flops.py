@@ -1,0 +1,100 @@
+"""Operations of an update (the paper's Table flops), and what its K-FAC entry can mean."""
+
+from __future__ import annotations
+
+from geosd.analysis.cost import (
+    FORWARD,
+    Flops,
+    Update,
+    counted,
+    forward_units,
+    kfac_units,
+    rule_of_thumb,
+    tokens_for,
+)
+from geosd.analysis.paper import published
+from geosd.models.shapes import architecture
+from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.reporting.tables import Cell, Column, Row, Table
+
+MODEL = "qwen3-8b"
+UNITS, SUMMARY = "Units by component", "Sums"
+QUANTITIES = (
+    Quantity("student", "Student/RL", ".0f", ".2f", UNITS),
+    Quantity("teacher", "Teacher", ".0f", ".2f", UNITS),
+    Quantity("anchor", "Checkpoint", ".0f", ".2f", UNITS),
+    Quantity("kfac", "K-FAC", ".1f", ".2f", UNITS),
+    Quantity("total", "Total", ".1f", ".2f", SUMMARY),
+    Quantity("ratio", "x OPSD", ".2f", "", SUMMARY),
+)
+MORE = (
+    Column("differs", "differs from the paper", SUMMARY),
+    Column("wall_clock.paper", "Wall-clock, x OPSD, paper", SUMMARY),
+)
+RULE = "By the rule: a forward pass 2, a backward pass 4"
+OPERATIONS = "Operation by operation, every response as long as the cap"
+
+
+def build(update: Update, blocks: int, subsample: float) -> Table:
+    """The paper's two rows by its own rule, under each reading of K-FAC's entry, then counted.
+
+    Args:
+        update: Size of an update.
+        blocks: The paper's g at 8B.
+        subsample: The paper's s.
+
+    Returns:
+        The table, the paper's number beside each of ours.
+    """
+    model = architecture(MODEL)
+    stated = kfac_units(model, update, blocks, subsample)
+    every = kfac_units(model, update, blocks, 1.0)
+    readings = {
+        "K-FAC: covariances, in blocks": stated.covariance,
+        "K-FAC: and inverses and products": stated.total,
+        "K-FAC: covariances of every token": every.covariance,
+        "K-FAC: every token, inverses and products": every.total,
+        "K-FAC: covariances, dense": kfac_units(model, update, 1, subsample).covariance,
+    }
+    ours = kfac_units(model, update, blocks, subsample, share_inputs=True).total
+    opsd, opsd_counted = rule_of_thumb(update), counted(model, update)
+    printed = published()["flops"]["rows"]
+    taken = rule_of_thumb(update, printed["geosd"]["kfac"])
+    rows = [
+        _row("OPSD (standard)", RULE, opsd, opsd.total),
+        _row("GeoSD, K-FAC: taken from the paper", RULE, taken, opsd.total),
+    ]
+    for label, units in readings.items():
+        rows.append(_row(f"GeoSD, {label}", RULE, rule_of_thumb(update, units), opsd.total))
+    rows.append(_row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted.total))
+    geosd = counted(model, update, ours)
+    rows.append(
+        _row("GeoSD as built here, operations counted", OPERATIONS, geosd, opsd_counted.total)
+    )
+    shorter = tokens_for(model, update, printed["geosd"]["kfac"], blocks, subsample)
+    note = (
+        f"At 8B, in units of N B_tok operations; generation is not counted. An update has"
+        f" {update.sequences} responses of at most {update.tokens} tokens. The teacher's"
+        f" {printed['opsd']['teacher']} units mean a sequence"
+        f" {printed['opsd']['teacher'] / FORWARD:g} times the student's, which is taken here; the"
+        f" paper gives no lengths. Counted operation by operation a forward pass is"
+        f" {forward_units(model, update.tokens):.2f} units at {update.tokens} tokens. The paper's"
+        f" {printed['geosd']['kfac']} for K-FAC does not follow from its g = {blocks} and s ="
+        f" {subsample:g}: covariances are {stated.covariance:.2f}, with inverses and"
+        f" preconditioning {stated.total:.2f}. It does follow if every token is counted and"
+        f" inverses and products are too ({every.total:.2f}; the ratio is then"
+        f" {rule_of_thumb(update, every.total).total / opsd.total:.2f}), or if responses have"
+        f" {shorter:.0f} tokens on average, over which inverses and products weigh more."
+        " Wall-clock is the paper's measurement; nothing here measures it."
+    )
+    head = (*columns(QUANTITIES), *MORE)
+    title = "Operations of an update, against standard OPSD"
+    return Table("table_flops", title, note, "Method", head, tuple(rows))
+
+
+def _row(label: str, kind: str, flops: Flops, opsd: float) -> Row:
+    printed = published()["flops"]["rows"]["opsd" if flops.anchor is None else "geosd"]
+    ours = {**vars(flops), "total": flops.total, "ratio": flops.total / opsd}
+    pairs = [(ours[q.key], printed[q.key]) for q in QUANTITIES]
+    more = (Cell(differing(QUANTITIES, pairs)), Cell(printed["wall_clock"], form=".2f"))
+    return Row(label, kind, (*cells(QUANTITIES, pairs), *more))

@@ -1,0 +1,68 @@
+"""Memory of K-FAC and of the anchor over the scale ladder (the paper's Table kfac_memory)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geosd.analysis.cost import GB, memory, rounded_terms
+from geosd.analysis.paper import published
+from geosd.models.shapes import architecture
+from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.reporting.tables import Cell, Column, Row, Table
+
+QUANTITIES = (
+    Quantity("full", "Full EMA", ".1f", ".2f"),
+    Quantity("kfac", "K-FAC total", ".1f", ".2f"),
+    Quantity("snapshot", "+ bf16 ckpt", ".1f", ".2f"),
+    Quantity("total", "Total", ".1f", ".2f"),
+    Quantity("increase", "increase, %", "+.0f", "+.1f"),
+)
+GIVEN = (Column("parameters_billions", "N, billions"), Column("g", "g"), Column("dtype", "dtype"))
+MORE = (
+    Column("differs", "differs from the paper"),
+    Column("snapshot.rounded", "ckpt, N rounded"),
+    Column("total.rounded", "Total, terms rounded"),
+    Column("kfac.shared", "K-FAC as built here"),
+)
+
+
+def build() -> Table:
+    """A row for each size, with g and type as the paper prints them.
+
+    Returns:
+        The table in GB, the paper's number beside each of ours, and the same sums from rounded
+        terms, which are the paper's to the digit.
+    """
+    rows = [_row(name, printed) for name, printed in published()["kfac_memory"]["rows"].items()]
+    note = (
+        "GB of 10^9 bytes. Full EMA: dense fp32 covariances, which are never formed. K-FAC total:"
+        " covariances in g blocks and their inverses, one for each input and output of the seven"
+        " projections, L (7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2) / g entries each. bf16 ckpt: 2 N"
+        " bytes. Increase: over 16 N bytes. Printed digits that differ are the paper's rounding: it"
+        " takes N to 0.1 billion and adds printed terms, and with these two steps every digit is"
+        " its own. As built here, q, k, v share one input covariance and so do gate and up."
+    )
+    head = (*GIVEN, *columns(QUANTITIES), *MORE)
+    title = "Memory across the Qwen3 scale ladder"
+    return Table("table_kfac_memory", title, note, "Model", head, tuple(rows))
+
+
+def _row(name: str, printed: dict[str, Any]) -> Row:
+    model, setting = architecture(name), (printed["blocks"], printed["storage"])
+    got, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
+    ours = {
+        "full": got.full / GB,
+        "kfac": got.kfac / GB,
+        "snapshot": got.snapshot / GB,
+        "total": got.extra / GB,
+        "increase": got.increase,
+    }
+    pairs = [(ours[q.key], printed[q.key]) for q in QUANTITIES]
+    given = (
+        Cell(model.parameters / 1e9, form=".3f"),
+        Cell(printed["blocks"], form="d"),
+        Cell(printed["storage"]),
+    )
+    rounded = [Cell(round(gb, 10)) for gb in rounded_terms(got)]
+    more = (Cell(differing(QUANTITIES, pairs)), *rounded, Cell(shared.kfac / GB, form=".2f"))
+    return Row(model.label, "", (*given, *cells(QUANTITIES, pairs), *more))

@@ -1,0 +1,69 @@
+"""Training memory at 8B (the paper's Table memory_methods)."""
+
+from __future__ import annotations
+
+from geosd.analysis.cost import GB, STATE_BYTES, Memory, Update, logits_bytes, memory
+from geosd.analysis.paper import published
+from geosd.models.shapes import architecture
+from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.reporting.tables import Cell, Column, Row, Table
+
+MODEL = "qwen3-8b"
+QUANTITIES = (
+    Quantity("base", "Base train", ".0f", ".1f"),
+    Quantity("kfac", "K-FAC", ".1f"),
+    Quantity("snapshot", "Snapshot", ".1f"),
+    Quantity("total", "Total", ".0f", ".1f"),
+    Quantity("ratio", "x OPSD", ".2f"),
+)
+
+
+def build(update: Update, top_k: int) -> Table:
+    """A row for OPSD and three for GeoSD: as in the paper, without the anchor, as built here.
+
+    Args:
+        update: Size of an update, for the logits that travel.
+        top_k: Logits kept of each model.
+
+    Returns:
+        The table in GB, the paper's number beside each of ours.
+    """
+    ladder = published()["kfac_memory"]["rows"][MODEL]
+    model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
+    apart, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
+    printed = published()["memory_methods"]["rows"]
+    told = {entry["key"]: entry["value"] for entry in published()["text"]}
+    workers = {"ratio": 1 + told["kfac_increase_percent"] / 100}
+    rows = (
+        _row("OPSD (standard)", _held(apart, kfac=False, snapshot=False), printed["opsd"]),
+        _row("GeoSD", _held(apart), printed["geosd"]),
+        _row("GeoSD, training workers", _held(apart, snapshot=False), workers),
+        _row("GeoSD, as built here", _held(shared), {}),
+    )
+    terms = ", ".join(f"{name} {size}" for name, size in STATE_BYTES.items())
+    kept, union = (logits_bytes(update, k) / GB for k in (top_k, 3 * top_k))
+    note = (
+        f"GB of 10^9 bytes. Base train is {sum(STATE_BYTES.values())} bytes for each of"
+        f" {model.parameters / 1e9:.3f} billion parameters ({terms}), without activations. K-FAC"
+        " holds covariances and their inverses; the snapshot is the anchor in bf16. With the anchor"
+        " on the inference workers the training workers hold the third row. As built here, q, k, v"
+        " share one input covariance and so do gate and up. The anchor's truncated logits take"
+        f" {kept:.2f} GB an update, {union:.2f} GB on the union of three models; the paper says"
+        f" less than {told['logits_gb']} GB."
+    )
+    title = f"Training memory of {model.label}"
+    head = (*columns(QUANTITIES), Column("differs", "differs from the paper"))
+    return Table("table_memory", title, note, "Method", head, rows)
+
+
+def _held(row: Memory, *, kfac: bool = True, snapshot: bool = True) -> dict[str, float | None]:
+    """GB by quantity, of what a worker holds."""
+    held = {"kfac": row.kfac if kfac else None, "snapshot": row.snapshot if snapshot else None}
+    total = row.base + sum(size for size in held.values() if size is not None)
+    gb = {key: None if size is None else size / GB for key, size in held.items()}
+    return {"base": row.base / GB, **gb, "total": total / GB, "ratio": total / row.base}
+
+
+def _row(label: str, ours: dict[str, float | None], printed: dict[str, float | None]) -> Row:
+    pairs = [(ours[q.key], printed.get(q.key)) for q in QUANTITIES]
+    return Row(label, "", (*cells(QUANTITIES, pairs), Cell(differing(QUANTITIES, pairs))))

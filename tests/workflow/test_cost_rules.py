@@ -1,0 +1,58 @@
+"""Tables that no run enters: planned alone, rerun by what they read and by nothing else."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from geosd.config import load, resolve, settings
+
+TABLES = (
+    "table_architectures",
+    "table_flops",
+    "table_memory",
+    "table_kfac_memory",
+)
+
+
+@pytest.fixture
+def shown(fresh, tmp_path):
+    """A fresh workflow whose study shows these tables and nothing else."""
+    shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
+    workflow = type(fresh)(tmp_path / "copy")
+    text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
+    asked = re.sub(r"shows: \[table_main.*\]", f"shows: [{', '.join(TABLES)}]", text, count=1)
+    assert asked != text
+    (workflow.folder / "params.yaml").write_text(asked, encoding="utf-8")
+    return workflow
+
+
+def test_a_study_that_shows_them_makes_each_once_by_its_module_and_trains_nothing(shown):
+    printed = shown.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
+    counts = {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", printed, re.M)}
+    pages = {"page": len(TABLES), "configuration": 1, "all": 1, "total": 2 * len(TABLES) + 2}
+    assert counts == {**dict.fromkeys(TABLES, 1), **pages}
+    commands = dict(re.findall(r"python -m geosd\.steps\.(\w+) (.*)", printed))
+    assert set(commands) == set(TABLES)
+    for name, command in commands.items():
+        assert command.endswith(f"--out figures/quick > logs/quick/{name}.log 2>&1")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("subsample: 0.125 ", "subsample: 0.25 ", {"table_flops"}),
+        ("    top_k: 1024 ", "    top_k: 512 ", {"table_memory"}),
+        ("    problems: 8 ", "    problems: 4 ", {"table_flops", "table_memory"}),
+        ("      top_k: 16 ", "      top_k: 8 ", set()),
+    ],
+)
+def test_each_reads_its_part_of_the_protocol_only(root, tmp_path, old, new, changed):
+    text = (root / "params.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    before, after = (resolve(load(folder / "params.yaml"), "quick") for folder in (root, tmp_path))
+    assert old in text
+    costs = [name for name in TABLES if name != "table_hyperparameters"]
+    assert {n for n in costs if settings(n, before) != settings(n, after)} == changed
