@@ -8,8 +8,9 @@ REQUIRED INPUTS:
 
 OUTPUTS:
 
-    <results>/analyse/scores.csv  = one row for each model, variant, seed, benchmark and metric
-    <results>/analyse/drift.csv   = distance of each run from its base model
+    <results>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
+    <results>/analyse/drift.csv      = distance of each run from its base model
+    <results>/analyse/consensus.csv  = what the OOD samples of each run agree on
 """
 
 METHODS_AND_SEEDS = dict(model=STUDY.models, seed=STUDY.seeds)
@@ -24,6 +25,7 @@ rule analyse:
     output:
         scores="<results>/analyse/scores.csv",
         drift="<results>/analyse/drift.csv",
+        consensus="<results>/analyse/consensus.csv",
     log:
         "<logs>/analyse.log",
     threads: 1

@@ -1,6 +1,6 @@
 """Score every run of a study from its samples, and read off how far training moved it.
 
-Writes the tidy `scores.csv` and `drift.csv`. No model is needed.
+Writes the tidy `scores.csv`, `drift.csv` and `consensus.csv`. No model is needed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tyro
 
-from geosd.analysis import drift, scores
+from geosd.analysis import agreement, drift, scores
 from geosd.analysis.scores import Run
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
@@ -22,7 +22,7 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
     Args:
         study: Name of the study.
         results: The study's folder, with `evaluate/` and `train/`.
-        out: Folder of `scores.csv` and `drift.csv`.
+        out: Folder of the three tables.
         params: The configuration.
     """
     resolved = resolve(load(params), study)
@@ -44,6 +44,7 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
     tables = {
         "scores": scores.collect(samples, settings["pass_k"]),
         "drift": drift.collect(logs),
+        "consensus": agreement.collect(samples),
     }
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:

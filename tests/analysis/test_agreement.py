@@ -1,0 +1,76 @@
+"""The consensus table, against counts by hand and against the scores of the same samples."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from geosd.analysis import agreement, scores
+from geosd.files import write_jsonl
+from geosd.problems.records import Sample
+
+
+def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[Sample]:
+    """Samples of one problem; a dot is no answer."""
+    return [
+        Sample(
+            benchmark, f"{benchmark}-{number}", k, "", 3, None if a == "." else a, a == gold, "stop"
+        )
+        for k, a in enumerate(answers)
+    ]
+
+
+BY_HAND = [
+    *problem("id", 0, "bbbb"),  # in distribution: counts nowhere
+    *problem("long", 0, "bbbc"),  # C = .75, wrong: false consensus
+    *problem("long", 1, "aaab"),  # C = .75, right
+    *problem("easy", 0, "aaaa"),  # C = 1
+    *problem("easy", 1, "bb.."),  # C = .5, wrong
+    *problem("easy", 2, "...."),  # C = 0
+    *problem("easy", 3, "aabc"),  # C = .5, right
+]
+
+
+def test_by_hand():
+    rows = agreement.agreement(BY_HAND)
+    assert [row for row in rows if row[0] == "false_consensus"] == [
+        ("false_consensus", 0.75, 6, pytest.approx(100 * (1 / 2 + 0 / 4) / 2))
+    ]
+    assert [row[1:] for row in rows if row[0] == "majority_accuracy"] == [
+        (0.0, 1, 0.0),
+        (0.5, 2, 50.0),
+        (0.75, 2, 50.0),
+        (1.0, 1, 100.0),
+    ]
+    passed = {row[1]: row[3] for row in rows if row[0] == "pass@k"}
+    assert list(passed) == [1, 2, 3, 4]
+    assert passed[1] == pytest.approx(100 * ((3 / 4) / 2 + (1 + 1 / 2) / 4) / 2)
+    assert passed[4] == pytest.approx(100 * (1 / 2 + 2 / 4) / 2)
+
+
+def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
+    draw = random.Random(3)
+    rows = [
+        sample
+        for benchmark in ("id", "long", "easy")
+        for p in range(8)
+        for sample in problem(benchmark, p, "".join(draw.choices("aabc.", k=16)))
+    ]
+    run, file = scores.Run("m", "geosd", 0), tmp_path / "samples.jsonl"
+    write_jsonl(file, rows)
+    table = agreement.collect({run: file})
+    table.to_csv(tmp_path / "consensus.csv", index=False)
+    table = agreement.read(tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
+    scored = scores.collect({run: file}, (1, 4, 16))
+    for k in (1, 4, 16):
+        expected = scores.values(scored, "m", "geosd", "ood_avg", "pass@k", k)[0]
+        assert table["pass@k", k] == pytest.approx(expected)
+    false = scores.values(scored, "m", "geosd", "ood_avg", "false_consensus")[0]
+    assert table["false_consensus", 0.75] == pytest.approx(false)
+
+
+def test_a_selection_has_no_ood_problem_and_so_no_row(tmp_path):
+    write_jsonl(tmp_path / "s.jsonl", problem("select_validation", 0, "ab"))
+    table = agreement.collect({scores.Run("m", "geosd", 0): tmp_path / "s.jsonl"})
+    assert table.empty and tuple(table.columns) == agreement.COLUMNS

@@ -1,0 +1,105 @@
+"""The consensus figure shows the runs' means, and says what a study lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from geosd.analysis.agreement import COLUMNS
+from geosd.reporting import figure_consensus as consensus
+from geosd.reporting.style import METHODS, save
+
+ALL = list(METHODS)
+
+
+def made_up(models: Sequence[str], variants: Sequence[str], seeds: int, n: int) -> pd.DataFrame:
+    """A table of the shape that analyse writes, with numbers that nobody measured."""
+    draw, rows = np.random.default_rng(7), []
+    for model in models:
+        for at, variant in enumerate(variants):
+            for seed in range(seeds):
+                head = (model, variant, seed)
+                slope = 0.10 + 0.02 * (at % 7) + draw.normal(0, 0.006)
+                for k in range(1, n + 1):
+                    rows.append((*head, "pass@k", k, 80, 100 * (1 - np.exp(-slope * k**0.6 - 0.5))))
+                rate = abs(draw.normal(6 - 0.4 * at, 1.2))
+                rows.append((*head, "false_consensus", 0.75, 80, rate))
+                for j in range(n + 1):
+                    right = np.clip(100 * (j / n) ** (1 + 0.1 * at) + draw.normal(0, 6), 0, 100)
+                    problems = int(draw.integers(0 if j < 3 else 2, 9))
+                    if problems:
+                        rows.append((*head, "majority_accuracy", j / n, problems, right))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def test_curves_and_bands_are_those_of_the_runs():
+    table = made_up(["m"], ["geosd"], seeds=4, n=16)
+    k, value = consensus.curve(table, "m", "geosd")[7]
+    runs = table.query("quantity == 'pass@k' and x == 8")["value"]
+    low, high = stats.t.interval(0.95, 3, runs.mean(), stats.sem(runs))
+    assert k == 8 and (value.mean, value.low, value.high) == pytest.approx((runs.mean(), low, high))
+    rate = consensus.false_rate(table, "m", "geosd")
+    assert rate.mean == pytest.approx(table.query("quantity == 'false_consensus'")["value"].mean())
+
+
+def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
+    rows = [
+        ("m", "geosd", 0, "majority_accuracy", 0.0, 50, 0.0),  # no answer: no majority
+        ("m", "geosd", 0, "majority_accuracy", 0.6875, 10, 100.0),
+        ("m", "geosd", 0, "majority_accuracy", 0.75, 6, 0.0),
+        ("m", "geosd", 0, "majority_accuracy", 0.8125, 2, 100.0),
+        ("m", "geosd", 1, "majority_accuracy", 0.75, 4, 100.0),
+        ("m", "geosd", 1, "majority_accuracy", 1.0, 4, 100.0),  # too few to draw
+    ]
+    found = consensus.reliability(pd.DataFrame(rows, columns=list(COLUMNS)), "m", "geosd")
+    assert [at for at, _ in found] == pytest.approx([0.6875, (10 * 0.75 + 2 * 0.8125) / 12])
+    assert found[1][1].mean == pytest.approx((25 + 100) / 2)
+
+
+def test_one_run_has_no_band():
+    table = made_up(["m"], ["geosd"], seeds=1, n=8)
+    assert all(value.half == 0 for _, value in consensus.curve(table, "m", "geosd"))
+    consensus.draw(table, ["m"], ["geosd"])
+
+
+@pytest.mark.parametrize(("seeds", "n"), [(3, 16), (2, 32)])
+def test_k_runs_to_the_number_of_samples_on_a_log2_axis(seeds, n):
+    figure = consensus.draw(made_up(["m"], ALL, seeds, n), ["m"], ALL)
+    axes = figure.axes[0]
+    assert axes.get_xscale() == "log" and axes.xaxis.get_transform().base == 2
+    assert axes.get_xticklabels()[-1].get_text() == str(n)
+    assert max(axes.lines[0].get_xdata()) == n
+
+
+def test_methods_of_the_paper_are_shown_and_ablations_are_not():
+    figure = consensus.draw(made_up(["m"], ALL, 2, 8), ["m"], [*ALL, "geosd-privilege_0.5"])
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == [METHODS[v].label for v in ALL[:10]]
+
+
+def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
+    models = ["mini-qwen3", "mini-olmo3"]
+    table = made_up(models, ALL, 2, 16)
+    figure = consensus.draw(table, models, ALL)
+    figure.draw_without_rendering()
+    assert len(figure.axes) == 6
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    for at, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[at + 1 :])
+    files = []
+    for folder in ("a", "b"):
+        paths = save(consensus.draw(table, models, ALL), tmp_path / folder, "c")
+        files.append([path.read_bytes() for path in paths])
+    assert files[0] == files[1]
+
+
+def test_a_study_without_ood_samples_is_told_what_it_lacks():
+    with pytest.raises(ValueError, match="(?s)no OOD samples of any of GeoSD|no OOD.*Hint:"):
+        consensus.draw(made_up([], [], 0, 0), ["m"], ["geosd"])
