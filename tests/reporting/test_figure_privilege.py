@@ -1,0 +1,90 @@
+"""The privilege sweep shows the runs' changes, and says what a study lacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
+
+from geosd.analysis.scores import COLUMNS, values
+from geosd.reporting import figure_privilege as privilege
+from geosd.reporting.style import save
+
+SWEPT = {"geosd": 6, "fwdkl": -9, "revkl": -8}
+SHARES = (0.25, 0.5, 0.75, 1.0)
+
+
+def points(full="geosd"):
+    """Runs of the sweep; one variant's full privilege is the plain variant."""
+    return [
+        {
+            "run": v if v == full and share == 1 else f"{v}-privilege_{share}",
+            "variant": v,
+            "privilege": share,
+        }
+        for v in SWEPT
+        for share in SHARES
+    ]
+
+
+def made_up(seeds=3, models=("m",)) -> pd.DataFrame:
+    draw, rows = np.random.default_rng(2), []
+    for model in models:
+        centres = {"pi_0": 50.0}
+        centres |= {p["run"]: 50 + SWEPT[p["variant"]] * p["privilege"] for p in points()}
+        for run, centre in centres.items():
+            for seed in range(seeds):
+                value = centre + draw.normal(0, 0.8)
+                rows.append((model, run, seed, "ood_avg", "OOD", "avg@k", 16, value))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def test_changes_and_intervals_are_those_of_the_runs():
+    scores = made_up()
+    sweep = privilege.changes(scores, "m", points())
+    assert list(sweep) == ["fwdkl", "revkl", "geosd"], "in the order of every figure"
+    change = sweep["geosd"][-1]
+    mine = values(scores, "m", "geosd", "ood_avg", "avg@k")
+    base = values(scores, "m", "pi_0", "ood_avg", "avg@k")
+    low, high = CompareMeans(DescrStatsW(mine), DescrStatsW(base)).tconfint_diff(usevar="unequal")
+    expected = (1.0, mine.mean() - base.mean(), low, high)
+    assert (change.privilege, change.mean, change.low, change.high) == pytest.approx(expected)
+
+
+def test_points_stand_in_the_order_of_privilege_whatever_the_order_of_the_grid():
+    sweep = privilege.changes(made_up(), "m", points()[::-1])
+    assert [change.privilege for change in sweep["revkl"]] == list(SHARES)
+
+
+def test_one_seed_draws_a_line_without_a_band():
+    sweep = privilege.changes(made_up(seeds=1), "m", points())
+    assert all(c.low == c.mean == c.high for line in sweep.values() for c in line)
+
+
+@pytest.mark.parametrize("models", [("m",), ("a", "b", "c")])
+def test_labels_stay_on_the_page_and_apart(models):
+    scores, swept = made_up(models=models), {model: points() for model in models}
+    figure = privilege.draw(scores, models, swept)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [t.get_window_extent() for t in axes.texts]
+        assert len(boxes) == 3 and max(box.x1 for box in boxes) <= figure.bbox.x1
+        for at, box in enumerate(boxes):
+            assert not any(box.shrunk(1, 0.8).overlaps(o.shrunk(1, 0.8)) for o in boxes[at + 1 :])
+
+
+def test_the_same_scores_draw_the_same_bytes(tmp_path):
+    files = []
+    for folder in ("a", "b"):
+        paths = save(privilege.draw(made_up(), ["m"], {"m": points()}), tmp_path / folder, "p")
+        files.append([path.read_bytes() for path in paths])
+    assert files[0] == files[1]
+
+
+def test_a_study_without_base_or_sweep_is_told_what_it_lacks():
+    scores = made_up()
+    with pytest.raises(ValueError, match="(?s)two or more privileges.*Hint:.*grid"):
+        privilege.draw(scores, ["m"], {"m": points()[3:4]})
+    with pytest.raises(ValueError, match="(?s)pi_0 has no OOD score.*Hint:"):
+        privilege.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})
