@@ -1,0 +1,70 @@
+"""The ladder shows each model's accuracy before and after, and says what a study lacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geosd.analysis.scores import COLUMNS, values
+from geosd.reporting import figure_scale as scale
+from geosd.reporting.style import save
+
+LADDER = ["mini-qwen3-xs", "mini-qwen3-s", "mini-qwen3", "mini-qwen3-l", "mini-qwen3-xl"]
+BOTH = ["pi_0", "geosd"]
+
+
+def made_up(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
+    draw, rows = np.random.default_rng(4), []
+    for at, model in enumerate(models):
+        for variant, gain in (("pi_0", 0), ("geosd", 8 - abs(at - 2) * 2)):
+            for seed in range(seeds):
+                for benchmark, base, times in (("id", 45, 2.5), ("ood_avg", 32, 1)):
+                    split = "ID" if benchmark == "id" else "OOD"
+                    value = base + 6 * at + times * gain + draw.normal(0, 1)
+                    rows.append((model, variant, seed, benchmark, split, "avg@k", 16, value))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def test_lines_are_the_means_of_the_runs_in_the_studys_order():
+    scores = made_up()
+    figure = scale.draw(scores, LADDER, BOTH)
+    lines = {line.get_label(): line for line in figure.axes[1].lines}
+    expected = [values(scores, m, "geosd", "ood_avg", "avg@k").mean() for m in LADDER]
+    assert lines["GeoSD"].get_ydata() == pytest.approx(expected)
+    band = figure.axes[1].collections[1].get_paths()[0].vertices
+    runs = values(scores, LADDER[0], "geosd", "ood_avg", "avg@k")
+    assert band[:, 1][band[:, 0] == 0].max() == pytest.approx(runs.mean() + runs.std())
+
+
+def test_sizes_are_what_the_names_differ_in():
+    assert scale.steps(LADDER) == ("mini-qwen3", ["xs", "s", "m", "l", "xl"])
+    assert scale.steps(["qwen3-1.7b", "qwen3-14b"]) == ("qwen3", ["1.7b", "14b"])
+    assert scale.steps(["mini-qwen3", "mini-llama"]) == ("mini", ["qwen3", "llama"])
+
+
+def test_labels_stay_on_the_page_and_apart():
+    figure = scale.draw(made_up(), LADDER, BOTH)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [t.get_window_extent() for t in [*axes.texts, *axes.get_xticklabels()]]
+        assert max(box.x1 for box in boxes) <= figure.bbox.x1
+        for at, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[at + 1 :])
+
+
+def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path):
+    files = []
+    for folder in ("a", "b"):
+        paths = save(scale.draw(made_up(seeds=1), LADDER, BOTH), tmp_path / folder, "s")
+        files.append([path.read_bytes() for path in paths])
+    assert files[0] == files[1]
+
+
+def test_a_study_without_ladder_or_method_is_told_what_it_lacks():
+    with pytest.raises(ValueError, match="(?s)two models or more.*mini-qwen3-xs.*Hint:"):
+        scale.draw(made_up(), LADDER[:1], BOTH)
+    with pytest.raises(ValueError, match="(?s)geosd has no OOD score on any model.*Hint:"):
+        scale.draw(made_up(), LADDER, ["pi_0", "fwdkl"])
+    with pytest.raises(ValueError, match="(?s)no OOD score on bigger.*Hint:"):
+        scale.draw(made_up(), [*LADDER, "bigger"], BOTH)
