@@ -55,8 +55,9 @@ METHODS = {
     "geosd_jsd": Method("GeoSD, Hellinger → JSD", "#6F6F6F", "v", ABLATION),
     "geosd_no_prox": Method("GeoSD, λ = 0", "#9A9A9A", "<", ABLATION),
     "geosd_adamw": Method("GeoSD, AdamW", "#4A4A4A", ">", ABLATION),
+    "geosd_plain": Method("GeoSD, plain step", "#BBBBBB", "p", ABLATION),
 }
-"""In the paper's order (Table main_id_ood), then the ablations."""
+"""In the paper's order (Table main_id_ood), then the ablations, the last of which is ours."""
 
 
 def method(variant: str) -> Method:
