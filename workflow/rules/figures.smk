@@ -13,6 +13,7 @@ OUTPUTS:
     <figures>/figure_consensus.{pdf,svg,png} = coverage, false consensus, and whether agreement is right
     <figures>/figure_privilege.{pdf,svg,png} = OOD change against what the teacher sees
     <figures>/figure_scale.{pdf,svg,png}     = accuracy over the sizes of a model
+    <figures>/figure_stepsize.{pdf,svg,png}  = learning rates and stopping steps
 """
 
 
@@ -157,4 +158,33 @@ rule figure_scale:
         "Figure: accuracy over the sizes of a model"
     shell:
         "python -m geosd.steps.figure_scale --study {params.study} --params params.yaml"
+        " --scores {input.scores} --out {params.out} > {log} 2>&1"
+
+
+rule figure_stepsize:
+    input:
+        scores=rules.analyse.output.scores,
+        code=code_of("figure_stepsize"),
+    output:
+        pdf="<figures>/figure_stepsize.pdf",
+        svg=report(
+            "<figures>/figure_stepsize.svg",
+            caption="../report/figure_stepsize.rst",
+            category="Figures",
+        ),
+        png="<figures>/figure_stepsize.png",
+    log:
+        "<logs>/figure_stepsize.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("figure_stepsize"),
+        out=subpath(output.pdf, parent=True),
+    message:
+        "Figure: learning rates and stopping steps"
+    shell:
+        "python -m geosd.steps.figure_stepsize --study {params.study} --params params.yaml"
         " --scores {input.scores} --out {params.out} > {log} 2>&1"

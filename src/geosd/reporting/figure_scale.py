@@ -91,7 +91,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
             _line(axes, variant, ladder(scores, models, variant, benchmark))
         head(axes, letter, title)
         axes.set_xticks(range(len(models)), sizes)
-        axes.set_xlim(-0.35, len(models) - 0.65)
+        axes.set_xlim(-0.5, len(models) - 0.5)
         if not family:
             axes.tick_params(axis="x", rotation=30)
     panels[0].set_ylabel(f"{said_k(scores)} (%)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -35,7 +36,13 @@ class Labelled:
     spread: tuple[float, float] = (0.0, 0.0)
 
 
-def place(axes: Axes, points: Sequence[Labelled], size: float, bold: Sequence[str] = ()) -> None:
+def place(
+    axes: Axes,
+    points: Sequence[Labelled],
+    size: float,
+    bold: Sequence[str] = (),
+    lines: Sequence[Sequence[tuple[float, float]]] = (),
+) -> None:
     """Write each point's label where it covers least; a far label gets a thin line to its point.
 
     Greedy and without random numbers: the most crowded points choose first, each takes the
@@ -47,6 +54,7 @@ def place(axes: Axes, points: Sequence[Labelled], size: float, bold: Sequence[st
         points: What to label.
         size: Font size in points.
         bold: Labels to write in bold.
+        lines: Corners of drawn lines in data coordinates, which labels should not cross either.
     """
     figure = axes.figure
     scale = figure.dpi / 72
@@ -55,6 +63,7 @@ def place(axes: Axes, points: Sequence[Labelled], size: float, bold: Sequence[st
     frame = axes.get_window_extent(renderer)
     at = [tuple(axes.transData.transform((p.x, p.y))) for p in points]
     taken = _lines(axes, frame, scale)
+    taken += [box for corners in lines for box in _along(axes, corners, scale)]
     taken += [box for p, xy in zip(points, at, strict=True) for box in _marks(axes, p, xy, scale)]
 
     def crowd(i: int) -> float:
@@ -114,6 +123,19 @@ def _lines(axes: Axes, frame: Bbox, scale: float) -> list[Bbox]:
         Bbox.from_extents(frame.x0, y - scale, frame.x1, y + scale),
         Bbox.from_extents(x - scale, frame.y0, x + scale, frame.y1),
     ]
+
+
+def _along(axes: Axes, corners: Sequence[tuple[float, float]], scale: float) -> list[Bbox]:
+    """Small boxes in pixels along a line, close enough that no label fits between two."""
+    at = [axes.transData.transform(corner) for corner in corners]
+    side, apart = 1.5 * scale, 4 * scale
+    boxes = []
+    for (x0, y0), (x1, y1) in pairwise(at):
+        count = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / apart))
+        for i in range(count + 1):
+            x, y = x0 + (x1 - x0) * i / count, y0 + (y1 - y0) * i / count
+            boxes.append(Bbox.from_extents(x - side, y - side, x + side, y + side))
+    return boxes
 
 
 def _overlap(a: Bbox, b: Bbox) -> float:

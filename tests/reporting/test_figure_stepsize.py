@@ -1,0 +1,111 @@
+"""The sweeps stand where the runs scored, and a study without them is told so."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geosd.analysis.scores import COLUMNS, values
+from geosd.reporting import figure_stepsize as stepsize
+from geosd.reporting.style import save
+
+RATES = (3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5)
+STOPS = (25, 75, 125, 250, 500)
+FULL = 625
+
+
+def points(rates=RATES, stops=STOPS):
+    found = [
+        {"run": f"{v}-learning_rate_{r}", "variant": v, "learning_rate": r, "steps": FULL}
+        for v in ("fwdkl", "geosd")
+        for r in rates[v == "geosd" :]
+    ]
+    return found + [
+        {"run": f"{v}-steps_{s}", "variant": v, "learning_rate": 1e-6, "steps": s}
+        for v in ("fwdkl", "geosd")
+        for s in stops
+    ]
+
+
+def made_up(models=("m",), seeds=3) -> pd.DataFrame:
+    draw, rows = np.random.default_rng(6), []
+    for model in models:
+        for point in [{"run": "pi_0", "variant": "pi_0"}, *points()]:
+            rate, steps = point.get("learning_rate", 0), point.get("steps", 0)
+            far = 1 - np.exp(-((rate / 4e-7) ** 0.8) * (steps / FULL) ** 0.7)
+            gain = {"fwdkl": (22, -9), "geosd": (21, 9), "pi_0": (0, 0)}[point["variant"]]
+            for seed in range(seeds):
+                for benchmark, base, by in (("id", 61, gain[0]), ("ood_avg", 52, gain[1])):
+                    split = "ID" if benchmark == "id" else "OOD"
+                    value = base + by * far + draw.normal(0, 0.5)
+                    rows.append((model, point["run"], seed, benchmark, split, "avg@k", 16, value))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def test_the_solid_line_is_the_full_runs_by_learning_rate():
+    scores = made_up()
+    line = stepsize.over_rates(stepsize.spots(scores, "m", points()[::-1])["fwdkl"])
+    assert [spot.learning_rate for spot in line] == list(RATES)
+    for spot in line:
+        runs = values(scores, "m", f"fwdkl-learning_rate_{spot.learning_rate}", "id", "avg@k")
+        assert spot.id.mean == pytest.approx(runs.mean()) and spot.steps == FULL
+
+
+def test_the_dashed_line_ends_at_the_full_run_of_its_learning_rate():
+    (line,) = stepsize.over_steps(stepsize.spots(made_up(), "m", points())["geosd"])
+    assert [spot.steps for spot in line] == [*STOPS, FULL]
+    assert {spot.learning_rate for spot in line} == {1e-6}
+
+
+def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
+    both = [
+        stepsize.Spot(rate, steps, *2 * [stepsize.Estimate(1.0, 0.0, 1)])
+        for rate in (1e-6, 1e-5)
+        for steps in (10, 20)
+    ]
+    assert len(stepsize.over_steps(both)) == 2 and len(stepsize.over_rates(both)) == 2
+
+
+def test_learning_rates_are_short():
+    assert [stepsize._short(rate) for rate in RATES] == [
+        "3e-8", "1e-7", "3e-7", "1e-6", "3e-6", "1e-5"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("models", [("m",), ("a", "b")])
+def test_labels_are_all_there_on_the_page_and_apart(models):
+    figure = stepsize.draw(made_up(models), models, {model: points() for model in models})
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        texts = [text.get_text() for text in axes.texts]
+        assert texts.count("1e-6") == 2 and texts.count("step 25") == 2 and "π₀" in texts
+        boxes = [text.get_window_extent() for text in axes.texts]
+        assert max(box.x1 for box in boxes) <= figure.bbox.x1
+        touching = [
+            (a.get_text(), b.get_text())
+            for a, b in itertools.combinations(axes.texts, 2)
+            if a.get_window_extent()
+            .shrunk(0.95, 0.7)
+            .overlaps(b.get_window_extent().shrunk(0.95, 0.7))
+        ]
+        assert not touching
+
+
+def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(tmp_path):
+    files = []
+    for folder in ("a", "b"):
+        figure = stepsize.draw(made_up(), ["m"], {"m": points(stops=())})
+        assert "stopped early" not in [t.get_text() for t in figure.legends[0].get_texts()]
+        files.append([path.read_bytes() for path in save(figure, tmp_path / folder, "s")])
+    assert files[0] == files[1]
+
+
+def test_a_study_without_sweep_or_base_is_told_what_it_lacks():
+    with pytest.raises(ValueError, match="(?s)two or more learning rates.*Hint:.*grid"):
+        stepsize.draw(made_up(), ["m"], {"m": points(rates=RATES[:2])[1:2]})
+    scores = made_up()
+    with pytest.raises(ValueError, match="(?s)pi_0 has no ID.*Hint:"):
+        stepsize.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})
