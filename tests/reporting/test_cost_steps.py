@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from geosd.steps import table_architectures, table_flops, table_kfac_memory, table_memory
+from geosd.steps import (
+    table_architectures,
+    table_flops,
+    table_hyperparameters,
+    table_kfac_memory,
+    table_memory,
+)
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 STEPS = {
     "table_architectures": lambda out: table_architectures.main("quick", out, PARAMS),
     "table_flops": lambda out: table_flops.main("quick", out, PARAMS),
     "table_memory": lambda out: table_memory.main("quick", out, PARAMS),
+    "table_hyperparameters": lambda out: table_hyperparameters.main("quick", out, PARAMS),
     "table_kfac_memory": table_kfac_memory.main,
 }
 

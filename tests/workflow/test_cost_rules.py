@@ -14,6 +14,7 @@ TABLES = (
     "table_flops",
     "table_memory",
     "table_kfac_memory",
+    "table_hyperparameters",
 )
 
 

@@ -13,6 +13,7 @@ from geosd.config.overlays import merge
 from geosd.config.studies import RULES
 
 MODEL = "mini-qwen3"
+TABLE = "table_hyperparameters"  # shows every setting but those of base models
 
 
 @pytest.fixture
@@ -48,18 +49,19 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
     study, root, tmp_path, old, new, jobs
 ):
     expected = {("train", variant) for variant in jobs}
-    expected |= {("configuration", None)} if jobs else set()
+    shown = {("configuration", None), (TABLE, None)}
+    expected |= shown if jobs else set()
     assert changed(study, root, tmp_path, old, new.replace(": 93", ": 9.3")) == expected
 
 
 @pytest.mark.parametrize(
     ("old", "new", "rules"),
     [
-        ("pass_k: [1, 2, 4, 8, 16]", "pass_k: [16]", {"analyse"}),
-        ("    top_p: 0.95 ", "    top_p: 0.9 ", {"evaluate", "evaluate_pi_0"}),
-        ("    keep: 10 ", "    keep: 9 ", {"pool"}),
+        ("pass_k: [1, 2, 4, 8, 16]", "pass_k: [16]", {"analyse", TABLE}),
+        ("    top_p: 0.95 ", "    top_p: 0.9 ", {TABLE, "evaluate", "evaluate_pi_0"}),
+        ("    keep: 10 ", "    keep: 9 ", {TABLE, "pool"}),
         ("        documents: 64", "        documents: 32", {"base"}),
-        ("      select_train: 100", "      select_train: 101", {"data"}),
+        ("      select_train: 100", "      select_train: 101", {TABLE, "data"}),
     ],
 )
 def test_a_value_changes_the_rules_that_read_it_only(study, root, tmp_path, old, new, rules):

@@ -11,6 +11,7 @@ OUTPUTS:
     <figures>/table_flops.{csv,md,tex}            = operations of an update
     <figures>/table_memory.{csv,md,tex}           = training memory at 8B
     <figures>/table_kfac_memory.{csv,md,tex}      = memory of K-FAC over the scale ladder
+    <figures>/table_hyperparameters.{csv,md,tex}  = settings of the study beside the paper's
 """
 
 
@@ -105,3 +106,27 @@ rule table_kfac_memory:
         "Table: memory of K-FAC over the scale ladder"
     shell:
         "python -m geosd.steps.table_kfac_memory --out {params.out} > {log} 2>&1"
+
+
+rule table_hyperparameters:
+    input:
+        code=code_of("table_hyperparameters"),
+    output:
+        csv="<figures>/table_hyperparameters.csv",
+        md="<figures>/table_hyperparameters.md",
+        tex="<figures>/table_hyperparameters.tex",
+    log:
+        "<logs>/table_hyperparameters.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("table_hyperparameters"),
+        out=subpath(output.csv, parent=True),
+    message:
+        "Table: the settings of the study beside the paper's"
+    shell:
+        "python -m geosd.steps.table_hyperparameters --study {params.study} --params params.yaml"
+        " --out {params.out} > {log} 2>&1"

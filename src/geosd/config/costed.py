@@ -1,4 +1,4 @@
-"""What tables of costs may read: the paper's protocol, because they are about its models."""
+"""What tables without results may read: those of costs the paper's protocol, the last the study."""
 
 from __future__ import annotations
 
@@ -28,9 +28,30 @@ def _memory(study: Study, *_: Any) -> dict[str, Any]:
     return {**_update(study), "top_k": study.params.protocol.training.top_k}
 
 
+def _hyperparameters(study: Study, *_: Any) -> dict[str, Any]:
+    """All settings but those of the base models, which the paper takes as they are."""
+    own = [name for name in study.trained if name not in study.candidates]
+    models = {
+        model: {
+            "pool": study.section("pool", model),
+            "evaluation": study.section("evaluation", model),
+            "training": {variant: _read(study.training(model, variant)) for variant in own},
+        }
+        for model in study.models
+    }
+    return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
+
+
+def _read(training: dict[str, Any]) -> dict[str, Any]:
+    """A variant's training without the numbers of an update rule that it does not use."""
+    optimiser = training["optimiser"]
+    return training if optimiser["rule"] == "kfac" else {**training, "optimiser": {"rule": "adamw"}}
+
+
 COSTED: dict[str, Callable[..., dict[str, Any]]] = {
     "table_architectures": _models,
     "table_flops": _flops,
     "table_memory": _memory,
     "table_kfac_memory": lambda *_: {},
+    "table_hyperparameters": _hyperparameters,
 }

@@ -1,0 +1,144 @@
+"""Every setting of a study beside the paper's (Table hparams and the appendix around it)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from geosd.analysis.paper import published
+from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
+
+KINDS = {
+    "runs": "Runs",
+    "data": "Problems",
+    "pool": "Solution pool",
+    "training": "Training",
+    "objective": "Objectives",
+    "evaluation": "Evaluation",
+}
+NOT_GIVEN = "not given"
+
+
+class Job(NamedTuple):
+    """Whom a value is for; None where it is for all models, or for all variants."""
+
+    model: str | None
+    variant: str | None
+
+
+def build(settings: Mapping[str, Any]) -> Table:
+    """A row for each key: the study's value, the paper's, its place, whether they agree.
+
+    Args:
+        settings: `runs` (how many seeds), `data`, and `models`: for each model its `pool`,
+            `evaluation` and, for each trained variant, `training`.
+
+    Returns:
+        The table. A value that differs between models or variants says whose it is. Keys that the
+        paper does not give say so; keys without a value are left out.
+    """
+    rows = {kind: [] for kind in KINDS}
+    for key, values in _by_key(settings).items():
+        kind = key.split(".")[0]
+        rows[kind].append(Row(key, KINDS[kind], _cells(key, values)))
+    note = (
+        "Keys are those of params.yaml with all overlays laid, objective.name.key those of the"
+        " losses. Where models or variants differ, each value names its own. The paper gives no"
+        f" value where it says {NOT_GIVEN}; params.yaml says beside each such value why it was"
+        " chosen."
+    )
+    columns = (
+        Column("value", "this study"),
+        Column("value.paper", "paper"),
+        Column("as_paper", "as in the paper"),
+        Column("place", "place in the paper"),
+    )
+    all_rows = tuple(row for kind in rows.values() for row in kind)
+    return Table("table_hyperparameters", "Hyperparameters", note, "Key", columns, all_rows)
+
+
+def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[Job, Any]]:
+    """Each key's values by job, in the order of the settings."""
+    found: dict[str, dict[Job, Any]] = defaultdict(dict)
+    found["runs"][Job(None, None)] = settings["runs"]
+    for key, value in _leaves("data", settings["data"]):
+        found[key][Job(None, None)] = value
+    for model, sections in settings["models"].items():
+        for section in ("pool", "evaluation"):
+            for key, value in _leaves(section, sections[section]):
+                found[key][Job(model, None)] = value
+        for variant, training in sections["training"].items():
+            shared = {key: value for key, value in training.items() if key != "objective"}
+            for key, value in _leaves("training", shared):
+                found[key][Job(model, variant)] = value
+            own = dict(training["objective"])
+            for key, value in _leaves(f"objective.{own.pop('name')}", own):
+                found[key][Job(model, variant)] = value
+    return found
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(f"{path}.{key}", inner)
+    elif value is not None:
+        yield path, value
+
+
+def _cells(key: str, values: Mapping[Job, Any]) -> tuple[Cell, ...]:
+    given = {job: entry for job in values if (entry := _entry(key, job)) is not None}
+    if not given:
+        return Cell(_told(values)), Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
+    same = [_agrees(values[job], entry) for job, entry in given.items()]
+    verdict = "yes" if all(same) else "partly" if any(same) else "no"
+    places = "; ".join(dict.fromkeys(entry["place"] for entry in given.values()))
+    paper = _told({job: entry["value"] for job, entry in given.items()})
+    return Cell(_told(values)), Cell(paper), Cell(verdict), Cell(places)
+
+
+def _entry(key: str, job: Job) -> Mapping[str, Any] | None:
+    """What the paper gives for a job; the first entry that is about it."""
+    for entry in published()["hyperparameters"]["entries"]:
+        about = job.model in entry.get("models", [job.model])
+        if entry["key"] == key and about and job.variant in entry.get("variants", [job.variant]):
+            return entry
+    return None
+
+
+def _agrees(value: Any, entry: Mapping[str, Any]) -> bool:
+    if entry.get("among"):
+        return set(entry["value"]) <= set(value)
+    return value == entry["value"]
+
+
+def _told(values: Mapping[Job, Any]) -> str:
+    """A value as text; if jobs differ, each value with whom it is for."""
+    texts = {job: _text(value) for job, value in values.items()}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    for of in (lambda job: job.variant, lambda job: job.model, lambda job: job):
+        sets: dict[Any, set[str]] = defaultdict(set)
+        for job, text in texts.items():
+            sets[of(job)].add(text)
+        if all(len(found) == 1 for found in sets.values()):
+            break
+    owners: dict[str, list[str]] = defaultdict(list)
+    for whose, (text,) in sets.items():
+        owners[text].append(_name(whose))
+    return "; ".join(f"{text} ({', '.join(names)})" for text, names in owners.items())
+
+
+def _name(whose: Job | str) -> str:
+    """As params.yaml names it: labels of ablations hold commas."""
+    if isinstance(whose, str):
+        return whose
+    return " ".join(part for part in whose if part is not None)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
