@@ -4,12 +4,14 @@ Write the paper's tables, from tidy files only.
 REQUIRED INPUTS:
 
     <results>/analyse/scores.csv
+    <results>/analyse/drift.csv
 
 OUTPUTS:
 
     <figures>/table_main.{csv,md,tex}          = accuracy in and out of distribution, each method
     <figures>/table_benchmarks.{csv,md,tex}    = accuracy on each benchmark
     <figures>/table_significance.{csv,md,tex}  = GeoSD against the best baseline, tested
+    <figures>/table_ablations.{csv,md,tex}     = GeoSD without each of its parts
 """
 
 
@@ -86,3 +88,29 @@ rule table_significance:
     shell:
         "python -m geosd.steps.table_significance --study {params.study} --params params.yaml"
         " --scores {input.scores} --out {params.out} > {log} 2>&1"
+
+
+rule table_ablations:
+    input:
+        scores=rules.analyse.output.scores,
+        drift=rules.analyse.output.drift,
+        code=code_of("table_ablations"),
+    output:
+        csv="<figures>/table_ablations.csv",
+        md="<figures>/table_ablations.md",
+        tex="<figures>/table_ablations.tex",
+    log:
+        "<logs>/table_ablations.log",
+    threads: 1
+    resources:
+        mem_mb=scale(2000),
+        runtime=scale(10),
+    params:
+        study=STUDY.name,
+        settings=settings_of("table_ablations"),
+        out=subpath(output.csv, parent=True),
+    message:
+        "Table: GeoSD without each of its parts"
+    shell:
+        "python -m geosd.steps.table_ablations --study {params.study} --params params.yaml"
+        " --scores {input.scores} --drift {input.drift} --out {params.out} > {log} 2>&1"

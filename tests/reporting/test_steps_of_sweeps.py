@@ -1,0 +1,135 @@
+"""The programs of sweeps, ladders and ablations, each on a study made up for it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from geosd.analysis import agreement, drift, scores
+from geosd.config import load, resolve, settings
+from geosd.steps import (
+    figure_consensus,
+    figure_overview,
+    figure_privilege,
+    figure_scale,
+    figure_stepsize,
+    table_ablations,
+)
+
+PARAMS = Path(__file__).parents[2] / "params.yaml"
+STUDIES = """
+  made_up:
+    <<: *quick
+    models: [mini-qwen3, mini-llama]
+    methods: [pi_0, fwdkl, geosd, geosd_no_prox]
+    seeds: [0, 1]
+    grid:
+      fwdkl:
+        - {learning_rate: [1.0e-7, 1.0e-6], steps: [100]}
+        - {steps: [25, 50]}
+        - {privilege: [0.25, 0.5]}
+      geosd:
+        - {learning_rate: [1.0e-5, 3.0e-5]}
+        - {learning_rate: [1.0e-5], objective.drift_penalty: [0.5]}
+        - {privilege: [0.5, 1.0]}
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    """A folder with params.yaml and the tidy files of its study `made_up`."""
+    folder, draw = tmp_path_factory.mktemp("made_up"), random.Random(1)
+    (folder / "params.yaml").write_text(PARAMS.read_text().rstrip("\n") + "\n" + STUDIES)
+    resolved = resolve(load(folder / "params.yaml"), "made_up")
+    runs = [(m, v, s) for m in resolved.models for v in resolved.methods for s in resolved.seeds]
+    pd.DataFrame(
+        [
+            (*run, name, split, metric, 16, draw.uniform(40, 60))
+            for run in runs
+            for name, split in (("id", "ID"), ("ood_avg", "OOD"))
+            for metric in ("avg@k", "pass@k")
+        ],
+        columns=list(scores.COLUMNS),
+    ).to_csv(folder / "scores.csv", index=False)
+    pd.DataFrame(
+        [(*run, "drift/pi_0", draw.random()) for run in runs], columns=list(drift.COLUMNS)
+    ).to_csv(folder / "drift.csv", index=False)
+    points = [("pass@k", k) for k in (1, 2, 4)] + [("false_consensus", 0.75)]
+    points += [("majority_accuracy", strength) for strength in (0.25, 0.5, 1.0)]
+    pd.DataFrame(
+        [(*run, name, x, 20, draw.uniform(20, 90)) for run in runs for name, x in points],
+        columns=list(agreement.COLUMNS),
+    ).to_csv(folder / "consensus.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("step", "inputs"),
+    [
+        (figure_overview, []),
+        (figure_consensus, ["consensus"]),
+        (figure_privilege, ["scores"]),
+        (figure_scale, ["scores"]),
+        (figure_stepsize, ["scores"]),
+        (table_ablations, ["scores", "drift"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_each_program_writes_what_its_rule_declares(study, tmp_path, step, inputs):
+    files = {name: study / f"{name}.csv" for name in inputs}
+    step.main("made_up", **files, out=tmp_path, params=study / "params.yaml")
+    name = step.__name__.rpartition(".")[2]
+    endings = ("csv", "md", "tex") if name.startswith("table_") else ("pdf", "svg", "png")
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == sorted(f"{name}.{ending}" for ending in endings)
+    assert all(path.stat().st_size for path in tmp_path.iterdir())
+
+
+@pytest.fixture
+def resolved(study):
+    return resolve(load(study / "params.yaml"), "made_up")
+
+
+def test_a_sweep_names_its_candidates_and_the_variant_itself_once(resolved):
+    found = settings("figure_privilege", resolved)["points"]["mini-llama"]
+    assert [(p["run"], p["variant"], p["privilege"]) for p in found] == [
+        ("fwdkl-privilege_0.25", "fwdkl", 0.25),
+        ("fwdkl-privilege_0.5", "fwdkl", 0.5),
+        ("geosd-privilege_0.5", "geosd", 0.5),
+        ("geosd-privilege_1.0", "geosd", 1.0),
+        ("fwdkl", "fwdkl", 1.0),
+    ]
+
+
+def test_a_candidate_that_varies_something_else_too_is_no_point_of_the_sweep(resolved):
+    found = settings("figure_stepsize", resolved)["points"]["mini-qwen3"]
+    assert [(p["run"], p["learning_rate"], p["steps"]) for p in found] == [
+        ("fwdkl-learning_rate_1e-07-steps_100", 1e-7, 100),
+        ("fwdkl-learning_rate_1e-06-steps_100", 1e-6, 100),
+        ("fwdkl-steps_25", 1e-6, 25),
+        ("fwdkl-steps_50", 1e-6, 50),
+        ("geosd-learning_rate_1e-05", 1e-5, 100),
+        ("geosd-learning_rate_3e-05", 3e-5, 100),
+    ]
+
+
+def test_candidates_are_no_methods_of_the_other_figures(resolved):
+    for rule in ("figure_consensus", "figure_scale", "table_ablations"):
+        assert settings(rule, resolved)["methods"] == ["pi_0", "fwdkl", "geosd", "geosd_no_prox"]
+
+
+def test_a_study_without_sweep_has_no_points_and_no_error(study):
+    quick = resolve(load(study / "params.yaml"), "quick")
+    assert settings("figure_stepsize", quick)["points"] == {"mini-qwen3": []}
+
+
+def test_the_figures_name_what_the_quick_study_lacks(study, tmp_path):
+    files = tmp_path / "scores.csv"
+    shutil.copy(study / "scores.csv", files)
+    for step, lacking in ((figure_privilege, "two or more privileges"), (figure_scale, "a ladder")):
+        with pytest.raises(ValueError, match=f"(?s){lacking}.*Hint:"):
+            step.main("quick", files, tmp_path, study / "params.yaml")
