@@ -23,8 +23,9 @@ def study(root):
 
 def every_setting(study) -> dict[tuple[str, str | None], str]:
     """The settings of all jobs, as text."""
-    jobs = [(rule, None) for rule in RULES if rule != "train"]
-    jobs += [("train", variant) for variant in study.trained]
+    of_a_variant = ("train", "alignment")
+    jobs = [(rule, None) for rule in RULES if rule not in of_a_variant]
+    jobs += [(rule, variant) for rule in of_a_variant for variant in study.trained]
     return {job: json.dumps(settings(job[0], study, MODEL, job[1])) for job in jobs}
 
 

@@ -8,13 +8,16 @@ from pathlib import Path
 import pandas as pd
 
 
-def read_tidy(path: Path | str, columns: Sequence[str], what: str) -> pd.DataFrame:
+def read_tidy(
+    path: Path | str, columns: Sequence[str], what: str, rule: str = "analyse"
+) -> pd.DataFrame:
     """A tidy table, with models and variants as names whatever they look like.
 
     Args:
         path: A CSV file that the workflow wrote.
         columns: Columns that it must have.
         what: What the table is called in the message, e.g. "a score table".
+        rule: The rule that writes it.
 
     Raises:
         ValueError: A column is missing.
@@ -24,6 +27,6 @@ def read_tidy(path: Path | str, columns: Sequence[str], what: str) -> pd.DataFra
     if missing := [name for name in columns if name not in table]:
         raise ValueError(
             f"{path}: missing column {', '.join(missing)}; {what} has {', '.join(columns)}."
-            "\nHint: remove the file and let the workflow run `analyse` again."
+            f"\nHint: remove the file and let the workflow run `{rule}` again."
         )
     return table

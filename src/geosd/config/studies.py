@@ -11,12 +11,14 @@ from pydantic import ValidationError
 from geosd.config.checking import close_to, validate
 from geosd.config.costed import COSTED
 from geosd.config.grid import candidates
+from geosd.config.mechanism import MECHANISM
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
 from geosd.config.sections import Evaluation, Training
 from geosd.config.shown import SHOWN
 
 SECTIONS = ("data", "base", "pool", "training", "evaluation")
+PER_MODEL = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states", "alignment")
 RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier", "claims")
 
 
@@ -116,16 +118,16 @@ def settings(
     Args:
         rule: A rule of the workflow.
         study: The resolved study.
-        model: The job's model, for the rules base, pool, train and evaluate.
-        variant: The job's variant, for train.
+        model: The job's model, for the rules of `PER_MODEL`.
+        variant: The job's variant, for train and alignment.
 
     Raises:
         ConfigError: No such rule, model or variant, or the rule needs one that is not given.
     """
     _known("rule", rule, RULES)
-    if rule in ("base", "pool", "train", "evaluate", "evaluate_pi_0"):
+    if rule in PER_MODEL:
         _known("model", model, study.models)
-    if rule == "train":
+    if rule in ("train", "alignment"):
         _known("trained variant", variant, study.trained)
     return RULES[rule](study, model, variant)
 
@@ -188,6 +190,7 @@ RULES = {
     **dict.fromkeys(RENDERED, _rendered),
     **COSTED,
     **SHOWN,
+    **MECHANISM,
 }
 
 

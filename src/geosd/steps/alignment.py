@@ -1,0 +1,75 @@
+"""Ask every checkpoint of a run how much mass it gives to the tokens that the teacher prefers.
+
+Writes `alignment.csv`: pi_0, each snapshot and the end of training, at the fixed states of the rule
+`states`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import tyro
+from tqdm import tqdm
+
+from geosd.analysis.alignment import COLUMNS
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.evaluation.alignment import mass_on_ranks
+from geosd.evaluation.states import FixedRollout
+from geosd.files import atomic_write, read_jsonl
+from geosd.models.loading import load
+from geosd.models.weights import load_weights
+from geosd.training.snapshots import Snapshots
+
+
+def main(
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    base: Path,
+    checkpoint: Path,
+    states: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Follow one run's student over its checkpoints.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        variant: Name of the variant.
+        seed: The run's seed.
+        base: Folder of the base model.
+        checkpoint: Folder of the trained student, with its `snapshots/`.
+        states: The fixed rollouts.
+        out: Folder of `alignment.csv`.
+        params: The configuration.
+    """
+    settings = settings_of("alignment", resolve(load_params(params), study), model, variant)
+    rollouts = read_jsonl(states, FixedRollout)
+    student, tokenizer = load(base)
+    snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
+    on_the_way = [step for step in snapshots.steps if step < settings["steps"]]
+    positions = sum(len(rollout.selected) for rollout in rollouts)
+    rows = []
+    for step in tqdm([0, *on_the_way, settings["steps"]], desc=f"{variant}, seed {seed}"):
+        if step == settings["steps"]:
+            student, _ = load(checkpoint)
+        elif step:
+            load_weights(student, snapshots.path(step))
+        masses = mass_on_ranks(
+            student, rollouts, tokenizer.pad_token_id, settings["problems"], settings["chunk"]
+        )
+        for ranking, mass in masses.items():
+            for rank, value in enumerate(mass.tolist(), start=1):
+                rows.append((model, variant, seed, step, ranking, rank, value, positions))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    with atomic_write(out / "alignment.csv") as temporary:
+        table.to_csv(temporary, index=False, float_format="%.9g")
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

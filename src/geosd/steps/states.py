@@ -1,0 +1,111 @@
+"""Sample pi_0 once on every training problem, and look at each state it visits.
+
+Writes `states.csv`, one row a response position, and `states.jsonl`, the rollouts themselves with
+their most uncertain positions: the states that the rule `alignment` asks every checkpoint about.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import tyro
+from torch import Tensor
+
+from geosd.analysis.states import COLUMNS, most_uncertain
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.evaluation.states import FixedRollout, survey
+from geosd.files import atomic_write, read_jsonl, write_jsonl
+from geosd.models.loading import load
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading import grade
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.records import PooledSolutions, Problem
+from geosd.rollout.sampler import Decoding
+from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.seeds import seed_of
+from geosd.training.draws import Draws
+from geosd.training.rollouts import Gathering, Rollouts, gather
+
+
+def main(
+    study: str,
+    model: str,
+    base: Path,
+    problems: Path,
+    pool: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Look at the states that pi_0 visits.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        base: Folder of the base model.
+        problems: Training problems.
+        pool: Their verified solutions; the teacher is shown one of each problem's, drawn.
+        out: Folder of `states.csv` and `states.jsonl`.
+        params: The configuration.
+    """
+    settings = settings_of("states", resolve(load_params(params), study), model)
+    student, tokenizer = load(base)
+    encoding = Encoding(tokenizer, MiniaturePrompts())
+    seed = seed_of(settings["seed"], "states")
+    draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
+    # One step on all problems at once: what a first epoch would visit if nothing were learnt.
+    how = Gathering(
+        source="student",
+        problems=len(draws.problems),
+        group=1,
+        decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+        privilege=settings["privilege"],
+    )
+    sampler = TransformersSampler(
+        student, encoding.end_ids, encoding.pad_id, progress=f"states of {model}"
+    )
+    rollouts = gather(
+        how, draws, encoding, sampler, lambda text, gold: grade(text, gold).correct, step=0
+    )
+    seen = survey(
+        student,
+        rollouts.student,
+        rollouts.teacher,
+        rollouts.responses,
+        encoding.pad_id,
+        top_k=settings["top_k"],
+        rows=settings["problems"],
+        chunk=settings["chunk"],
+    )
+    ranked = seen.pop("ranked")
+    table = pd.DataFrame({name: value.numpy() for name, value in seen.items()})
+    table["model"] = model
+    table["problem_id"] = [rollouts.problems[row].id for row in table["rollout"]]
+    table["selected"] = most_uncertain(table["entropy"], table["rollout"])
+    write_jsonl(out / "states.jsonl", _fixed(rollouts, table, ranked))
+    with atomic_write(out / "states.csv") as temporary:
+        table[list(COLUMNS)].to_csv(temporary, index=False, float_format="%.9g")
+
+
+def _fixed(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[FixedRollout]:
+    """The rollouts with their selected positions, and the teacher's best tokens there."""
+    rows = []
+    for row, states in table.groupby("rollout", sort=True):
+        chosen = states[states["selected"]]
+        rows.append(
+            FixedRollout(
+                problem_id=rollouts.problems[row].id,
+                student=tuple(rollouts.student[row]),
+                teacher=tuple(rollouts.teacher[row]),
+                response=tuple(rollouts.responses[row]),
+                selected=tuple(chosen["position"].tolist()),
+                ranked=tuple(map(tuple, ranked[chosen.index.tolist()].tolist())),
+            )
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

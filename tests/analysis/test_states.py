@@ -1,0 +1,79 @@
+"""What is read off the states: the uncertain ones, the mismatch, the bins of overlap."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from geosd.analysis.states import COLUMNS, by_overlap, mismatch_share, most_uncertain, read
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=41), min_size=1, max_size=4),
+    st.sampled_from([0.1, 0.25, 0.5, 1.0]),
+)
+def test_the_most_uncertain_are_those_that_few_others_of_their_rollout_exceed(rollouts, share):
+    values = [float(v) for one in rollouts for v in one]
+    owner = [name for name, one in enumerate(rollouts) for _ in one]
+    chosen = most_uncertain(values, owner, share)
+    tenths = {0.1: (1, 10), 0.25: (1, 4), 0.5: (1, 2), 1.0: (1, 1)}[share]
+    for name, one in enumerate(rollouts):
+        mine = [c for c, o in zip(chosen, owner, strict=True) if o == name]
+        count = -(-tenths[0] * len(one) // tenths[1])  # exact ceiling, in integers
+        # Brute force: a position is in if fewer than `count` others stand before it.
+        expected = [
+            sum((other, -j) > (value, -i) for j, other in enumerate(one)) < count
+            for i, value in enumerate(one)
+        ]
+        assert mine == expected
+
+
+def test_interleaved_rollouts_keep_to_themselves():
+    chosen = most_uncertain([1, 9, 2, 8], [0, 1, 0, 1], 0.5)
+    assert chosen.tolist() == [False, True, True, False]
+
+
+def states(n=400, seed=0):
+    draw = np.random.default_rng(seed)
+    table = pd.DataFrame({"overlap": draw.random(n), "q_star": draw.random(n)})
+    table["p_star"] = draw.random(n)
+    for name in ("fwdkl", "revkl", "hellinger"):
+        table[f"gradient_{name}"] = draw.random(n)
+    return table
+
+
+def test_the_mismatch_region_is_closed_at_both_borders():
+    table = pd.DataFrame({"q_star": [0.8, 0.79, 0.9, 1.0], "p_star": [0.1, 0.0, 0.11, 0.0]})
+    assert mismatch_share(table) == 0.5
+
+
+def test_bins_hold_quartiles_of_what_lies_in_them():
+    table = states()
+    found = by_overlap(table, "revkl", bins=4, least=1)
+    assert found["positions"].sum() == len(table)
+    for at, row in enumerate(found.itertuples()):
+        inside = (table["overlap"] >= at / 4) & (table["overlap"] < (at + 1) / 4)
+        norms = table.loc[inside, "gradient_revkl"]
+        assert (row.low, row.median, row.high) == tuple(np.percentile(norms, [25, 50, 75]))
+        assert row.overlap == pytest.approx(table.loc[inside, "overlap"].mean())
+
+
+def test_bins_with_few_positions_are_left_out_and_full_overlap_is_in_the_last():
+    table = states(30)
+    table["overlap"] = [0.1] * 9 + [1.0 + 1e-9] * 21
+    found = by_overlap(table, "fwdkl", least=10)
+    assert found["positions"].tolist() == [21]
+    assert math.isclose(found["overlap"].item(), 1.0, abs_tol=1e-6)
+
+
+def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):
+    path = tmp_path / "states.csv"
+    path.write_text(",".join(COLUMNS[:-1]) + "\n")
+    with pytest.raises(ValueError, match="(?s)states.csv: missing column gradient_.*`states`"):
+        read([path])

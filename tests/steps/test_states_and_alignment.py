@@ -1,0 +1,107 @@
+"""From pi_0 to its states, and from a run's snapshots to the mass on the teacher's ranks."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+import yaml
+
+from geosd.evaluation.states import FixedRollout
+from geosd.files import read_jsonl
+from geosd.steps import alignment, drift_over_steps, states, train
+
+MODEL = "mini-qwen3"
+
+
+def look(small, out):
+    states.main(
+        model=MODEL,
+        base=small.base,
+        problems=small.train,
+        pool=small.folder / "pool.jsonl",
+        out=out,
+        **small.shared,
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def looked(small, tmp_path_factory):
+    return look(small, tmp_path_factory.mktemp("states"))
+
+
+@pytest.fixture(scope="module")
+def run(small, tmp_path_factory):
+    """A run of four steps with a snapshot after the second, and the study it belongs to."""
+    folder = tmp_path_factory.mktemp("results")
+    values = yaml.safe_load(small.shared["params"].read_text())
+    quick = values["studies"]["quick"]
+    quick |= {"methods": ["pi_0", "geosd"], "seeds": [0]}
+    quick["variants"]["geosd"]["training"] |= {"snapshots": [2], "learning_rate": 1e-2}
+    params = folder / "params.yaml"
+    params.write_text(yaml.safe_dump(values))
+    train.main(
+        study="quick",
+        model=MODEL,
+        variant="geosd",
+        seed=0,
+        base=small.base,
+        problems=small.train,
+        pool=small.folder / "pool.jsonl",
+        out=folder / f"train/{MODEL}/geosd/0",
+        scratch=folder / "scratch",
+        params=params,
+    )
+    return folder
+
+
+def test_the_states_are_the_same_bytes_each_time(small, looked, tmp_path):
+    again = look(small, tmp_path)
+    for name in ("states.csv", "states.jsonl"):
+        assert (again / name).read_bytes() == (looked / name).read_bytes()
+
+
+def test_table_and_rollouts_speak_of_the_same_positions(looked):
+    table = pd.read_csv(looked / "states.csv")
+    rollouts = read_jsonl(looked / "states.jsonl", FixedRollout)
+    assert len(table) == sum(len(rollout.response) for rollout in rollouts)
+    for row, rollout in enumerate(rollouts):
+        mine = table[table["rollout"] == row]
+        assert mine["token"].tolist() == list(rollout.response)
+        assert mine.loc[mine["selected"], "position"].tolist() == list(rollout.selected)
+        assert set(mine["problem_id"]) == {rollout.problem_id}
+        top = mine.loc[mine["selected"], "top_token"].tolist()
+        assert top == [tokens[0] for tokens in rollout.ranked]
+        assert rollout.teacher != rollout.student
+
+
+def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked, run):
+    alignment.main(
+        study="quick",
+        model=MODEL,
+        variant="geosd",
+        seed=0,
+        base=small.base,
+        checkpoint=run / f"train/{MODEL}/geosd/0",
+        states=looked / "states.jsonl",
+        out=run,
+        params=run / "params.yaml",
+    )
+    table = pd.read_csv(run / "alignment.csv")
+    assert sorted(table["step"].unique()) == [0, 2, 4]
+    mass = table.pivot(index=["ranking", "step"], columns="rank", values="mass")
+    # pi_0 ranks as pi_0 does; the student moved at each checkpoint.
+    pd.testing.assert_series_equal(
+        mass.loc["pi_0", 0], mass.loc["live", 0], check_names=False, rtol=1e-6
+    )
+    assert (mass.loc["pi_0", 2] != mass.loc["pi_0", 0]).all()
+    assert (mass.loc["pi_0", 4] != mass.loc["pi_0", 2]).all()
+    assert (table["positions"] == table["positions"].iloc[0]).all()
+
+
+def test_drift_over_steps_is_what_the_step_log_says(run):
+    drift_over_steps.main("quick", run, run / "analyse", run / "params.yaml")
+    table = pd.read_csv(run / "analyse/drift_over_steps.csv")
+    log = pd.read_csv(run / f"train/{MODEL}/geosd/0/steps.csv")
+    assert table["step"].tolist() == [0, 1, 2, 3]
+    assert table["value"].tolist() == log["drift/pi_0"].tolist()
