@@ -1,0 +1,109 @@
+"""The student's mass on the teacher's ranks over checkpoints (the paper's Figure alignment)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from geosd.analysis.alignment import ridges
+from geosd.reporting.panels import head, ink
+from geosd.reporting.style import PAGE_IN, method
+
+SPACING = 0.3
+"""Height between two ridges' ground lines, in mass."""
+BAR = 0.2
+"""Mass that the bar in each panel stands for."""
+PALEST = 0.35
+"""Share of the method's colour in the first ridge; the last has all of it."""
+
+
+def draw(
+    alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
+) -> Figure:
+    """Draw a row per model, a panel per method; early checkpoints behind, the last in front.
+
+    Args:
+        alignment: The tidy alignment table.
+        models: Models.
+        methods: Variants.
+        ranking: Who ranked the tokens, "pi_0" or "live".
+
+    Raises:
+        ValueError: There is no method to draw, or one has no rows.
+    """
+    if not methods:
+        raise ValueError(
+            "Figure alignment: the study trains neither fwdkl nor geosd.\nHint: add one to the"
+            " study's methods, or take figure_alignment out of what it shows."
+        )
+    found = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
+    deepest = max(len(table) for table in found.values())
+    top = max(peak(table) for table in found.values())
+    height = 0.9 + 0.9 * (SPACING * deepest + top)
+    figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
+    grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
+    for line, model in enumerate(models):
+        for column, variant in enumerate(methods):
+            axes = grid[line, column]
+            _panel(axes, found[model, variant], method(variant).colour, deepest, top)
+            title = method(variant).label + (f", {model}" if len(models) > 1 else "")
+            head(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
+            if line == len(models) - 1:
+                axes.set_xlabel("rank of the token by the teacher")
+            if column == 0:
+                axes.set_ylabel("updates")
+                axes.tick_params(labelleft=True)
+    return figure
+
+
+def peak(table: pd.DataFrame) -> float:
+    """Height of the highest point of stacked ridges over the first one's ground."""
+    return max(mass.max() - SPACING * n for n, (_, mass) in enumerate(table.iterrows()))
+
+
+def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: float) -> None:
+    ranks = table.columns.to_numpy()
+    ticks = []
+    for number, (step, mass) in enumerate(table.iterrows()):
+        ground = -SPACING * number
+        ticks.append((ground, f"{step}" if step else "π₀"))
+        strength = PALEST + (1 - PALEST) * number / max(len(table) - 1, 1)
+        shade = tuple(1 - strength * (1 - part) for part in to_rgb(colour))
+        # White below the fill hides what stands behind: the ridges are a range of mountains.
+        layer = 2 + 2 * number
+        axes.fill_between(ranks, ground, ground + mass, color="white", lw=0, zorder=layer)
+        axes.fill_between(ranks, ground, ground + mass, color=shade, alpha=0.45, lw=0, zorder=layer)
+        if number:
+            start = ground + table.iloc[0]
+            axes.plot(ranks, start, color="0.35", lw=0.7, ls=(0, (1, 1.2)), zorder=layer + 1)
+        axes.plot(ranks, ground + mass, color=shade, lw=1.1, marker="o", ms=2, zorder=layer + 1)
+        axes.plot(ranks[[0, -1]], [ground, ground], color="0.8", lw=0.4, zorder=1)
+        # On the ground, which every ridge has at its own height; peaks may meet.
+        axes.text(
+            ranks[0] - 0.12,
+            ground,
+            f"{mass.iloc[0]:.2f}",
+            ha="right",
+            va="center",
+            fontsize=6.5,
+            color=ink(colour),
+            zorder=100,
+        )
+    axes.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
+    axes.set_xticks(ranks)
+    axes.set_xlim(ranks[0] - 0.75, ranks[-1] + 0.2)
+    axes.set_ylim(-SPACING * (deepest - 1) - 0.05, top + 0.06)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    _scale(axes, float(ranks[-1]))
+
+
+def _scale(axes: Axes, right: float) -> None:
+    """A bar that says how much height is how much mass."""
+    low = 0.1
+    axes.plot([right, right], [low, low + BAR], color="0.3", lw=1.0, solid_capstyle="butt")
+    axes.text(right - 0.12, low + BAR / 2, f"mass {BAR}", ha="right", va="center", fontsize=6.5)

@@ -1,0 +1,85 @@
+"""The teacher's top mass against the student's on the same token (the paper's Figure overlap)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from geosd.analysis.states import SURE, UNLIKELY, mismatch_share
+from geosd.reporting.style import COLUMN_IN, PAGE_IN
+
+BINS = 40
+"""Cells along each axis; 40 puts the borders of the mismatch region on edges of cells."""
+MARK = "#B22222"
+SHADES = ListedColormap(colormaps["YlGnBu"](np.linspace(0.2, 1, 256)))
+"""Without the palest: a cell that holds a single state must show on white."""
+
+
+def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
+    """Draw a panel per model: a 2-D histogram, shares of positions on one logarithmic scale.
+
+    Args:
+        states: The tidy table of states.
+        models: Models, one panel each, at most three in a row.
+
+    Raises:
+        ValueError: A model has no states.
+    """
+    columns = min(len(models), 3)
+    lines = math.ceil(len(models) / columns)
+    size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.6 * lines)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    found = {model: states[states["model"] == model] for model in models}
+    if empty := [model for model, mine in found.items() if mine.empty]:
+        raise ValueError(
+            f"{empty[0]} has no states.\nHint: let the workflow run `states` for every model of"
+            " the study."
+        )
+    # Each state of the smallest table is one cell's least share: no cell falls off the scale.
+    norm = LogNorm(min(1 / len(mine) for mine in found.values()), 1.0)
+    for axes in grid.flat[len(models) :]:
+        axes.remove()
+    for number, (axes, (model, mine)) in enumerate(zip(grid.flat, found.items(), strict=False)):
+        mesh = _panel(axes, mine, norm)
+        axes.set_title(f"{model}, {len(mine):,} states")
+        axes.set_xlabel("teacher's mass on its first choice, q★")
+        if number % columns == 0:
+            axes.set_ylabel("student's mass on it, p★")
+    bar = figure.colorbar(mesh, ax=grid.ravel().tolist(), shrink=0.85, pad=0.02)
+    bar.set_label("share of positions in a cell")
+    bar.outline.set_linewidth(0.6)
+    return figure
+
+
+def _panel(axes: Axes, states: pd.DataFrame, norm: LogNorm):
+    edges = np.linspace(0, 1, BINS + 1)
+    counts, _, _ = np.histogram2d(
+        states["q_star"].clip(0, 1), states["p_star"].clip(0, 1), bins=(edges, edges)
+    )
+    share = np.ma.masked_equal(counts.T / len(states), 0)
+    mesh = axes.pcolormesh(edges, edges, share, norm=norm, cmap=SHADES, rasterized=True)
+    axes.plot([0, 1], [0, 1], color="0.35", lw=0.7, ls=(0, (4, 2)))
+    axes.add_patch(
+        Rectangle((SURE, 0), 1 - SURE, UNLIKELY, fill=False, ec=MARK, lw=1.1, clip_on=False)
+    )
+    # Above the diagonal, where the student would be surer than the teacher, there is room.
+    axes.text(
+        0.04,
+        0.92,
+        f"mismatch region:\n{100 * mismatch_share(states):.2g} % of states",
+        ha="left",
+        va="top",
+        color=MARK,
+        fontsize=7,
+    )
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    return mesh

@@ -1,0 +1,167 @@
+"""Figures of states and checkpoints show the tables' numbers, the same bytes every time."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geosd.analysis import alignment
+from geosd.analysis.drift_over_steps import COLUMNS as DRIFT
+from geosd.analysis.states import by_overlap
+from geosd.reporting import figure_alignment, figure_density, figure_mechanism
+from geosd.reporting.style import METHODS, save
+
+MODELS = ("mini-qwen3", "mini-llama")
+DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
+
+
+@pytest.fixture(scope="module")
+def states():
+    draw = np.random.default_rng(0)
+    tables = []
+    for model in MODELS:
+        overlap = draw.beta(4, 1, 500)
+        table = pd.DataFrame({"model": model, "overlap": overlap})
+        table["q_star"], table["p_star"] = draw.beta(5, 1, 500), draw.beta(2, 2, 500)
+        for name, pull in (("fwdkl", 1 - overlap), ("revkl", 0.5), ("hellinger", overlap / 4)):
+            table[f"gradient_{name}"] = pull * draw.uniform(0.8, 1.2, 500)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def drift():
+    slopes = {"fwdkl": 4e-3, "geosd_no_prox": 3e-3, "geosd": 2.9e-3}  # two ends that touch
+    rows = [
+        (model, variant, seed, step, slope * step + 1e-3 * seed)
+        for model in MODELS
+        for variant, slope in slopes.items()
+        for seed in range(3)
+        for step in range(0, 100, 5)
+    ]
+    return pd.DataFrame(rows, columns=list(DRIFT))
+
+
+@pytest.fixture(scope="module")
+def ridges():
+    rows = [
+        (model, variant, seed, step, ranking, rank, (0.4 + step / 200) / rank**2, 30)
+        for model in MODELS
+        for variant in ("fwdkl", "geosd")
+        for seed in range(2)
+        for step in (0, 10, 50, 100)
+        for ranking in ("pi_0", "live")
+        for rank in range(1, 9)
+    ]
+    return pd.DataFrame(rows, columns=list(alignment.COLUMNS))
+
+
+@pytest.fixture(scope="module")
+def figures(states, drift, ridges):
+    return {
+        "mechanism": lambda models: figure_mechanism.draw(states, drift, models, DRIFTING),
+        "alignment": lambda models: figure_alignment.draw(ridges, models, ["fwdkl", "geosd"]),
+        "density": lambda models: figure_density.draw(states, models),
+    }
+
+
+@pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
+def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path):
+    first, second = (
+        [path.read_bytes() for path in save(figures[name](MODELS[:1]), tmp_path / folder, name)]
+        for folder in "ab"
+    )
+    assert first == second
+    assert len(first) == 3
+
+
+@pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
+@pytest.mark.parametrize("models", [MODELS[:1], MODELS])
+def test_no_text_covers_another_or_leaves_the_page(figures, name, models):
+    figure = figures[name](models)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        titles = [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]
+        texts = [t for t in [*axes.texts, *titles] if t.get_text()]
+        boxes = [(t.get_text(), t.get_window_extent()) for t in texts]
+        for (a, one), (b, other) in itertools.combinations(boxes, 2):
+            assert not one.shrunk(0.95, 0.7).overlaps(other.shrunk(0.95, 0.7)), (a, b)
+        for text, box in boxes:
+            assert box.x0 >= -1 and box.y0 >= -1, text
+            assert box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
+
+
+def lines(axes):
+    return {line.get_color().lower(): line for line in axes.lines}
+
+
+def panel(figure, title):
+    return next(axes for axes in figure.axes if title in axes.get_title("left"))
+
+
+def test_panel_a_draws_the_medians_of_each_bin(figures, states):
+    figure = figures["mechanism"](MODELS[:1])
+    axes = next(a for a in figure.axes if a.get_ylabel().startswith("gradient"))
+    for divergence, variant in (("fwdkl", "fwdkl"), ("revkl", "revkl"), ("hellinger", "geosd")):
+        expected = by_overlap(states[states["model"] == MODELS[0]], divergence)
+        line = lines(axes)[METHODS[variant].colour.lower()]
+        np.testing.assert_allclose(line.get_xdata(), expected["overlap"])
+        np.testing.assert_allclose(line.get_ydata(), expected["median"])
+
+
+def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
+    axes = panel(figures["mechanism"](MODELS[:1]), "drift of the run")
+    line = lines(axes)[METHODS["fwdkl"].colour.lower()]
+    np.testing.assert_allclose(line.get_xdata(), range(0, 100, 5))
+    np.testing.assert_allclose(line.get_ydata(), 4e-3 * np.arange(0, 100, 5) + 1e-3)
+    labels = {text.get_text() for text in axes.texts}
+    assert labels == {METHODS[variant].label for variant in DRIFTING}
+
+
+def test_a_variant_that_the_study_does_not_train_is_left_out(states, drift):
+    figure = figure_mechanism.draw(states, drift, MODELS[:1], ["fwdkl", "geosd"])
+    assert len(panel(figure, "drift of the run").texts) == 2
+
+
+def test_each_ridge_stands_on_its_own_ground_and_says_its_first_mass(figures):
+    axes = figures["alignment"](MODELS[:1]).axes[0]
+    said = [text.get_text() for text in axes.texts]
+    assert said[:4] == ["0.40", "0.45", "0.65", "0.90"]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["π₀", "10", "50", "100"]
+    drawn = [line for line in axes.lines if line.get_marker() == "o"]
+    for number, line in enumerate(drawn):
+        start = (0.4 + (0, 10, 50, 100)[number] / 200) / np.arange(1, 9) ** 2
+        np.testing.assert_allclose(
+            line.get_ydata() + number * figure_alignment.SPACING, start, atol=1e-12
+        )
+
+
+def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, states):
+    mine = states[states["model"] == MODELS[0]]
+    inside = [row.q_star >= 0.8 and row.p_star <= 0.1 for row in mine.itertuples()]
+    share = np.mean(inside)
+    axes = figures["density"](MODELS[:1]).axes[0]
+    assert f"{100 * share:.2g} %" in axes.texts[0].get_text()
+    assert axes.patches[0].get_xy() == (0.8, 0)
+    assert axes.collections[0].get_array().sum() == pytest.approx(1.0)
+
+
+def test_without_states_or_methods_the_figures_say_what_to_do(states, drift, ridges):
+    with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
+        figure_density.draw(states, ["other"])
+    with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
+        figure_mechanism.draw(states, drift, ["other"], DRIFTING)
+    with pytest.raises(ValueError, match="(?s)neither fwdkl nor geosd.*Hint:"):
+        figure_alignment.draw(ridges, MODELS, [])
+
+
+def test_drawing_states_does_not_import_torch():
+    code = "import sys\n"
+    code += "from geosd.reporting import figure_mechanism, figure_alignment, figure_density\n"
+    code += "sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
