@@ -15,6 +15,7 @@ from geosd.analysis.cost import (
     memory,
     rounded_terms,
     rule_of_thumb,
+    tokens_for,
 )
 from geosd.analysis.paper import published
 from geosd.models.shapes import architecture
@@ -175,6 +176,14 @@ def test_the_papers_0_4_does_not_follow_from_its_own_settings():
     assert round(stated.total, 1) == 0.1
     every_token = kfac_units(M8B, CAP, 16, 1.0)
     assert round(every_token.total, 1) == published()["flops"]["rows"]["geosd"]["kfac"]
+
+
+def test_short_responses_would_give_the_papers_0_4_too():
+    tokens = tokens_for(M8B, CAP, 0.4, 16, 1 / 8)
+    assert kfac_units(M8B, Update(8, round(tokens)), 16, 1 / 8).total == pytest.approx(
+        0.4, rel=1e-3
+    )
+    assert tokens < 4096 / 4
 
 
 def test_a_forward_pass_is_two_units_because_attention_makes_up_for_the_embedding():
