@@ -1,0 +1,66 @@
+"""Figures of states and checkpoints: what they need, and what makes it again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from geosd.config import load, resolve, settings
+
+SHOWN = "figure_mechanism, figure_alignment, figure_density"
+
+
+@pytest.fixture
+def showing(fresh, tmp_path):
+    """The fresh workflow, whose study quick shows these figures alone."""
+    shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
+    workflow = type(fresh)(tmp_path / "copy")
+    quick = yaml.safe_load((workflow.folder / "params.yaml").read_text())["studies"]["quick"]
+    workflow.edit(
+        "params.yaml",
+        f"    methods: [{', '.join(quick['methods'])}]\n    seeds: [0, 1, 2]\n"
+        f"    shows: [{', '.join(quick['shows'])}]",
+        f"    methods: [pi_0, fwdkl, geosd]\n    seeds: [0, 1, 2]\n    shows: [{SHOWN}]",
+    )
+    return workflow
+
+
+def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(showing):
+    wanted = showing.wanted()
+    assert wanted == {
+        **dict.fromkeys("data base pool states drift_over_steps configuration".split(), 1),
+        **dict.fromkeys("figure_mechanism figure_alignment figure_density".split(), 1),
+        "train": 6,
+        "alignment": 6,
+    }
+
+
+def test_commands_name_every_file_they_read(showing):
+    printed = showing.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
+    states = "results/quick/states/mini-qwen3/states"
+    assert f"--states {states}.csv --drift results/quick/analyse/drift_over_steps.csv" in printed
+    run = "--variant geosd --seed 2 --base results/quick/base/mini-qwen3"
+    run += " --checkpoint results/quick/train/mini-qwen3/geosd/2"
+    assert f"{run} --states {states}.jsonl --out results/quick/alignment" in printed
+    tables = (
+        f"results/quick/alignment/mini-qwen3/{variant}/{seed}/alignment.csv"
+        for variant in ("fwdkl", "geosd")
+        for seed in range(3)
+    )
+    assert f"--alignment {' '.join(tables)} --out figures/quick" in printed
+
+
+def test_snapshots_of_a_variant_concern_its_training_and_its_alignment_only(root, tmp_path):
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    values["studies"]["quick"]["variants"]["geosd"]["training"]["snapshots"] = [10, 50]
+    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    before, after = (resolve(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
+    for variant in before.trained:
+        for rule in ("train", "alignment"):
+            kept, given = (settings(rule, s, "mini-qwen3", variant) for s in (before, after))
+            assert (kept != given) == (variant == "geosd"), (rule, variant)
+    kept, given = (settings("states", s, "mini-qwen3") for s in (before, after))
+    assert kept == given
