@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -56,7 +55,7 @@ def test_commands_name_every_file_they_read(showing):
 def test_snapshots_of_a_variant_concern_its_training_and_its_alignment_only(root, tmp_path):
     values = yaml.safe_load((root / "params.yaml").read_text())
     values["studies"]["quick"]["variants"]["geosd"]["training"]["snapshots"] = [10, 50]
-    (tmp_path / "params.yaml").write_text(json.dumps(values))
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     before, after = (resolve(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
     for variant in before.trained:
         for rule in ("train", "alignment"):
