@@ -109,7 +109,9 @@ def test_colours_are_unique_and_dark_enough_for_white_paper():
 
 
 def test_reporting_and_analysis_do_not_import_torch():
-    modules = "table_main table_benchmarks table_significance table_claims figure_frontier"
+    modules = "table_main table_benchmarks table_significance table_claims table_ablations"
+    modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
+    modules += " figure_stepsize"
     code = "import sys, geosd.analysis.verdicts, geosd.analysis.scores, geosd.analysis.drift\n"
     code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
     code += "sys.exit('torch' in sys.modules)"
