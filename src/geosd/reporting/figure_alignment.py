@@ -13,7 +13,7 @@ from geosd.analysis.alignment import ridges
 from geosd.reporting.panels import head, ink
 from geosd.reporting.style import PAGE_IN, method
 
-SPACING = 0.3
+SPACING = 0.4
 """Height between two ridges' ground lines, in mass."""
 BAR = 0.2
 """Mass that the bar in each panel stands for."""
@@ -43,7 +43,7 @@ def draw(
     found = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in found.values())
     top = max(peak(table) for table in found.values())
-    height = 0.9 + 0.9 * (SPACING * deepest + top)
+    height = 0.9 + 0.75 * (SPACING * deepest + top)
     figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
     for line, model in enumerate(models):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from geosd.analysis.drift_over_steps import band
 from geosd.analysis.states import by_overlap
@@ -85,6 +85,7 @@ def _counts(axes: Axes, states: pd.DataFrame) -> None:
     axes.hist(states["overlap"].clip(0, 1), bins=np.linspace(0, 1, 41), color="0.75", log=True)
     axes.set(xlim=(0, 1), ylabel="positions", xticklabels=[])
     axes.tick_params(axis="x", length=0)
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _norms(axes: Axes, states: pd.DataFrame) -> None:
