@@ -31,6 +31,11 @@ class Data(Section):
     source: Literal["dapo-math", "world"]
     """Where problems come from: DAPO-Math-17k and the paper's four benchmarks, or the miniature
     world. Appendix "Data and privileged context"."""
+    raw: str | None
+    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; the world needs none."""
+    overlaps: Literal["exclude", "keep"]
+    """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
+    Not given in the paper."""
     purpose: Literal["study", "selection"]
     """A study trains on `train` and is judged on the benchmarks; a selection of hyperparameters
     trains on `select_train` and is judged on `select_validation` alone. Appendix "Baselines"."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import tyro
 
@@ -16,7 +17,11 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
-from geosd.problems.splits import draw_splits
+from geosd.problems.dapo.preparing import Prepared, prepare
+from geosd.problems.dapo.raw import read_raw
+from geosd.problems.splits import Splits, draw_splits
+
+SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -28,13 +33,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         params: The configuration.
     """
     settings = settings_of("data", resolve(load_params(params), study))
-    sizes = {key: value for key, value in settings.items() if key not in ("source", "purpose")}
-    if settings["source"] != "world":
-        raise ValueError(
-            f"data.source of study {study!r} is {settings['source']!r}; this version draws problems"
-            " from 'world' only.\nHint: choose a study of the miniature, such as quick."
-        )
-    splits = draw_splits(**sizes)
+    splits, card = _from_world(settings) if settings["source"] == "world" else _from_dapo(settings)
     files = {"train": splits.train, "select": splits.select, "test": splits.test}
     if settings["purpose"] == "selection":
         train = [problem for problem in splits.select if problem.benchmark == "select_train"]
@@ -44,8 +43,24 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         files = {"train": train, "select": (*splits.train, *splits.test), "test": test}
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
-    drawn = [*splits.train, *splits.select, *splits.test]
-    kept = Counter(problem.benchmark for problem in drawn)
+    write_json(out / "card.json", {**card, "settings": settings})
+
+
+def _from_dapo(settings: dict[str, Any]) -> tuple[Prepared, dict[str, Any]]:
+    if settings["raw"] is None:
+        raise ValueError(
+            "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint: docs/data.md"
+            " says which files it holds."
+        )
+    raw = read_raw(Path(settings["raw"]))
+    sizes = {name: settings[name] for name in SIZES}
+    prepared = prepare(raw, **sizes, overlaps=settings["overlaps"], seed=settings["seed"])
+    return prepared, dict(prepared.card)
+
+
+def _from_world(settings: dict[str, Any]) -> tuple[Splits, dict[str, Any]]:
+    splits = draw_splits(**{name: settings[name] for name in SIZES}, seed=settings["seed"])
+    kept = Counter(problem.benchmark for problem in (*splits.train, *splits.select, *splits.test))
     card = {
         name: {
             "generated": splits.generated[name],
@@ -54,7 +69,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         }
         for name in splits.generated
     }
-    write_json(out / "card.json", {"benchmarks": card, "settings": settings})
+    return splits, {"benchmarks": card}
 
 
 if __name__ == "__main__":

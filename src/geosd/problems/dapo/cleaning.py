@@ -1,0 +1,89 @@
+"""Which rows are English problems with one sound answer, each text once; and why others are not."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from geosd.problems.dapo.raw import DamagedRow, Row
+from geosd.problems.dapo.text import is_english, normalised
+
+# Larger integers have been through a double somewhere upstream: ...842 has become ...848.
+LARGEST = 2**53
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What is left of a set's rows, and what was dropped.
+
+    Attributes:
+        rows: Sound rows by normalised text, sorted by it. Of rows with the same text and answer
+            the one with the smallest id is kept; the answer is in its shortest form.
+        excluded: Rows dropped, by reason, in the order in which the reasons are tried. They and
+            `rows` add up to all rows.
+        conflicts: Ids of the rows that ask the same and answer differently, a tuple for each text.
+    """
+
+    rows: Mapping[str, Row]
+    excluded: Mapping[str, int]
+    conflicts: Sequence[tuple[str, ...]]
+
+
+def clean(rows: Iterable[Row]) -> Cleaned:
+    """Drop copies, other languages, unsound answers and repeated texts, in this order.
+
+    Rows that ask the same and answer differently are all dropped: nothing here tells which is
+    right. The result does not depend on the order of the rows.
+
+    Raises:
+        DamagedRow: Two different rows have the same id.
+    """
+    rows = list(rows)
+    distinct = _without_copies(rows)
+    english = [row for row in distinct if is_english(row.text)]
+    integers = [row for row in english if _INTEGER.fullmatch(row.answer.strip())]
+    sound = [row for row in integers if abs(int(row.answer)) <= LARGEST]
+    groups = _by_text(sound)
+    conflicts = {
+        text: group for text, group in groups.items() if len({row.answer for row in group}) > 1
+    }
+    kept = {text: group[0] for text, group in groups.items() if text not in conflicts}
+    in_conflict = sum(map(len, conflicts.values()))
+    return Cleaned(
+        rows=kept,
+        excluded={
+            "copy of a row": len(rows) - len(distinct),
+            "not English": len(distinct) - len(english),
+            "answer not an integer": len(english) - len(integers),
+            "answer beyond 2^53": len(integers) - len(sound),
+            "same text, different answers": in_conflict,
+            "repeated text": len(sound) - in_conflict - len(kept),
+        },
+        conflicts=[tuple(row.id for row in group) for group in conflicts.values()],
+    )
+
+
+def _without_copies(rows: Sequence[Row]) -> list[Row]:
+    """Each id once. The set has been published with every row about a hundred times."""
+    by_id: dict[str, Row] = {}
+    for row in rows:
+        if (known := by_id.setdefault(row.id, row)) != row:
+            raise DamagedRow(
+                f"the id {row.id!r} names two different rows: answer {known.answer!r} to"
+                f" {known.text[:60]!r}, and {row.answer!r} to {row.text[:60]!r}; allowed are equal"
+                " copies of a row.\nHint: ids tell rows apart; give each row its own."
+            )
+    return list(by_id.values())
+
+
+def _by_text(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows by normalised text, answers as integers; texts and the ids of each sorted."""
+    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        answer = str(int(row.answer))
+        groups[normalised(row.text)].append(Row(row.id, row.text, answer))
+    return {text: sorted(groups[text], key=lambda row: row.id) for text in sorted(groups)}

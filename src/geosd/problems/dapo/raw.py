@@ -1,0 +1,152 @@
+"""The raw files: DAPO-Math-17k as its authors publish it, and the four benchmarks as JSON lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+TRAINING = Path("train/dapo-math-17k.parquet")
+BENCHMARKS = {
+    name: Path(f"bench/{name}.jsonl") for name in ("aime24", "aime25", "amc23", "math500")
+}
+
+# DAPO words every prompt alike. The project words its own, so what surrounds the problem goes.
+PREFIX = (
+    "Solve the following math problem step by step. The last line of your response should be of"
+    " the form Answer: $Answer (without quotes) where $Answer is the answer to the problem.\n\n"
+)
+SUFFIX = '\n\nRemember to put your answer on its own line after "Answer:".'
+
+
+class DamagedRow(ValueError):
+    """A row of a raw file that does not hold what it should."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One raw problem.
+
+    Attributes:
+        id: The source's own.
+        text: The problem alone, without the words of a prompt.
+        answer: The source's gold answer, as written.
+    """
+
+    id: str
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Everything the paper's problems are made from.
+
+    Attributes:
+        training: The rows of DAPO-Math-17k, copies included, in the file's order.
+        benchmarks: The rows of each benchmark, by name.
+        sha256: The hash of each file, by its name in the folder.
+    """
+
+    training: Sequence[Row]
+    benchmarks: Mapping[str, Sequence[Row]]
+    sha256: Mapping[str, str]
+
+
+def read_raw(folder: Path) -> Raw:
+    """Read a folder of raw files.
+
+    Args:
+        folder: Holds `train/dapo-math-17k.parquet` and `bench/{aime24,aime25,amc23,math500}.jsonl`.
+
+    Raises:
+        FileNotFoundError: Files are missing; names them all.
+        DamagedRow: A row is not what it should be; names file and row.
+    """
+    files = [TRAINING, *BENCHMARKS.values()]
+    if missing := [str(file) for file in files if not (folder / file).is_file()]:
+        raise FileNotFoundError(
+            f"{folder} lacks {', '.join(missing)}.\nHint: docs/data.md describes the raw"
+            " files; data.raw of params.yaml names their folder."
+        )
+    return Raw(
+        training=read_dapo(folder / TRAINING),
+        benchmarks={name: read_benchmark(folder / file) for name, file in BENCHMARKS.items()},
+        sha256={str(file): _sha256(folder / file) for file in files},
+    )
+
+
+def read_dapo(path: Path) -> list[Row]:
+    """Read the rows of DAPO-Math-17k and take the problem out of each prompt.
+
+    Raises:
+        DamagedRow: The file has other columns, or a prompt is not worded as DAPO's are.
+    """
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+    except pyarrow.ArrowException as error:
+        raise DamagedRow(f"{path}: no parquet file that can be read: {error}.\n{_HINT}") from error
+    if missing := [name for name in _COLUMNS if name not in file.schema_arrow.names]:
+        raise DamagedRow(f"{path}: no column {', '.join(missing)}.\n{_HINT}")
+    rows: list[Row] = []
+    # The set has been published with a hundred copies of each row: copies share one object.
+    seen: dict[Row, Row] = {}
+    for batch in file.iter_batches(columns=_COLUMNS):
+        for value in batch.to_pylist():
+            row = _dapo_row(value, f"{path}, row {len(rows)}")
+            rows.append(seen.setdefault(row, row))
+    return rows
+
+
+def read_benchmark(path: Path) -> list[Row]:
+    """Read a benchmark: one JSON object a line with id, problem, answer, and whatever else.
+
+    Raises:
+        DamagedRow: A line is no such object; names file and line.
+    """
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            value = json.loads(line)
+            row = Row(value["id"], value["problem"].strip(), value["answer"])
+            if not all(isinstance(field, str) for field in (row.id, row.answer)):
+                raise TypeError("id and answer are strings")
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DamagedRow(
+                f"{path}:{number}: not a problem: {error!r}. Expected one JSON object with the"
+                " strings id, problem, answer.\nHint: docs/data.md describes the raw files."
+            ) from error
+        rows.append(row)
+    return rows
+
+
+_COLUMNS = ["prompt", "reward_model", "extra_info"]
+_HINT = (
+    "Hint: expected is the set as published: prompt (one message), reward_model.ground_truth,"
+    " extra_info.index."
+)
+
+
+def _dapo_row(value: dict[str, Any], place: str) -> Row:
+    try:
+        (message,) = value["prompt"]
+        text, answer = message["content"], value["reward_model"]["ground_truth"]
+        if not (text.startswith(PREFIX) and text.endswith(SUFFIX)):
+            raise ValueError("the prompt is not worded as DAPO's are")
+        name = value["extra_info"]["index"]
+        if not (isinstance(name, str) and isinstance(answer, str)):
+            raise TypeError("index and ground_truth are strings")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DamagedRow(f"{place}: not a DAPO problem: {error!r}.\n{_HINT}") from error
+    return Row(name, text.removeprefix(PREFIX).removesuffix(SUFFIX).strip(), answer)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

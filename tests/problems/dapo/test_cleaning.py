@@ -1,0 +1,66 @@
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geosd.problems.dapo.cleaning import clean
+from geosd.problems.dapo.raw import DamagedRow, Row
+
+ROWS = [
+    Row("a", "Find $x$.", "1"),
+    Row("b", "find $ x $.", "01"),  # the same, written otherwise
+    Row("c", "\u8bbe $x$.", "1"),
+    Row("d", "Find $y$.", "1/2"),
+    Row("e", "Find $z$.", "105263157894736848"),
+    Row("f", "Find $z$.", "105263157894736842"),
+    Row("g", "Find $w$.", "3"),
+    Row("h", "Find $W$.", "4"),
+    Row("i", "Find $v$.", "-7"),
+    Row("j", "Find $u$.", str(2**53)),
+    Row("k", "Find $t$.", str(-(2**53) - 1)),
+]
+
+
+def test_each_row_is_kept_or_counted_under_one_reason():
+    cleaned = clean([*ROWS, ROWS[0], ROWS[0]])
+    assert sorted(row.id for row in cleaned.rows.values()) == ["a", "i", "j"]
+    assert cleaned.excluded == {
+        "copy of a row": 2,
+        "not English": 1,
+        "answer not an integer": 1,
+        "answer beyond 2^53": 3,
+        "same text, different answers": 2,
+        "repeated text": 1,
+    }
+    assert cleaned.conflicts == [("g", "h")]
+    assert len(cleaned.rows) + sum(cleaned.excluded.values()) == len(ROWS) + 2
+
+
+def test_answers_are_kept_in_their_shortest_form():
+    (row,) = clean([Row("a", "Find $x$.", " +007 ")]).rows.values()
+    assert row.answer == "7"
+
+
+def test_a_damaged_answer_does_not_condemn_a_sound_row_of_the_same_text():
+    rows = [Row("a", "Find $x$.", "5"), Row("b", "Find $x$.", "22099999999999998951424")]
+    assert [row.id for row in clean(rows).rows.values()] == ["a"]
+
+
+def test_a_hundred_copies_are_one_problem():
+    once, often = clean(ROWS), clean(ROWS * 100)
+    assert often.rows == once.rows
+    assert often.excluded == {**once.excluded, "copy of a row": 99 * len(ROWS)}
+
+
+def test_one_id_for_two_rows_is_an_error():
+    with pytest.raises(DamagedRow, match="names two different rows(.|\n)*Hint:"):
+        clean([Row("a", "Find $x$.", "1"), Row("a", "Find $y$.", "1")])
+
+
+@given(st.integers())
+def test_the_order_of_the_rows_does_not_matter(seed):
+    shuffled = random.Random(seed).sample(ROWS, len(ROWS))
+    one, other = clean(ROWS), clean(shuffled)
+    assert list(one.rows.items()) == list(other.rows.items())
+    assert (one.excluded, one.conflicts) == (other.excluded, other.conflicts)

@@ -1,0 +1,93 @@
+import random
+from collections import Counter
+
+import pytest
+
+from geosd.problems.dapo.near import RATIO, RUN, NearIndex, token_ratio
+from geosd.problems.dapo.raw import Row, read_raw
+from geosd.problems.dapo.text import tokens
+
+WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+
+
+def index_of(**texts):
+    index = NearIndex()
+    for name, text in texts.items():
+        index.add(name, text)
+    return index
+
+
+def test_a_reworded_copy_is_found_and_its_ratio_is_the_share_of_common_tokens():
+    text = " ".join(WORDS)
+    (match,) = index_of(a=text).near(text.replace("twelve", "dozen"))
+    assert match.name == "a" and match.ratio == pytest.approx(11 / 12)
+
+
+def test_the_same_words_in_another_order_share_no_run():
+    assert index_of(a=" ".join(WORDS)).near(" ".join(reversed(WORDS))) == []
+
+
+def test_a_run_in_common_is_not_enough():
+    text = " ".join(WORDS[:RUN])
+    assert index_of(a=text).near(text + " " + "other words entirely " * 3) == []
+
+
+def test_the_ratio_is_reached_at_its_bound():
+    # 8 of 8 + 12 tokens: 2 * 8 / 20 = 0.8 exactly.
+    shared = " ".join(WORDS[:8])
+    assert [m.ratio for m in index_of(a=shared).near(" ".join(WORDS))] == [RATIO]
+
+
+def test_short_texts_match_only_whole_and_signs_alone_match_nothing():
+    index = index_of(a="Compute $1+2$.", b="$+$")
+    assert [m.name for m in index.near("compute \\(1 + 2\\)")] == ["a"]
+    assert index.near("Compute $1+2+3$.") == []
+    assert index.near("$-$") == [] and token_ratio(Counter(), Counter()) == 0
+
+
+def test_the_nearest_come_first():
+    text = " ".join(WORDS)
+    index = index_of(b=text, a=text, c=text + " more")
+    assert [m.name for m in index.near(text)] == ["a", "b", "c"]
+
+
+def shortened(row, draw):
+    """The row with some of its words left out: few enough to stay near, or too many."""
+    keep = draw.uniform(0.5, 1.0)
+    words = [word for word in row.text.split() if draw.random() < keep]
+    return Row(f"shortened {row.id}", " ".join(words), row.answer)
+
+
+def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
+    raw = read_raw(shared_data)
+    draw = random.Random(0)
+    bench = [*raw.benchmarks["amc23"], *draw.sample(list(raw.benchmarks["math500"]), 60)]
+    asked = draw.sample(list(raw.training), 700) + [shortened(row, draw) for row in bench]
+    index = NearIndex()
+    for row in bench:
+        index.add(row.id, row.text)
+    known = [(row.id, tokens(row.text)) for row in bench]
+    expected = {
+        (row.id, name)
+        for row in asked
+        for words in [tokens(row.text)]
+        for name, others in known
+        if near_by_definition(words, others)
+    }
+    found = {(row.id, match.name) for row in asked for match in index.near(row.text)}
+    assert found == expected
+    assert 20 < len(found) < 100  # of the shortened ones some are near, others not
+
+
+def near_by_definition(words, others):
+    common = sum(min(words.count(word), others.count(word)) for word in set(words))
+    if 2 * common < RATIO * (len(words) + len(others)):
+        return False
+    length = min(RUN, len(words), len(others))
+    if length < RUN:
+        return bool(words) and words == others
+    return any(
+        words[i : i + RUN] == others[k : k + RUN]
+        for i in range(len(words) - RUN + 1)
+        for k in range(len(others) - RUN + 1)
+    )

@@ -1,0 +1,163 @@
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from geosd.problems.dapo.cleaning import clean
+from geosd.problems.dapo.near import NearIndex
+from geosd.problems.dapo.preparing import prepare
+from geosd.problems.dapo.raw import Raw, Row, read_raw
+from geosd.problems.dapo.text import is_english, normalised
+
+PAPER = dict(
+    train=1000, select_train=100, select_validation=200, test_id=500, test_per_benchmark=None
+)
+FEW = dict(train=10, select_train=3, select_validation=4, test_id=5, test_per_benchmark=None)
+
+
+@pytest.fixture(scope="module")
+def raw(shared_data):
+    return read_raw(shared_data)
+
+
+@pytest.fixture(scope="module")
+def prepared(raw):
+    return prepare(raw, **PAPER, overlaps="exclude", seed=0)
+
+
+def made_up(number=40):
+    """Problems of unlike words, one of which is a benchmark's with a word more."""
+    draw = random.Random(0)
+    words = ["".join(draw.choices("abcdefghij", k=6)) for _ in range(2000)]
+    texts = [" ".join(draw.sample(words, 12)) for _ in range(number)]
+    rows = [Row(f"row-{k}", text, str(k)) for k, text in enumerate(texts)]
+    benchmarks = {"amc23": [Row("amc-1", texts[0] + " please", "0"), Row("amc-2", "Why?", "9")]}
+    return Raw(rows, benchmarks, {"file": "hash"})
+
+
+def everything(prepared):
+    return [*prepared.train, *prepared.select, *prepared.test]
+
+
+# The published files: facts that were found without this code.
+
+
+def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
+    texts = [row.text for row in raw.training]
+    english = [text for text in texts if is_english(text)]
+    assert (len(texts), len(set(texts)), len(english)) == (17917, 17255, 14485)
+    assert len({"".join(text.split()) for text in english}) == 13795
+    assert sum(abs(int(row.answer)) > 2**53 for row in raw.training) == 5
+    answers: dict[str, set[str]] = {}
+    for row in raw.training:
+        answers.setdefault(normalised(row.text), set()).add(row.answer)
+    assert sum(len(found) > 1 for found in answers.values()) == 15
+
+
+def test_every_published_row_is_accounted_for(raw, prepared):
+    card = prepared.card
+    assert card["rows"] == 17917
+    assert card["rows"] == card["eligible"] + sum(card["excluded"].values())
+    assert card["excluded"] == {
+        "copy of a row": 0,
+        "not English": 3432,
+        "answer not an integer": 0,
+        "answer beyond 2^53": 4,  # the fifth is Chinese
+        "same text, different answers": 28,
+        "repeated text": 681,
+        "in a benchmark": 65,
+    }
+    assert len(card["same text, different answers"]) == 14  # the fifteenth is Chinese
+    assert Counter(problem.benchmark for problem in everything(prepared)) == card["kept"]
+    assert card["kept"] == {
+        **{"train": 1000, "select_train": 100, "select_validation": 200, "id": 500},
+        **{"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500},
+    }
+
+
+def test_half_of_amc_and_a_few_of_math_500_are_in_the_set_and_none_of_aime(prepared):
+    overlaps = prepared.card["overlaps"]
+    assert prepared.card["benchmark problems in the training set"] == {"amc23": 24, "math500": 24}
+    same = {(o["benchmark"], o["benchmark_id"]) for o in overlaps if o["same_answer"]}
+    assert Counter(benchmark for benchmark, _ in same) == {"amc23": 21, "math500": 12}
+    assert {o["kind"] for o in overlaps if not o["same_answer"]} == {"near"}
+
+
+def test_no_text_is_in_two_splits_or_in_a_benchmark_even_nearly(prepared):
+    texts = [normalised(problem.question) for problem in everything(prepared)]
+    assert len(set(texts)) == len(texts)
+    assert len({problem.id for problem in everything(prepared)}) == len(texts)
+    index = NearIndex()
+    for problem in prepared.test:
+        index.add(problem.id, problem.question)
+    trained = [*prepared.train, *prepared.select]
+    assert not [p.id for p in trained if index.near(p.question)]
+    assert prepared.card["near another split"]  # there were some to leave out
+
+
+# Properties, on problems made up.
+
+
+@pytest.mark.parametrize("overlaps", ["exclude", "keep"])
+def test_the_seed_names_the_splits_whatever_the_order_of_the_rows(overlaps):
+    raw = made_up()
+    again = replace(raw, training=random.Random(1).sample(list(raw.training), len(raw.training)))
+    one = prepare(raw, **FEW, overlaps=overlaps, seed=3)
+    assert one == prepare(again, **FEW, overlaps=overlaps, seed=3)
+    assert one.train != prepare(raw, **FEW, overlaps=overlaps, seed=4).train
+
+
+def test_a_larger_training_set_keeps_every_other_set():
+    small = prepare(made_up(), **FEW, overlaps="exclude", seed=0)
+    large = prepare(made_up(), **{**FEW, "train": 20}, overlaps="exclude", seed=0)
+    assert (small.test, small.select) == (large.test, large.select)
+    assert large.train[:10] == small.train
+
+
+def test_overlapping_problems_are_drawn_only_where_they_are_to_be_kept():
+    raw = made_up(22)
+    sizes = {**FEW, "train": 9}
+    excluded = prepare(raw, **sizes, overlaps="exclude", seed=0)
+    assert excluded.card["excluded"]["in a benchmark"] == 1
+    assert "row-0" not in {problem.id for problem in everything(excluded)}
+    kept = prepare(raw, **{**sizes, "train": 10}, overlaps="keep", seed=0)
+    assert kept.card["excluded"]["in a benchmark"] == 0
+    assert "row-0" in {problem.id for problem in everything(kept)}
+    assert kept.card["overlaps"] == excluded.card["overlaps"] != []
+
+
+def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
+    raw = made_up(12)
+    twins = [Row(f"twin-{r.id}", r.text + " again", r.answer) for r in raw.training]
+    raw = replace(raw, training=[*raw.training, *twins], benchmarks={})
+    sizes = {**FEW, "train": 3, "select_train": 2, "select_validation": 2, "test_id": 3}
+    prepared = prepare(raw, **sizes, overlaps="exclude", seed=0)
+    of = {p.id.removeprefix("twin-"): set() for p in everything(prepared)}
+    for problem in everything(prepared):
+        of[problem.id.removeprefix("twin-")].add(problem.benchmark)
+    assert all(len(benchmarks) == 1 for benchmarks in of.values())
+    dropped = {pair["problem"] for pair in prepared.card["near another split"]}
+    assert dropped and dropped.isdisjoint(problem.id for problem in everything(prepared))
+
+
+def test_a_benchmark_can_be_cut():
+    prepared = prepare(made_up(), **{**FEW, "test_per_benchmark": 1}, overlaps="exclude", seed=0)
+    assert [p.benchmark for p in prepared.test].count("amc23") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train": 100}, "'train'; wanted are 112 in all"),
+        ({"test_per_benchmark": 3}, "'amc23' has 2 problems"),
+    ],
+)
+def test_too_few_problems_are_an_error_that_says_so(change, message):
+    with pytest.raises(ValueError, match=f"{message}(.|\n)*Hint:"):
+        prepare(made_up(), **{**FEW, **change}, overlaps="exclude", seed=0)
+
+
+def test_the_representative_of_a_text_is_one_of_its_rows(raw):
+    by_id = {row.id: row.text for row in raw.training}
+    assert all(by_id[row.id] == row.text for row in clean(raw.training).rows.values())
