@@ -64,6 +64,15 @@ def test_the_papers_numbers_stand_beside_the_model_of_its_ablations_only():
     assert not any("mini-llama" in c.key and "paper" in c.key for c in table.columns)
 
 
+def test_the_papers_coverage_says_its_k_where_ours_is_another():
+    scores, drift = made_up()
+    for rows, label in ((scores, "paper"), (scores[scores["k"] == 1], "paper @16")):
+        both = pd.concat([scores[scores["metric"] == "avg@k"], rows[rows["metric"] == "pass@k"]])
+        table = table_ablations.build(both, drift, ["mini-qwen3"], METHODS)
+        labels = {column.key: column.label for column in table.columns}
+        assert labels["mini-qwen3.ood_pass.paper"] == label
+
+
 def test_every_form_can_be_written_and_a_missing_drift_is_an_empty_cell():
     scores, drift = made_up(seeds=1)
     table = table_ablations.build(scores, drift[:0], ["mini-qwen3"], METHODS)

@@ -56,7 +56,9 @@ def build(
             for variant, row in cells.items():
                 row.append(_ours(scores, drift, model, variant, key))
             if beside:
-                columns.append(Column(f"{column.key}.paper", "paper", title))
+                other_k = key == "ood_pass" and not column.label.endswith("@16")
+                label = "paper @16" if other_k else "paper"
+                columns.append(Column(f"{column.key}.paper", label, title))
                 for variant, row in cells.items():
                     row.append(_paper(family, variant, key))
     rows = tuple(Row(method(v).label, "GeoSD", tuple(row)) for v, row in cells.items())
