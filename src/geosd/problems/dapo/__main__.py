@@ -1,0 +1,60 @@
+"""Print the data card of a folder of raw files, without writing anything.
+
+python -m geosd.problems.dapo --raw data/raw                the counts
+python -m geosd.problems.dapo --raw data/raw --full         and every overlap and conflict
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from geosd.problems.dapo.preparing import prepare
+from geosd.problems.dapo.raw import read_raw
+
+
+def main(
+    raw: Path = Path("data/raw"),
+    full: bool = False,
+    overlaps: Literal["exclude", "keep"] = "exclude",
+    seed: int = 0,
+    train: int = 1000,
+    select_train: int = 100,
+    select_validation: int = 200,
+    test_id: int = 500,
+) -> None:
+    """Print what would be kept and dropped; the sizes are the paper's.
+
+    Args:
+        raw: Folder of the raw files.
+        full: Print every overlap and conflict; otherwise their numbers.
+        overlaps: Whether problems of a benchmark are left out of the draw.
+        seed: Of the draw.
+        train: Training problems.
+        select_train: Problems that hyperparameter candidates are trained on.
+        select_validation: Problems that choose among them.
+        test_id: Held-out problems.
+    """
+    prepared = prepare(
+        read_raw(raw),
+        train=train,
+        select_train=select_train,
+        select_validation=select_validation,
+        test_id=test_id,
+        test_per_benchmark=None,
+        overlaps=overlaps,
+        seed=seed,
+    )
+    card = dict(prepared.card)
+    if not full:
+        card = {
+            key: len(value) if isinstance(value, list) else value for key, value in card.items()
+        }
+    print(json.dumps(card, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

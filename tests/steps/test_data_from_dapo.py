@@ -1,0 +1,59 @@
+"""The data step on the published files."""
+
+import json
+from collections import Counter
+
+import pytest
+import yaml
+
+from geosd.files import read_jsonl
+from geosd.problems.dapo.__main__ import main as print_card
+from geosd.problems.records import Problem
+from geosd.steps import data
+
+
+def params_of(root, folder, raw):
+    """params.yaml with study quick on DAPO-Math in the paper's sizes."""
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    for study in ("quick", "quick_selection"):
+        purpose = values["studies"][study]["data"].get("purpose", "study")
+        values["studies"][study]["data"] = {"purpose": purpose, "raw": raw}
+    path = folder / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def problems_of(folder, name):
+    return read_jsonl(folder / f"{name}.jsonl", Problem)
+
+
+def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path, capsys):
+    params = params_of(root, tmp_path, str(shared_data))
+    for study in ("quick", "quick_selection"):
+        data.main(study=study, out=tmp_path / study, params=params)
+    study, selection = tmp_path / "quick", tmp_path / "quick_selection"
+    card = json.loads((study / "card.json").read_text())
+    everything = [p for name in ("train", "select", "test") for p in problems_of(study, name)]
+    assert Counter(p.benchmark for p in everything) == card["kept"]
+    assert len(card["files"]) == 5 and card["settings"]["overlaps"] == "exclude"
+    assert all(p.answer == str(int(p.answer)) for p in problems_of(study, "train"))
+    mine = [p.id for name in ("train", "test") for p in problems_of(selection, name)]
+    theirs = [p.id for name in ("train", "test") for p in problems_of(study, name)]
+    assert (len(mine), len(theirs)) == (300, 2100) and not set(mine) & set(theirs)
+    capsys.readouterr()
+    print_card(raw=shared_data)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == {
+        key: len(value) if isinstance(value, list) else value
+        for key, value in card.items()
+        if key != "settings"
+    }
+
+
+@pytest.mark.parametrize("raw", [None, "nowhere"])
+def test_without_raw_files_the_error_says_what_is_missing(root, tmp_path, raw):
+    params = params_of(root, tmp_path, raw)
+    # A key that an overlay leaves null is inherited: what is missing then is the default folder.
+    with pytest.raises((ValueError, FileNotFoundError), match="Hint: docs/data.md"):
+        data.main(study="quick", out=tmp_path, params=params)
+    assert not (tmp_path / "train.jsonl").exists()
