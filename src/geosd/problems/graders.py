@@ -1,0 +1,125 @@
+r"""Judge answers of the paper's benchmarks: the gold answer's type chooses the grader.
+
+An integer gold (DAPO-Math, AIME, AMC, most of MATH-500) is compared as an integer, exactly. Any
+other gold is compared as a word, as a number, and then by math-verify. docs/grading.md has the
+conventions and how often they agree with published verdicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from geosd.problems.extraction import extract
+from geosd.problems.integers import is_integer, read
+from geosd.problems.presentation import Presented, present, same_unit, words
+from geosd.problems.symbolic_pool import Outcome
+
+Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
+Grader = Literal["auto", "integer", "symbolic"]
+# A longer answer is prose or a loop, and reading it costs more than it can bring.
+LONGEST_ANSWER = 2000
+
+
+class Comparer(Protocol):
+    """What compares two formulas: a `SymbolicPool`."""
+
+    def compare(self, gold: str, answer: str) -> Outcome:
+        """The outcome of one comparison."""
+        ...
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a response answered, and whether that is right.
+
+    Attributes:
+        answer: The answer as the response wrote it; None if it states none.
+        correct: Whether it equals the gold answer. False for every reason but `correct`.
+        reason: Why. `unreadable`: an answer that the grader could not read; `timeout`: the
+            comparison was ended by the clock; `crash`: it brought its process down. The last three
+            are judged wrong without having been found wrong, so whoever reports counts them.
+    """
+
+    answer: str | None
+    correct: bool
+    reason: Reason
+
+
+def grade_response(
+    response: str, gold: str, pool: Comparer, *, grader: Grader = "auto", guess: bool = False
+) -> Judgement:
+    """Judge a response by the final answer that it states.
+
+    Args:
+        response: The response's text, without special tokens.
+        gold: The right answer.
+        pool: Compares formulas; asked only where a formula has to be compared.
+        grader: `auto`: by the gold's type; `integer`: every gold is one; `symbolic`: answers to
+            integer golds that are no number, such as `2^{10}`, are compared as formulas too.
+        guess: Whether the last formula or number counts where no answer is stated.
+
+    Returns:
+        The judgement.
+
+    Raises:
+        ValueError: `grader` is `integer` and the gold is not.
+    """
+    found = extract(response, guess=guess)
+    if found is None:
+        _check(gold, grader)
+        return Judgement(None, False, "no answer")
+    return grade_answer(found.text, gold, pool, grader=grader)
+
+
+def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: Grader = "auto") -> Judgement:
+    """Judge an answer that is already extracted; otherwise as `grade_response`."""
+    _check(gold, grader)
+    if not answer.strip():
+        return Judgement(None, False, "no answer")
+    if len(answer) > LONGEST_ANSWER:
+        return Judgement(answer, False, "unreadable")
+    reason = _compare(present(gold), present(answer), is_integer(gold), pool, grader)
+    return Judgement(answer, reason == "correct", reason)
+
+
+def _check(gold: str, grader: Grader) -> None:
+    if grader == "integer" and not is_integer(gold):
+        raise ValueError(
+            f"the gold answer {gold!r} is not an integer; the integer grader allows only integers"
+            " such as '7' or '-12'.\nHint: the grader 'auto' chooses by the type of each gold."
+        )
+
+
+def _compare(
+    gold: Presented, answer: Presented, integer: bool, pool: Comparer, grader: Grader
+) -> Reason:
+    if not same_unit(gold, answer):
+        return "wrong answer"
+    right, read_answer = read(gold.body), read(answer.body)
+    if right is not None and read_answer is not None:
+        # Exact for integers. A rounded decimal of a gold that is none goes on to math-verify.
+        if right == read_answer:
+            return "correct"
+        if integer:
+            return "wrong answer"
+    if integer and grader != "symbolic":
+        return "unreadable"
+    if gold.body.replace(" ", "") == answer.body.replace(" ", ""):
+        return "correct"
+    word = words(gold.body)
+    if word is not None:
+        return "correct" if _same_word(word, words(answer.body)) else "wrong answer"
+    outcome = pool.compare(gold.body, answer.body)
+    if outcome == "equal":
+        return "correct"
+    return "wrong answer" if outcome == "different" else outcome
+
+
+def _same_word(gold: str, answer: str | None) -> bool:
+    """Words compare without case; single letters, which may be variables, with it."""
+    if answer is None:
+        return False
+    if len(gold) == 1 or len(answer) == 1:
+        return gold == answer
+    return gold.lower() == answer.lower()

@@ -1,0 +1,129 @@
+"""Judge the responses of a JSON-lines file, whatever made them.
+
+Every row needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
+and `reason`; where the row already had one of these, the old value is kept as `recorded_...`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tqdm import tqdm
+
+from geosd.files import DamagedLine, atomic_write
+from geosd.problems.graders import Grader, Judgement, grade_answer, grade_response
+from geosd.problems.symbolic_pool import SymbolicPool
+
+_ADDED = ("answer", "correct", "reason")
+_UNDECIDED = ("unreadable", "timeout", "crash")
+
+
+def main(
+    source: Annotated[Path, tyro.conf.arg(name="in")],
+    out: Path,
+    grader: Grader = "auto",
+    answer_field: str | None = None,
+    guess: bool = False,
+    seconds: float = 5.0,
+    workers: int = 2,
+) -> None:
+    """Judge every row, in order.
+
+    Args:
+        source: The rows.
+        out: The rows with their verdicts; written whole or not at all.
+        grader: `auto` lets each gold's type choose; `integer` insists on integers; `symbolic`
+            also compares answers to integer golds as formulas.
+        answer_field: A field that holds an extracted answer, judged where the response is null or
+            states none.
+        guess: Whether the last formula or number counts where no answer is stated.
+        seconds: Limit on one symbolic comparison.
+        workers: Processes that compare.
+    """
+    rows = list(_rows(source, answer_field))
+
+    def judge(numbered: tuple[int, dict[str, Any]]) -> Judgement:
+        number, row = numbered
+        try:
+            return _judge(row, pool, grader, answer_field, guess)
+        except ValueError as error:
+            raise DamagedLine(f"{source}:{number}: {error}") from error
+
+    with SymbolicPool(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
+        try:
+            judged = list(tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row"))
+        except BaseException:
+            threads.shutdown(cancel_futures=True)  # or every row left would still be graded
+            raise
+    with atomic_write(out) as temporary, temporary.open("w", encoding="utf-8") as lines:
+        for (_, row), verdict in zip(rows, judged, strict=True):
+            lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
+    print(_summary(judged))
+
+
+def _judge(
+    row: dict[str, Any], pool: SymbolicPool, grader: Grader, answer_field: str | None, guess: bool
+) -> Judgement:
+    verdict = grade_response(row["response"] or "", row["gold"], pool, grader=grader, guess=guess)
+    if verdict.reason == "no answer" and answer_field and row[answer_field]:
+        return grade_answer(row[answer_field], row["gold"], pool, grader=grader)
+    return verdict
+
+
+def _rows(path: Path, answer_field: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows with their line numbers."""
+    nullable = ["response"] + ([answer_field] if answer_field else [])
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                _check(row, nullable)
+            except ValueError as error:
+                raise DamagedLine(
+                    f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
+                    f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
+                    " line; nothing was written."
+                ) from error
+            yield number, row
+
+
+def _check(row: Any, nullable: list[str]) -> None:
+    if not isinstance(row, dict):
+        raise ValueError(f"a JSON {type(row).__name__} instead of an object")
+    for field in ("gold", *nullable):
+        if field not in row:
+            raise ValueError(f"missing {field}")
+        if not isinstance(row[field], str) and (field == "gold" or row[field] is not None):
+            raise ValueError(f"{field} is {row[field]!r}, not text")
+
+
+def _with_verdict(row: dict[str, Any], verdict: Judgement) -> dict[str, Any]:
+    kept = {f"recorded_{name}" if name in _ADDED else name: value for name, value in row.items()}
+    # A file graded twice keeps what was recorded first.
+    kept |= {name: value for name, value in row.items() if name not in _ADDED}
+    return kept | {
+        "answer": verdict.answer,
+        "correct": verdict.correct,
+        "reason": verdict.reason,
+    }
+
+
+def _summary(judged: list[Judgement]) -> str:
+    """How many rows there are of each reason, and how many were judged without being decided."""
+    counts = Counter(verdict.reason for verdict in judged)
+    each = ", ".join(f"{number} {reason}" for reason, number in counts.most_common())
+    text = f"{len(judged)} rows: {each}"
+    if undecided := sum(counts[reason] for reason in _UNDECIDED):
+        names = ", ".join(_UNDECIDED)
+        text += f"\n{undecided} count as wrong without having been found wrong ({names})"
+    return text
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,42 @@
+import importlib.util
+
+import pytest
+
+from geosd.problems.symbolic_pool import SymbolicPool
+
+
+@pytest.fixture(scope="module")
+def agreement(root):
+    spec = importlib.util.spec_from_file_location(
+        "grader_agreement", root / "examples" / "grader_agreement.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def graded(agreement, shared_data):
+    rows = agreement.read(shared_data / "grading" / "graded_responses.jsonl")
+    with SymbolicPool(workers=2, seconds=30) as pool:
+        return agreement.judged(rows, pool)
+
+
+def test_published_verdicts_agree_to_99_percent(graded):
+    agree = sum(verdict.correct == row["correct"] for row, _, verdict in graded)
+    assert agree / len(graded) >= 0.99
+
+
+def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement, graded, root):
+    table = agreement.disagreements(graded)
+    assert "unexplained" not in table
+    assert table in (root / "docs" / "grading.md").read_text(encoding="utf-8")
+
+
+def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, shared_data, root):
+    rows = agreement.read(shared_data / "grading" / "equivalence_pairs.jsonl")
+    with SymbolicPool(workers=2, seconds=30) as pool:
+        pairs = agreement.judged_pairs(rows, pool)
+    document = (root / "docs" / "grading.md").read_text(encoding="utf-8")
+    assert agreement.by_family(pairs) in document
+    assert agreement.failures(pairs) in document

@@ -1,0 +1,125 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geosd.problems.graders import LONGEST_ANSWER, grade_answer, grade_response
+from geosd.problems.symbolic_pool import SymbolicPool
+
+
+class Untouchable:
+    """Fails the test that asks it: integers need no symbolic comparison."""
+
+    def compare(self, gold, answer):
+        raise AssertionError(f"asked to compare {gold} with {answer}")
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with SymbolicPool(workers=1, seconds=30) as pool:
+        yield pool
+
+
+@given(st.integers(-(10**20), 10**20), st.integers(-(10**20), 10**20))
+def test_an_integer_gold_is_compared_exactly_and_without_a_pool(gold, answer):
+    verdict = grade_response(rf"so \boxed{{{answer}}}", str(gold), Untouchable())
+    assert verdict.correct == (gold == answer)
+    assert verdict.reason == ("correct" if gold == answer else "wrong answer")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["12", "012", "+12", "12.0", "24/2", r"\frac{24}{2}", "$12$", r"12\%", r"12^\circ", "12 cm"]
+    + [r"\$12", "x = 12", "3 \\cdot 4 = 12", r"12\text{ units}", "**12**", "12."],
+)
+def test_an_integer_counts_however_it_is_presented(answer):
+    assert grade_answer(answer, "12", Untouchable()).correct
+
+
+@pytest.mark.parametrize("answer", ["1200", "0.12", "-12", "12, 13", "12.0000001", "112", "12/24"])
+def test_no_tolerance_makes_another_number_the_gold(answer):
+    assert not grade_answer(answer, "12", Untouchable()).correct
+
+
+def test_golds_beyond_floating_point_are_not_rounded():
+    assert not grade_answer("105263157894736842", "105263157894736848", Untouchable()).correct
+
+
+def test_a_formula_for_an_integer_is_unreadable_unless_formulas_are_asked_for(pool):
+    assert grade_answer("2^{10}", "1024", Untouchable()).reason == "unreadable"
+    assert grade_answer("2^{10}", "1024", pool, grader="symbolic").correct
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        (r"\frac{1}{2}", "0.5"),
+        (r"\frac{1}{3}", "0.333333"),
+        (r"x^2+2x+1", "(x+1)^2"),
+        ("-13x+3", "3-13x"),
+        (r"\frac{20000}{\pi}", r"\frac{20,000}{\pi}"),
+        (r"\left( 3, \frac{\pi}{2} \right)", r"(3, \pi/2)"),
+        ("-2,1", "1, -2"),
+        (r"\{1\pm\sqrt{5},-2\}", r"\{-2, 1+\sqrt{5}, 1-\sqrt{5}\}"),
+        (r"x \in [-2,7]", "[-2, 7]"),
+        (r"x \in [-2,7]", r"-2 \le x \le 7"),
+        (r"(3,\infty)", "x > 3"),
+        ("x > 3", r"(3,\infty)"),
+        (r"\begin{pmatrix} 1/5 \\ -18/5 \end{pmatrix}", r"\begin{pmatrix}0.2\\-3.6\end{pmatrix}"),
+        (r"\frac{\sqrt{3}}{2}", r"\sin(60^\circ)"),
+        (r"\text{Evelyn}", "evelyn"),
+        (r"\text{(C)}", "C"),
+        (r"15\mbox{ cm}^2", "15"),
+        ("2516_8", "2516"),
+        ("y = 2x + 3", "2x+3"),
+        ("2x+4y-3=0", r"y=-\frac{1}{2}x+\frac{3}{4}"),
+    ],
+)
+def test_the_same_mathematics_is_correct(pool, gold, answer):
+    assert grade_answer(answer, gold, pool).reason == "correct"
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        (r"\frac{1}{2}", "50"),
+        (r"50\%", "0.5"),
+        (r"12\text{ cm}", r"12\text{ m}"),
+        ("(2,1)", "(1,2)"),
+        ("(1,2)", r"\{1,2\}"),
+        (r"\{1,2\}", "(1,2)"),
+        (r"\{1,2,3\}", r"\{1,2\}"),
+        ("1,2,3", "1,2"),
+        (r"(-\infty,0]", r"(-\infty,0)"),
+        ("326.5", "326.53"),
+        (r"\text{odd}", r"\text{oddd}"),
+        ("p", "P"),
+        (r"\sqrt{13}", "13"),
+        ("7 = 11a+c", "11a+c"),
+        ("5x - 7y + 11z + 4 = 0", "0"),
+        (r"\frac{1}{3x}", r"\frac{1}{3}x"),
+    ],
+)
+def test_other_mathematics_is_wrong(pool, gold, answer):
+    assert grade_answer(answer, gold, pool).reason == "wrong answer"
+
+
+def test_two_boxes_for_one_number_are_a_list_and_wrong():
+    assert not grade_response(r"\boxed{7} or \boxed{8}", "7", Untouchable()).correct
+
+
+def test_a_response_without_an_answer_and_an_endless_answer_say_so():
+    assert grade_response("I give up.", "7", Untouchable()).reason == "no answer"
+    assert grade_response(r"\boxed{ }", "7", Untouchable()).reason == "no answer"
+    assert grade_answer("x" * (LONGEST_ANSWER + 1), "7", Untouchable()).reason == "unreadable"
+
+
+def test_the_integer_grader_refuses_another_gold():
+    with pytest.raises(ValueError, match=r"'1/2' is not an integer(.|\n)*Hint"):
+        grade_response("no answer", "1/2", Untouchable(), grader="integer")
+
+
+def test_text_that_is_python_is_not_run(pool, tmp_path):
+    trace = tmp_path / "trace"
+    for text in (f"open('{trace}', 'w')", f"__import__('os').system('touch {trace}')", "S('2')"):
+        assert not grade_answer(text, "x+1", pool).correct
+    assert not trace.exists()

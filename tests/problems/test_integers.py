@@ -1,0 +1,59 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geosd.problems.integers import LONGEST, is_integer, read
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(0, 5))
+def test_an_integer_is_read_exactly_in_every_form(number, zeros):
+    sign, digits = ("-" if number < 0 else ""), str(abs(number))
+    forms = [
+        str(number),
+        f"{sign}{'0' * zeros}{digits}",
+        f"{number}." + "0" * zeros,
+        f"{number}/1",
+        rf"\frac{{{number * 3}}}{{3}}",
+        f"x = {number}",
+        f"f(x) = {number}",
+        f"1 + 2 = {number}",
+        f"{{{number}}}",
+    ]
+    assert {read(form) for form in forms} == {Fraction(number)}
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 10**6))
+def test_a_ratio_is_read_exactly(top, bottom):
+    assert read(f"{top}/{bottom}") == Fraction(top, bottom)
+    assert read(rf"\frac{{{top}}}{{{bottom}}}") == Fraction(top, bottom)
+
+
+def test_neighbours_of_a_large_integer_stay_apart():
+    assert read("105263157894736842") != read("105263157894736848")
+    assert read(str(2**53)) != read(str(2**53 + 1))
+
+
+def test_a_mixed_number_is_a_sum():
+    assert read(r"918\frac{1}{2}") == read("918 1/2") == Fraction(1837, 2)
+    assert read(r"-1\frac{1}{2}") == Fraction(-3, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "1/0", r"\frac{1}{0}", "1e3", "1,2", "2^{10}", "x^2 = 4", "2x + y = 0", "a=1, b=2"]
+    + ["x >= 5", "1 2", "٣x", "9" * (LONGEST + 1), "__import__('os')"],
+)
+def test_anything_else_is_not_read(text):
+    assert read(text) is None
+
+
+@given(st.text(max_size=40))
+def test_no_text_breaks_it(text):
+    assert read(text) is None or isinstance(read(text), Fraction)
+
+
+def test_a_gold_is_an_integer_only_as_plain_digits():
+    assert is_integer("0") and is_integer(" -12 ") and is_integer("070")
+    assert not any(map(is_integer, ["2.0", "1/2", "", "x", r"336^\circ", "1,000"]))

@@ -1,0 +1,85 @@
+import importlib.util
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from geosd.problems import symbolic
+from geosd.problems.graders import grade_answer
+from geosd.problems.symbolic_pool import MissingMath, SymbolicPool
+
+
+def started(pool):
+    """The pool, with its processes running: starting them is not part of any limit."""
+    for worker in pool._workers:
+        worker._start()
+    return pool
+
+
+@pytest.mark.parametrize("hostile", ["10^{10^{10}}", "9^{9^{9^9}}"])
+def test_a_hostile_expression_ends_within_its_limit_and_says_so(hostile):
+    with started(SymbolicPool(workers=1, seconds=1)) as pool:
+        start = time.monotonic()
+        verdict = grade_answer(hostile, r"\frac{1}{2}", pool)
+        assert time.monotonic() - start < 3
+        assert (verdict.correct, verdict.reason) == (False, "timeout")
+        pool._workers[0].seconds = 30
+        assert pool.compare("1/2", "0.5") == "equal"  # a new process has taken its place
+
+
+def test_a_killed_process_is_gone():
+    with started(SymbolicPool(workers=1, seconds=0.5)) as pool:
+        process = pool._workers[0].process
+        assert pool.compare("1", "10^{10^{10}}") == "timeout"
+        assert process.returncode == -signal.SIGKILL
+
+
+def test_a_process_that_dies_during_a_comparison_is_a_crash():
+    with started(SymbolicPool(workers=1, seconds=20)) as pool:
+        end = threading.Timer(0.3, os.kill, [pool._workers[0].process.pid, signal.SIGSEGV])
+        end.start()
+        assert pool.compare("1", "10^{10^{10}}") == "crash"
+        assert pool.compare("x+1", "1+x") == "equal"
+
+
+def test_a_process_that_died_before_a_comparison_is_replaced():
+    with started(SymbolicPool(workers=1, seconds=20)) as pool:
+        pool._workers[0].process.kill()
+        pool._workers[0].process.wait()
+        assert pool.compare("x+1", "1+x") == "equal"
+
+
+def test_many_threads_get_their_own_answers():
+    pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
+    with SymbolicPool(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(lambda pair: pool.compare(*pair), pairs))
+    assert outcomes == ["equal", "different"] * 20
+
+
+def test_without_math_verify_the_error_says_what_needs_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with SymbolicPool() as pool:
+        assert grade_answer("7", "7", pool).correct
+        with pytest.raises(MissingMath, match=r"\\sqrt(.|\n)*Hint: pip install 'geosd\[math\]'"):
+            grade_answer("x", r"\sqrt{2}", pool)
+
+
+def test_a_pool_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="Hint"):
+        SymbolicPool(workers=0)
+
+
+def test_in_a_worker_sympy_reads_numbers_and_no_other_text(monkeypatch):
+    from sympy import Float, Integer, sympify
+    from sympy.parsing import sympy_parser
+
+    monkeypatch.setattr(sympy_parser, "parse_expr", sympy_parser.parse_expr)  # put back afterwards
+    symbolic.forbid_eval()
+    assert (sympify("12"), sympify("0.5")) == (Integer(12), Float("0.5"))
+    with pytest.raises(Exception, match="never evaluated"):
+        sympify("print(1)")
+    assert "sympy.parsing.sympy_parser" in sys.modules

@@ -1,0 +1,76 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from geosd.files import DamagedLine
+from geosd.steps.grade import main
+
+
+@pytest.fixture
+def rows(tmp_path):
+    def write(*values):
+        path = tmp_path / "rows.jsonl"
+        lines = [value if isinstance(value, str) else json.dumps(value) for value in values]
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return path
+
+    return write
+
+
+def test_every_row_is_judged_in_order_and_keeps_its_fields(rows, tmp_path):
+    source = rows(
+        {"gold": "7", "response": r"\boxed{7}", "id": "a"},
+        {"gold": "7", "response": r"\boxed{8}", "id": "b", "correct": True},
+        {"gold": r"\frac{1}{2}", "response": "Answer: 0.5", "id": "c"},
+        {"gold": r"\frac{1}{2}", "response": r"\boxed{10^{10^{10}}}", "id": "d"},
+        {"gold": "7", "response": None, "id": "e"},
+    )
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "geosd.steps.grade", "--in", str(source), "--out", str(out)]
+    done = subprocess.run([*command, "--seconds", "2"], capture_output=True, text=True, check=True)
+    verdicts = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(v["id"], v["correct"], v["reason"]) for v in verdicts] == [
+        ("a", True, "correct"),
+        ("b", False, "wrong answer"),
+        ("c", True, "correct"),
+        ("d", False, "timeout"),
+        ("e", False, "no answer"),
+    ]
+    assert verdicts[1]["recorded_correct"] is True
+    assert verdicts[2]["answer"] == "0.5"
+    assert "1 timeout" in done.stdout and "without having been found wrong" in done.stdout
+
+
+def test_a_file_graded_twice_keeps_what_was_recorded_first(rows, tmp_path):
+    first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    main(rows({"gold": "7", "response": "A: 7", "correct": False}), first)
+    main(first, second)
+    assert json.loads(second.read_text())["recorded_correct"] is False
+
+
+def test_an_extracted_answer_is_judged_where_the_response_states_none(rows, tmp_path):
+    out = tmp_path / "out.jsonl"
+    source = rows(
+        {"gold": "7", "response": None, "pred": "7"},
+        {"gold": "7", "response": "A: 8", "pred": "7"},
+    )
+    main(source, out, answer_field="pred")
+    assert [json.loads(line)["correct"] for line in out.read_text().splitlines()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"gold": "7"}', '{"gold": 7, "response": "7"}', '{"gold": "7", "res']
+)
+def test_a_damaged_line_is_named_and_nothing_is_written(rows, tmp_path, line):
+    source, out = rows({"gold": "7", "response": "A: 7"}, line), tmp_path / "out.jsonl"
+    with pytest.raises(DamagedLine, match=r"rows\.jsonl:2: (.|\n)*Hint"):
+        main(source, out)
+    assert not out.exists()
+
+
+def test_a_gold_that_its_grader_refuses_is_named(rows, tmp_path):
+    source = rows({"gold": "7", "response": ""}, {"gold": "1/2", "response": ""})
+    with pytest.raises(DamagedLine, match=r"rows\.jsonl:2: (.|\n)*Hint"):
+        main(source, tmp_path / "out.jsonl", grader="integer")
