@@ -2,6 +2,8 @@ import importlib.util
 
 import pytest
 
+from geosd.problems.graders import grade_response
+from geosd.problems.integers import is_integer
 from geosd.problems.symbolic_pool import SymbolicPool
 
 
@@ -40,3 +42,20 @@ def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, sh
     document = (root / "docs" / "grading.md").read_text(encoding="utf-8")
     assert agreement.by_family(pairs) in document
     assert agreement.failures(pairs) in document
+
+
+def test_every_gold_of_math_500_is_right_when_a_response_repeats_it(agreement, shared_data):
+    golds = [row["answer"] for row in agreement.read(shared_data / "bench" / "math500.jsonl")]
+    with SymbolicPool(workers=1, seconds=30) as pool:
+        missed = [
+            gold
+            for gold in golds
+            if not grade_response(rf"Thus $x = \boxed{{{gold}}}$.", gold, pool).correct
+        ]
+    assert (len(golds), missed) == (500, [])
+
+
+@pytest.mark.parametrize("benchmark", ["aime24", "aime25", "amc23"])
+def test_every_gold_of_the_contests_is_an_integer(agreement, shared_data, benchmark):
+    rows = agreement.read(shared_data / "bench" / f"{benchmark}.jsonl")
+    assert rows and all(is_integer(row["answer"]) for row in rows)
