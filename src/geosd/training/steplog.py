@@ -42,7 +42,10 @@ class StepLog:
         for name, value in values.items():
             if not math.isnan(value):
                 self.live.log_metric(name, value)
-        self.live.next_step()
+        # Not next_step(): for DVC Studio it reads every table again at every step, so the time of a
+        # run would grow with the square of its steps.
+        self.live.make_summary()
+        self.live.step += 1
 
     def close(self) -> None:
         """Write what is not written yet."""
