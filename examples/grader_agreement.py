@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from geosd.problems.extraction import extract
-from geosd.problems.graders import Grader, Judgement, grade_answer
+from geosd.problems.graders import Kind, grade_answer
 from geosd.problems.integers import is_integer
 from geosd.problems.presentation import present
 from geosd.problems.symbolic_pool import SymbolicPool
+from geosd.problems.verdicts import Verdict
 
 Row = dict[str, Any]
 
@@ -39,23 +40,23 @@ def read(path: Path) -> list[Row]:
 
 
 def judged(
-    rows: list[Row], pool: SymbolicPool, grader: Grader = "auto"
-) -> list[tuple[Row, str, Judgement]]:
+    rows: list[Row], pool: SymbolicPool, grader: Kind = "auto"
+) -> list[tuple[Row, str, Verdict]]:
     """Each row, what was judged (the response's own answer, or the source's), and the verdict."""
 
-    def judge(row: Row) -> tuple[Row, str, Judgement]:
+    def judge(row: Row) -> tuple[Row, str, Verdict]:
         stated = extract(row["response"]) if row["response"] is not None else None
         if stated is not None:
             return row, "response", grade_answer(stated.text, row["gold"], pool, grader=grader)
         if row["pred"] is not None:
             return row, "pred", grade_answer(row["pred"], row["gold"], pool, grader=grader)
-        return row, "response", Judgement(None, False, "no answer")
+        return row, "response", Verdict(None, False, "no answer")
 
     with ThreadPoolExecutor(2) as threads:
         return list(threads.map(judge, rows))
 
 
-def judged_pairs(rows: list[Row], pool: SymbolicPool) -> list[tuple[Row, Judgement]]:
+def judged_pairs(rows: list[Row], pool: SymbolicPool) -> list[tuple[Row, Verdict]]:
     def answer(row: Row, field: str) -> str:
         text = row[field]
         if row["kind"] == "bare":
@@ -72,7 +73,7 @@ def judged_pairs(rows: list[Row], pool: SymbolicPool) -> list[tuple[Row, Judgeme
     ]
 
 
-def why(row: Row, verdict: Judgement) -> str:
+def why(row: Row, verdict: Verdict) -> str:
     """The category of a disagreement."""
     answer = verdict.answer or ""
     if row["pred"] is None or _same(answer, row["pred"]) is False:
@@ -97,7 +98,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def by_source(
-    graded: list[tuple[Row, str, Judgement]], symbolic: list[tuple[Row, str, Judgement]]
+    graded: list[tuple[Row, str, Verdict]], symbolic: list[tuple[Row, str, Verdict]]
 ) -> str:
     lines = [
         "| source | rows | judged by the source's `pred` | agree | auto | symbolic |",
@@ -124,7 +125,7 @@ def by_source(
     return "\n".join(lines)
 
 
-def disagreements(graded: list[tuple[Row, str, Judgement]]) -> str:
+def disagreements(graded: list[tuple[Row, str, Verdict]]) -> str:
     counts = Counter(
         (why(row, verdict), "right" if verdict.correct else "wrong")
         for row, _, verdict in graded
@@ -135,7 +136,7 @@ def disagreements(graded: list[tuple[Row, str, Judgement]]) -> str:
     return "\n".join(lines)
 
 
-def by_family(pairs: list[tuple[Row, Judgement]]) -> str:
+def by_family(pairs: list[tuple[Row, Verdict]]) -> str:
     lines = ["| pairs from | agree | of |", "|---|---|---|"]
     family = [row["source"].split(" ")[0] for row, _ in pairs]
     family = ["adjudicated disagreements" if name == "real" else name for name in family]
@@ -147,7 +148,7 @@ def by_family(pairs: list[tuple[Row, Judgement]]) -> str:
     return "\n".join([*lines, f"| all | {agree} | {len(pairs)} |"])
 
 
-def failures(pairs: list[tuple[Row, Judgement]]) -> str:
+def failures(pairs: list[tuple[Row, Verdict]]) -> str:
     counts = Counter(
         (row["case"].split("[")[0], "equal" if row["equivalent"] else "different", verdict.reason)
         for row, verdict in pairs

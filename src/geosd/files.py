@@ -62,7 +62,8 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
 
     Args:
         path: The file; every line one JSON object with exactly the fields of `cls`.
-        cls: A dataclass whose fields are str, int, float, bool, tuples of these, or optional.
+        cls: A dataclass whose fields are str, int, float, bool, tuples of these, or optional. A
+            field with a default may be missing: files from before it was kept stay readable.
 
     Returns:
         The rows, in the file's order.
@@ -89,11 +90,12 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
 def _row(values: Any, cls: type[Row], hints: dict[str, Any]) -> Row:
     if not isinstance(values, dict):
         raise ValueError(f"a JSON {type(values).__name__} instead of an object")
-    if missing := sorted(hints.keys() - values.keys()):
+    kept = {f.name for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
+    if missing := sorted(hints.keys() - values.keys() - kept):
         raise ValueError(f"missing {', '.join(missing)}")
     if unknown := sorted(values.keys() - hints.keys()):
         raise ValueError(f"unknown {', '.join(unknown)}")
-    return cls(**{name: _checked(name, values[name], hint) for name, hint in hints.items()})
+    return cls(**{name: _checked(name, value, hints[name]) for name, value in values.items()})
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:

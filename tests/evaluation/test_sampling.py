@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading import grade
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
+from geosd.problems.verdicts import Verdict
 from geosd.rollout.sampler import Completion, Decoding
 from geosd.seeds import seed_of
 
@@ -57,8 +61,8 @@ PROBLEMS = [
 ]
 
 
-def run(seed=0, problems=PROBLEMS, sampler=None):
-    return evaluate(sampler or Dice(), ENCODING, problems, 4, DECODING, seed)
+def run(seed=0, problems=PROBLEMS, sampler=None, grade=grade):
+    return evaluate(sampler or Dice(), ENCODING, grade, problems, 4, DECODING, seed)
 
 
 def test_rows_follow_the_problems_and_number_their_samples():
@@ -83,6 +87,7 @@ def test_verdict_tokens_and_finish_are_recorded():
         gold = {p.id: p.answer for p in PROBLEMS}[row.problem_id]
         if row.finish == "length":
             assert (row.answer, row.correct, row.tokens) == (None, False, len("stuck"))
+            assert row.reason == "no answer"
         else:
             assert row.text == f"A: {row.answer}"
             assert row.correct is (row.answer == gold)
@@ -108,3 +113,18 @@ def test_repeated_ids_and_nothing_to_do_are_refused():
         run(problems=[PROBLEMS[0], PROBLEMS[0]])
     with pytest.raises(ValueError, match="Hint:"):
         run(problems=[])
+
+
+def test_why_a_verdict_could_not_be_reached_is_kept(tmp_path):
+    rows = run(grade=lambda response, gold: Verdict("7", False, "timeout"))
+    write_jsonl(tmp_path / "samples.jsonl", rows)
+    kept = read_jsonl(tmp_path / "samples.jsonl", Sample)
+    assert {(row.answer, row.correct, row.reason) for row in kept} == {("7", False, "timeout")}
+
+
+def test_samples_from_before_reasons_were_kept_are_read(tmp_path):
+    write_jsonl(tmp_path / "samples.jsonl", run())
+    text = (tmp_path / "samples.jsonl").read_text()
+    (tmp_path / "old.jsonl").write_text(re.sub(r', "reason": "[a-z ]*"', "", text))
+    old = read_jsonl(tmp_path / "old.jsonl", Sample)
+    assert len(old) == 12 and {row.reason for row in old} == {None}

@@ -1,7 +1,9 @@
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading import MiniatureGrader
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
+from geosd.problems.verdicts import Verdict
 from geosd.rollout.pool import count, pool_solutions
 from geosd.rollout.sampler import Completion, Decoding
 
@@ -21,13 +23,13 @@ class Scripted:
         return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
 
 
-def pool(texts, keep=10, finish="stop"):
+def pool(texts, keep=10, finish="stop", grade=None):
     encoding = Encoding(build_tokenizer(), MiniaturePrompts())
     return pool_solutions(
         PROBLEMS,
         Scripted(texts, finish),
         encoding,
-        lambda response, gold: response.endswith(f"A: {gold}"),
+        grade or MiniatureGrader(),
         rollouts=4,
         keep=keep,
         decoding=Decoding(1.0, 1.0, 8),
@@ -59,6 +61,16 @@ def test_exclusions_are_counted():
         "problems_without_solution_excluded": 1,
         "problems_trained_on": 1,
         "rollouts_drawn": 8,
+        "rollouts_undecided": 0,
         "rollouts_verified": 3,
         "distinct_solutions_kept": 2,
     }
+
+
+def test_answers_that_the_grader_cannot_decide_on_are_counted_and_not_kept():
+    def undecided(response, gold):
+        return Verdict("2", False, "timeout" if response == RIGHT else "wrong answer")
+
+    rows = pool([RIGHT, RIGHT, WRONG, OTHER] + [WRONG] * 4, grade=undecided)
+    assert [(row.verified, row.undecided) for row in rows] == [(0, 2), (0, 0)]
+    assert count(rows)["rollouts_undecided"] == 2

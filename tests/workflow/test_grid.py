@@ -8,6 +8,7 @@ import pytest
 
 from geosd.config import load, resolve, settings
 from geosd.config.grid import candidates
+from geosd.config.studies import asked
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def test_every_point_of_every_grid_is_one_method(study):
 def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
     for name, (variant, point) in study.candidates.items():
         mine = settings("train", study, "mini-qwen3", name)
-        plain = study.training("mini-qwen3", variant)
+        plain = {**study.training("mini-qwen3", variant), **asked(study, "mini-qwen3")}
         assert mine["objective"] == plain["objective"]
         changed = {key for key in mine if mine[key] != plain[key]} - {"optimiser"}
         assert changed <= {"learning_rate"}

@@ -23,6 +23,8 @@ min_version("9.20")  # pathvars, subpath
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
+# The module of the study's data set, which its steps find by name.
+SOURCE = f"geosd.problems.sources.{STUDY.section('data')['source'].replace('-', '_')}"
 
 # The one place of paths: <results>, <figures> and <logs> in every rule. Resume states lie in
 # SCRATCH, outside all outputs: Snakemake deletes the declared outputs of a job that failed.
@@ -110,7 +112,7 @@ def code_of(step, *modules):
 def code_of_training(wildcards):
     """Input function: the code of one variant's training. A new objective retrains no other."""
     objective = settings("train", STUDY, wildcards.model, wildcards.variant)["objective"]["name"]
-    return code_of("train", f"geosd.objectives.{objective}")
+    return code_of("train", f"geosd.objectives.{objective}", SOURCE)
 
 
 def scale(base, factor=2):

@@ -16,7 +16,7 @@ OUTPUTS:
 
 rule data:
     input:
-        code=code_of("data"),
+        code=code_of("data", SOURCE),
     output:
         train="<results>/data/train.jsonl",
         select="<results>/data/select.jsonl",

@@ -17,7 +17,7 @@ rule evaluate:
     input:
         checkpoint=rules.train.output.weights,
         problems=rules.data.output.test,
-        code=code_of("evaluate"),
+        code=code_of("evaluate", SOURCE),
     output:
         samples="<results>/evaluate/{model}/{variant}/{seed}/samples.jsonl",
         manifest="<results>/evaluate/{model}/{variant}/{seed}/manifest.json",
@@ -46,7 +46,7 @@ use rule evaluate as evaluate_pi_0 with:
     input:
         checkpoint=rules.base.output.weights,
         problems=rules.data.output.test,
-        code=code_of("evaluate"),
+        code=code_of("evaluate", SOURCE),
     output:
         samples="<results>/evaluate/{model}/pi_0/{seed}/samples.jsonl",
         manifest="<results>/evaluate/{model}/pi_0/{seed}/manifest.json",

@@ -17,7 +17,7 @@ rule pool:
     input:
         base=rules.base.output.weights,
         problems=rules.data.output.train,
-        code=code_of("pool"),
+        code=code_of("pool", SOURCE),
     output:
         pool="<results>/pool/{model}/pool.jsonl",
         counts="<results>/pool/{model}/counts.json",

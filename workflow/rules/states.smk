@@ -25,7 +25,7 @@ rule states:
         base=rules.base.output.weights,
         problems=rules.data.output.train,
         pool=rules.pool.output.pool,
-        code=code_of("states"),
+        code=code_of("states", SOURCE),
     output:
         table="<results>/states/{model}/states.csv",
         rollouts="<results>/states/{model}/states.jsonl",

@@ -18,7 +18,10 @@ def _states(study: Study, model: str, _: Any) -> dict[str, Any]:
     """The recipe that all variants share: the states are pi_0's, and no variant's."""
     recipe = study.section("training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
-    return {"seed": study.section("pool", model)["seed"], **{key: recipe[key] for key in keys}}
+    data = study.section("data", model)
+    put = {key: data[key] for key in ("source", "thinking")}
+    seed = study.section("pool", model)["seed"]
+    return {"seed": seed, **put, **{key: recipe[key] for key in keys}}
 
 
 def _alignment(study: Study, model: str, variant: str) -> dict[str, Any]:

@@ -28,11 +28,14 @@ class Section(BaseModel):
 class Data(Section):
     """Problems and their splits; all splits are disjoint by question."""
 
-    source: Literal["dapo-math", "world"]
-    """Where problems come from: DAPO-Math-17k and the paper's four benchmarks, or the miniature
-    world. Appendix "Data and privileged context"."""
+    source: Name
+    """Where problems come from, a name of geosd.problems.sources: `dapo-math` is DAPO-Math-17k and
+    the paper's four benchmarks (Appendix "Data and privileged context"), `world` the miniature."""
     raw: str | None
-    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; the world needs none."""
+    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; others need none."""
+    thinking: bool
+    """Whether a chat model is asked to think before it answers, where its template lets one choose.
+    Not given in the paper; docs/prompts.md says why it is on."""
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""
@@ -71,14 +74,31 @@ class Pretraining(Section):
     """Seed of the initial weights and of the order of the documents."""
 
 
+class Checkpoint(Section):
+    """Where a released checkpoint lies: on the hub, in a folder, or in an installed package."""
+
+    repo: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None
+    """Repository of the hub, `owner/name`."""
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
+    """Commit of that repository: a branch can move, a commit cannot."""
+    folder: str | None
+    """Folder with the same files, taken instead of the hub: nothing is fetched."""
+    package: Annotated[str, Field(pattern=r"^\w+$")] | None
+    """Installed Python package that carries the weights as a GGUF file."""
+    file: Annotated[str, Field(pattern=r"^[\w.-]+\.gguf$")] | None
+    """That GGUF file, inside the package."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
+    """Its SHA-256."""
+
+
 class Base(Section):
     """The base model pi_0."""
 
     source: Literal["released", "pretrained"]
     """A released checkpoint (Appendix "Models"), or one trained from scratch on the miniature
     world."""
-    checkpoint: str | None
-    """Name or folder of the released checkpoint; null where the model is pretrained here."""
+    checkpoint: Checkpoint | None
+    """Where the released checkpoint lies; null where the model is pretrained here."""
     pretraining: Pretraining | None
     """How the model is pretrained; null where the checkpoint is released."""
 

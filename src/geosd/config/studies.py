@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from geosd.config.checking import close_to, validate
+from geosd.config.checkpoints import unplaced
 from geosd.config.costed import COSTED
 from geosd.config.grid import candidates
 from geosd.config.mechanism import MECHANISM
@@ -132,8 +133,22 @@ def settings(
     return RULES[rule](study, model, variant)
 
 
+def asked(study: Study, model: str) -> dict[str, Any]:
+    """What whoever puts problems to a model reads: whose problems they are, and how it answers."""
+    section = study.section("data", model)
+    return {key: section[key] for key in ("source", "thinking")}
+
+
+def _data(study: Study, *_: Any) -> dict[str, Any]:
+    return {key: value for key, value in study.section("data").items() if key != "thinking"}
+
+
+def _pool(study: Study, model: str, _: Any) -> dict[str, Any]:
+    return {**study.section("pool", model), **asked(study, model)}
+
+
 def _train(study: Study, model: str, variant: str) -> dict[str, Any]:
-    training = study.training(model, variant)
+    training = {**study.training(model, variant), **asked(study, model)}
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
@@ -141,7 +156,7 @@ def _train(study: Study, model: str, variant: str) -> dict[str, Any]:
 
 
 def _evaluate(study: Study, model: str, _: Any) -> dict[str, Any]:
-    section = study.section("evaluation", model)
+    section = {**study.section("evaluation", model), **asked(study, model)}
     return {key: value for key, value in section.items() if key != "pass_k"}
 
 
@@ -178,9 +193,9 @@ def everything(study: Study, *_: Any) -> dict[str, Any]:
 
 
 RULES = {
-    "data": lambda study, *_: study.section("data"),
+    "data": _data,
     "base": lambda study, model, _: study.section("base", model),
-    "pool": lambda study, model, _: study.section("pool", model),
+    "pool": _pool,
     "train": _train,
     "evaluate": _evaluate,
     "evaluate_pi_0": _evaluate,
@@ -248,6 +263,8 @@ def _check_resolved(study: Study, source: Source) -> list[Mistake]:
         if base[needed] is None:
             message = f"base.source is {base['source']} but base.{needed} is null for {model}."
             wrong(("base", needed), message)
+        elif base["source"] == "released" and (message := unplaced(base["checkpoint"])):
+            wrong(("base", "checkpoint"), f"{message} for {model}.")
         if max(Evaluation.model_validate(_tuples(evaluation)).pass_k) > evaluation["samples"]:
             message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
             wrong(("evaluation", "pass_k"), message)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tqdm import tqdm
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import grade
 from geosd.problems.records import Problem, Sample
+from geosd.problems.verdicts import Grader
 from geosd.rollout.sampler import Completion, Decoding, Sampler
 from geosd.seeds import seed_of
 
@@ -16,6 +16,7 @@ from geosd.seeds import seed_of
 def evaluate(
     sampler: Sampler,
     encoding: Encoding,
+    grade: Grader,
     problems: Sequence[Problem],
     samples: int,
     decoding: Decoding,
@@ -30,6 +31,7 @@ def evaluate(
     Args:
         sampler: What draws; it splits one seed into those of single completions.
         encoding: The checkpoint's tokenizer, and how a question is worded.
+        grade: Judges a response; its reasons are kept with the samples.
         problems: The test problems, in any order.
         samples: k of avg@k; 16 in the paper.
         decoding: Temperature, nucleus and cap.
@@ -63,12 +65,14 @@ def evaluate(
         ids = [encoding.student(problem) for problem in asked]
         drawn = sampler.sample(ids, decoding, seed_of(seed, "evaluate", benchmark))
         for position, (problem, completion) in enumerate(zip(asked, drawn, strict=True)):
-            row = _graded(problem, position % samples, completion, encoding)
+            row = _graded(problem, position % samples, completion, encoding, grade)
             rows.setdefault((benchmark, problem.id), []).append(row)
     return [row for problem in problems for row in rows[problem.benchmark, problem.id]]
 
 
-def _graded(problem: Problem, number: int, completion: Completion, encoding: Encoding) -> Sample:
+def _graded(
+    problem: Problem, number: int, completion: Completion, encoding: Encoding, grade: Grader
+) -> Sample:
     text = encoding.text(completion.ids)
     verdict = grade(text, problem.answer)
     return Sample(
@@ -80,4 +84,5 @@ def _graded(problem: Problem, number: int, completion: Completion, encoding: Enc
         answer=verdict.answer,
         correct=verdict.correct,
         finish=completion.finish,
+        reason=verdict.reason,
     )

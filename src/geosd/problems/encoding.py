@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transformers import PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from geosd.problems.prompts import PromptFormat
 from geosd.problems.records import Problem
+
+
+def stops_of(generation: GenerationConfig | None) -> tuple[int, ...]:
+    """The tokens at which a released model's generation_config.json says to stop.
+
+    Qwen3 lists `<|im_end|>` and `<|endoftext|>`, Olmo 3 too: its template ends turns with the one
+    and conversations with the other.
+    """
+    ends = generation.eos_token_id if generation is not None else None
+    return () if ends is None else tuple(ends) if isinstance(ends, list | tuple) else (ends,)
 
 
 class Encoding:
@@ -17,25 +27,33 @@ class Encoding:
     fuse the prompt's last character with the response's first, and student and teacher would no
     longer be asked about the same tokens.
 
+    Special tokens that belong to a prompt are in its text: a chat template writes the beginning of
+    sequence itself, and the tokenizer is told to add none, or there would be two.
+
     Args:
         tokenizer: The model's own.
         prompts: How a question, and a question with a solution, are worded.
+        stops: Tokens at which the model's release says to stop, beside the tokenizer's end of
+            sequence; see `stops_of`.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompts: PromptFormat) -> None:
-        """Remember tokenizer and wording."""
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        prompts: PromptFormat,
+        stops: Sequence[int] = (),
+    ) -> None:
+        """Remember tokenizer, wording and stops."""
         self.tokenizer = tokenizer
         self.prompts = prompts
-
-    @property
-    def end_ids(self) -> tuple[int, ...]:
-        """Tokens that end a response."""
-        return (self.tokenizer.eos_token_id,)
+        self.end_ids = tuple(dict.fromkeys((tokenizer.eos_token_id, *stops)))
+        """Tokens that end a response; the first is what a response is given to end with."""
 
     @property
     def pad_id(self) -> int:
-        """Token that fills rows."""
-        return self.tokenizer.pad_token_id
+        """Token that fills rows; it is masked wherever it stands."""
+        pad = self.tokenizer.pad_token_id
+        return self.end_ids[0] if pad is None else pad
 
     def student(self, problem: Problem) -> list[int]:
         """The prompt of the question alone: x."""

@@ -7,16 +7,15 @@ conventions and how often they agree with published verdicts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from geosd.problems.extraction import extract
 from geosd.problems.integers import is_integer, read
 from geosd.problems.presentation import Presented, present, same_unit, words
-from geosd.problems.symbolic_pool import Outcome
+from geosd.problems.symbolic_pool import Outcome, SymbolicPool
+from geosd.problems.verdicts import Reason, Verdict
 
-Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
-Grader = Literal["auto", "integer", "symbolic"]
+Kind = Literal["auto", "integer", "symbolic"]
 # A longer answer is prose or a loop, and reading it costs more than it can bring.
 LONGEST_ANSWER = 2000
 
@@ -29,26 +28,9 @@ class Comparer(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What a response answered, and whether that is right.
-
-    Attributes:
-        answer: The answer as the response wrote it; None if it states none.
-        correct: Whether it equals the gold answer. False for every reason but `correct`.
-        reason: Why. `unreadable`: an answer that the grader could not read; `timeout`: the
-            comparison was ended by the clock; `crash`: it brought its process down. The last three
-            are judged wrong without having been found wrong, so whoever reports counts them.
-    """
-
-    answer: str | None
-    correct: bool
-    reason: Reason
-
-
 def grade_response(
-    response: str, gold: str, pool: Comparer, *, grader: Grader = "auto", guess: bool = False
-) -> Judgement:
+    response: str, gold: str, pool: Comparer, *, grader: Kind = "auto", guess: bool = False
+) -> Verdict:
     """Judge a response by the final answer that it states.
 
     Args:
@@ -60,7 +42,7 @@ def grade_response(
         guess: Whether the last formula or number counts where no answer is stated.
 
     Returns:
-        The judgement.
+        The verdict.
 
     Raises:
         ValueError: `grader` is `integer` and the gold is not.
@@ -68,22 +50,22 @@ def grade_response(
     found = extract(response, guess=guess)
     if found is None:
         _check(gold, grader)
-        return Judgement(None, False, "no answer")
+        return Verdict(None, False, "no answer")
     return grade_answer(found.text, gold, pool, grader=grader)
 
 
-def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: Grader = "auto") -> Judgement:
+def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: Kind = "auto") -> Verdict:
     """Judge an answer that is already extracted; otherwise as `grade_response`."""
     _check(gold, grader)
     if not answer.strip():
-        return Judgement(None, False, "no answer")
+        return Verdict(None, False, "no answer")
     if len(answer) > LONGEST_ANSWER:
-        return Judgement(answer, False, "unreadable")
+        return Verdict(answer, False, "unreadable")
     reason = _compare(present(gold), present(answer), is_integer(gold), pool, grader)
-    return Judgement(answer, reason == "correct", reason)
+    return Verdict(answer, reason == "correct", reason)
 
 
-def _check(gold: str, grader: Grader) -> None:
+def _check(gold: str, grader: Kind) -> None:
     if grader == "integer" and not is_integer(gold):
         raise ValueError(
             f"the gold answer {gold!r} is not an integer; the integer grader allows only integers"
@@ -92,7 +74,7 @@ def _check(gold: str, grader: Grader) -> None:
 
 
 def _compare(
-    gold: Presented, answer: Presented, integer: bool, pool: Comparer, grader: Grader
+    gold: Presented, answer: Presented, integer: bool, pool: Comparer, grader: Kind
 ) -> Reason:
     if not same_unit(gold, answer):
         return "wrong answer"
@@ -123,3 +105,24 @@ def _same_word(gold: str, answer: str | None) -> bool:
     if len(gold) == 1 or len(answer) == 1:
         return gold == answer
     return gold.lower() == answer.lower()
+
+
+class TypedGrader:
+    """Judges responses of the paper's benchmarks, each by the type of its gold answer.
+
+    Args:
+        workers: Processes that compare formulas; integer golds start none.
+        seconds: Limit on one comparison, in seconds.
+    """
+
+    def __init__(self, workers: int = 1, seconds: float = 5.0) -> None:
+        """Start nothing yet; see `SymbolicPool`."""
+        self._pool = SymbolicPool(workers, seconds)
+
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response by the final answer that it states; see `grade_response`."""
+        return grade_response(response, gold, self._pool)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+
+from geosd.problems.verdicts import Verdict
 
 _FINAL = re.compile(r"A\s*:\s*(-?\s*\d+)(?!\S)")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a response answered, and whether that is right.
-
-    Attributes:
-        answer: The final answer found, in canonical form; None if there is none.
-        correct: Whether it equals the gold answer.
-        reason: `correct`, `wrong answer` or `no answer`.
-    """
-
-    answer: str | None
-    correct: bool
-    reason: Literal["correct", "wrong answer", "no answer"]
 
 
 def grade(response: str, gold: str) -> Verdict:
@@ -65,3 +50,14 @@ def _canonical(text: str) -> str:
             " '-12'.\nHint: the grader compares integers; another kind of answer needs another"
             " grader."
         ) from None
+
+
+class MiniatureGrader:
+    """Judges the miniature's responses."""
+
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response by its final answer; see `grade`."""
+        return grade(response, gold)
+
+    def close(self) -> None:
+        """Nothing was started."""

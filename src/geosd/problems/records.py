@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
+"""Why a response is judged right or wrong; see `geosd.problems.verdicts.Verdict`."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -33,12 +36,14 @@ class PooledSolutions:
         solutions: Distinct responses whose answer is right, at most `keep` of them.
         drawn: Rollouts that were drawn.
         verified: Rollouts whose answer was right, before repeats were dropped.
+        undecided: Rollouts with an answer that the grader could not decide on; none is kept.
     """
 
     problem_id: str
     solutions: tuple[str, ...]
     drawn: int
     verified: int
+    undecided: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class Sample:
         answer: The extracted answer; None if there is none.
         correct: Whether it is right.
         finish: "stop" if the model ended the response itself, "length" if the cap did.
+        reason: Why it is right or wrong. None in files from before it was kept.
     """
 
     benchmark: str
@@ -64,3 +70,4 @@ class Sample:
     answer: str | None
     correct: bool
     finish: Literal["stop", "length"]
+    reason: Reason | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.verdicts import UNDECIDED, Grader
 from geosd.rollout.sampler import Decoding, Sampler
 
 
@@ -13,7 +14,7 @@ def pool_solutions(
     problems: Sequence[Problem],
     sampler: Sampler,
     encoding: Encoding,
-    grade: Callable[[str, str], bool],
+    grade: Grader,
     rollouts: int,
     keep: int,
     decoding: Decoding,
@@ -28,7 +29,7 @@ def pool_solutions(
         problems: The training problems.
         sampler: Samples pi_0.
         encoding: Text to ids and back.
-        grade: (response, gold) -> is the answer right.
+        grade: Judges a response.
         rollouts: Rollouts a problem (paper, Data: up to 32).
         keep: Most solutions kept of a problem, the first drawn (paper, Data: 10).
         decoding: Temperature 1 in the paper.
@@ -44,9 +45,12 @@ def pool_solutions(
     for place, problem in enumerate(problems):
         drawn = completions[place * rollouts : (place + 1) * rollouts]
         ended = [encoding.text(one.ids) for one in drawn if one.finish == "stop"]
-        verified = [text for text in ended if grade(text, problem.answer)]
+        verdicts = [grade(text, problem.answer) for text in ended]
+        pairs = zip(ended, verdicts, strict=True)
+        verified = [text for text, verdict in pairs if verdict.correct]
+        undecided = sum(verdict.reason in UNDECIDED for verdict in verdicts)
         distinct = tuple(dict.fromkeys(verified))[:keep]
-        rows.append(PooledSolutions(problem.id, distinct, drawn=rollouts, verified=len(verified)))
+        rows.append(PooledSolutions(problem.id, distinct, rollouts, len(verified), undecided))
     return rows
 
 
@@ -58,5 +62,6 @@ def count(rows: Sequence[PooledSolutions]) -> dict[str, int]:
         "problems_trained_on": sum(bool(row.solutions) for row in rows),
         "rollouts_drawn": sum(row.drawn for row in rows),
         "rollouts_verified": sum(row.verified for row in rows),
+        "rollouts_undecided": sum(row.undecided for row in rows),
         "distinct_solutions_kept": sum(len(row.solutions) for row in rows),
     }

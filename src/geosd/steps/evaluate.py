@@ -6,6 +6,7 @@ Writes `samples.jsonl`, the same bytes for the same checkpoint, problems and see
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 
 import tyro
@@ -17,9 +18,9 @@ from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.manifest import manifest
 from geosd.models.loading import load
-from geosd.problems.encoding import Encoding
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
+from geosd.problems.sources import source as source_of
 from geosd.rollout.sampler import Decoding
 from geosd.rollout.transformers_sampler import TransformersSampler
 
@@ -49,18 +50,23 @@ def main(
     began = time.monotonic()
     settings = settings_of("evaluate", resolve(load_params(params), study), model)
     student, tokenizer = load(checkpoint)
-    encoding = Encoding(tokenizer, MiniaturePrompts())
+    source = source_of(settings["source"])
+    prompts = source.prompts(tokenizer, settings["thinking"])
+    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
     sampler = TransformersSampler(
         student, encoding.end_ids, encoding.pad_id, progress=f"{model}, {variant}, seed {seed}"
     )
-    rows = evaluate(
-        sampler,
-        encoding,
-        read_jsonl(problems, Problem),
-        samples=settings["samples"],
-        decoding=Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"]),
-        seed=seed,
-    )
+    decoding = Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"])
+    with closing(source.grader()) as grade:
+        rows = evaluate(
+            sampler,
+            encoding,
+            grade,
+            read_jsonl(problems, Problem),
+            samples=settings["samples"],
+            decoding=decoding,
+            seed=seed,
+        )
     write_jsonl(out / "samples.jsonl", rows)
     inputs = [checkpoint / "model.safetensors", problems]
     told = {**settings, "model": model, "variant": variant, "seed": seed}

@@ -17,17 +17,17 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedLine, atomic_write
-from geosd.problems.graders import Grader, Judgement, grade_answer, grade_response
+from geosd.problems.graders import Kind, grade_answer, grade_response
 from geosd.problems.symbolic_pool import SymbolicPool
+from geosd.problems.verdicts import UNDECIDED, Verdict
 
 _ADDED = ("answer", "correct", "reason")
-_UNDECIDED = ("unreadable", "timeout", "crash")
 
 
 def main(
     source: Annotated[Path, tyro.conf.arg(name="in")],
     out: Path,
-    grader: Grader = "auto",
+    grader: Kind = "auto",
     answer_field: str | None = None,
     guess: bool = False,
     seconds: float = 5.0,
@@ -48,7 +48,7 @@ def main(
     """
     rows = list(_rows(source, answer_field))
 
-    def judge(numbered: tuple[int, dict[str, Any]]) -> Judgement:
+    def judge(numbered: tuple[int, dict[str, Any]]) -> Verdict:
         number, row = numbered
         try:
             return _judge(row, pool, grader, answer_field, guess)
@@ -68,8 +68,8 @@ def main(
 
 
 def _judge(
-    row: dict[str, Any], pool: SymbolicPool, grader: Grader, answer_field: str | None, guess: bool
-) -> Judgement:
+    row: dict[str, Any], pool: SymbolicPool, grader: Kind, answer_field: str | None, guess: bool
+) -> Verdict:
     verdict = grade_response(row["response"] or "", row["gold"], pool, grader=grader, guess=guess)
     if verdict.reason == "no answer" and answer_field and row[answer_field]:
         return grade_answer(row[answer_field], row["gold"], pool, grader=grader)
@@ -103,7 +103,7 @@ def _check(row: Any, nullable: list[str]) -> None:
             raise ValueError(f"{field} is {row[field]!r}, not text")
 
 
-def _with_verdict(row: dict[str, Any], verdict: Judgement) -> dict[str, Any]:
+def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
     kept = {f"recorded_{name}" if name in _ADDED else name: value for name, value in row.items()}
     # A file graded twice keeps what was recorded first.
     kept |= {name: value for name, value in row.items() if name not in _ADDED}
@@ -114,13 +114,13 @@ def _with_verdict(row: dict[str, Any], verdict: Judgement) -> dict[str, Any]:
     }
 
 
-def _summary(judged: list[Judgement]) -> str:
+def _summary(judged: list[Verdict]) -> str:
     """How many rows there are of each reason, and how many were judged without being decided."""
     counts = Counter(verdict.reason for verdict in judged)
     each = ", ".join(f"{number} {reason}" for reason, number in counts.most_common())
     text = f"{len(judged)} rows: {each}"
-    if undecided := sum(counts[reason] for reason in _UNDECIDED):
-        names = ", ".join(_UNDECIDED)
+    if undecided := sum(counts[reason] for reason in UNDECIDED):
+        names = ", ".join(UNDECIDED)
         text += f"\n{undecided} count as wrong without having been found wrong ({names})"
     return text
 

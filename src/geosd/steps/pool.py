@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import tyro
@@ -11,10 +12,9 @@ from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.models.loading import load
-from geosd.problems.encoding import Encoding
-from geosd.problems.grading import grade
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
+from geosd.problems.sources import source as source_of
 from geosd.rollout.pool import count, pool_solutions
 from geosd.rollout.sampler import Decoding
 from geosd.rollout.transformers_sampler import TransformersSampler
@@ -41,20 +41,23 @@ def main(
     """
     settings = settings_of("pool", resolve(load_params(params), study), model)
     student, tokenizer = load(base)
-    encoding = Encoding(tokenizer, MiniaturePrompts())
+    source = source_of(settings["source"])
+    prompts = source.prompts(tokenizer, settings["thinking"])
+    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
     sampler = TransformersSampler(
         student, encoding.end_ids, encoding.pad_id, progress=f"pool of {model}"
     )
-    rows = pool_solutions(
-        read_jsonl(problems, Problem),
-        sampler,
-        encoding,
-        lambda response, gold: grade(response, gold).correct,
-        rollouts=settings["rollouts"],
-        keep=settings["keep"],
-        decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
-        seed=seed_of(settings["seed"], "pool"),
-    )
+    with closing(source.grader()) as grade:
+        rows = pool_solutions(
+            read_jsonl(problems, Problem),
+            sampler,
+            encoding,
+            grade,
+            rollouts=settings["rollouts"],
+            keep=settings["keep"],
+            decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+            seed=seed_of(settings["seed"], "pool"),
+        )
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", count(rows))
 

@@ -6,6 +6,7 @@ their most uncertain positions: the states that the rule `alignment` asks every 
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -19,10 +20,9 @@ from geosd.config import settings as settings_of
 from geosd.evaluation.states import FixedRollout, survey
 from geosd.files import atomic_write, read_jsonl, write_jsonl
 from geosd.models.loading import load
-from geosd.problems.encoding import Encoding
-from geosd.problems.grading import grade
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.sources import source as source_of
 from geosd.rollout.sampler import Decoding
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
@@ -52,7 +52,9 @@ def main(
     """
     settings = settings_of("states", resolve(load_params(params), study), model)
     student, tokenizer = load(base)
-    encoding = Encoding(tokenizer, MiniaturePrompts())
+    source = source_of(settings["source"])
+    prompts = source.prompts(tokenizer, settings["thinking"])
+    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
     seed = seed_of(settings["seed"], "states")
     draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
     # One step on all problems at once: what a first epoch would visit if nothing were learnt.
@@ -66,9 +68,10 @@ def main(
     sampler = TransformersSampler(
         student, encoding.end_ids, encoding.pad_id, progress=f"states of {model}"
     )
-    rollouts = gather(
-        how, draws, encoding, sampler, lambda text, gold: grade(text, gold).correct, step=0
-    )
+    with closing(source.grader()) as grade:
+        rollouts = gather(
+            how, draws, encoding, sampler, lambda text, gold: grade(text, gold).correct, step=0
+        )
     seen = survey(
         student,
         rollouts.student,

@@ -12,10 +12,9 @@ from geosd.files import read_jsonl
 from geosd.models.loading import load
 from geosd.objectives.registry import build
 from geosd.optim.update import build_update
-from geosd.problems.encoding import Encoding
-from geosd.problems.grading import grade
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.sources import source as source_of
 from geosd.rollout.sampler import Decoding
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.training.copies import Copies
@@ -30,7 +29,8 @@ def assemble_run(
     """The parts of a run.
 
     Args:
-        settings: Plain values, as the training section of the configuration names them.
+        settings: Plain values, as the training section of the configuration names them, and
+            `source` and `thinking` of the data section.
         base: Folder of pi_0.
         problems: Training problems, JSON lines.
         pool: Their verified solutions, JSON lines.
@@ -43,7 +43,10 @@ def assemble_run(
     objective = build(**settings["objective"])
     draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
     student, tokenizer = load(base)
-    encoding = Encoding(tokenizer, MiniaturePrompts())
+    source = source_of(settings["source"])
+    prompts = source.prompts(tokenizer, settings["thinking"])
+    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
+    grade = source.grader()  # its processes, if it starts any, end with this one
     optimiser = settings["optimiser"]
     update = build_update(
         student,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from geosd.problems.dapo.cleaning import Cleaned, clean
@@ -13,26 +12,9 @@ from geosd.problems.dapo.near import NearIndex
 from geosd.problems.dapo.overlap import Overlap, find_overlaps
 from geosd.problems.dapo.raw import Raw, Row
 from geosd.problems.dapo.text import normalised
+from geosd.problems.prepared import Prepared
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The problems of a study on DAPO-Math.
-
-    Attributes:
-        train: Problems to train on, benchmark `train`.
-        select: Problems to choose hyperparameters with, benchmarks `select_train` and
-            `select_validation`.
-        test: The held-out problems, benchmark `id`, then the four benchmarks.
-        card: What was read, dropped and kept, in plain values for JSON.
-    """
-
-    train: tuple[Problem, ...]
-    select: tuple[Problem, ...]
-    test: tuple[Problem, ...]
-    card: Mapping[str, Any]
 
 
 def prepare(

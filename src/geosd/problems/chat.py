@@ -1,0 +1,118 @@
+"""Prompts of chat models, through each model's own template."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from transformers import PreTrainedTokenizerBase
+
+# A sentence ends at . ! ? before white space, and at the end of a line.
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|\n+|\Z)", re.DOTALL)
+_THOUGHTS = ("<think>", "</think>")
+
+PRIVILEGED = """\
+{question}
+
+Here is a reference solution to this problem:
+=== Reference solution begins ===
+{solution}
+=== Reference solution ends ===
+
+Read it until every step is clear. Then put it aside and solve the problem anew, with reasoning \
+and words of your own.
+{instruction}"""
+
+
+class ChatPrompts:
+    r"""A question as the one user turn of a conversation; the solution, too, stands in that turn.
+
+    Templates drop what an assistant turn thought before `</think>`, so privileged context cannot be
+    one. Markers of the tokenizer that are spelled out in a question or a solution are taken out: in
+    the prompt they would be control tokens, and could end the turn.
+
+    Args:
+        tokenizer: With the model's chat template.
+        instruction: What follows every question, such as how the answer is to be given.
+        thinking: Whether the model thinks before it answers, where the template lets one choose.
+
+    Raises:
+        ValueError: There is no chat template, or thinking is off and the template begins every
+            answer with a thought.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, instruction: str, thinking: bool
+    ) -> None:
+        """Check that the template can do what is asked."""
+        if not tokenizer.chat_template:
+            raise ValueError(
+                "the model's tokenizer has no chat template; allowed are chat models.\nHint: a base"
+                " model without one needs a data source with prompts of its own, such as 'world'."
+            )
+        self.tokenizer = tokenizer
+        self.instruction = instruction
+        self.thinking = thinking
+        added = tokenizer.added_tokens_decoder.values()
+        markers = sorted({*_THOUGHTS, *(str(token) for token in added if str(token).strip())})
+        self._markers = re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
+        if not thinking and self._open_thought(self.student("")):
+            raise ValueError(
+                "data.thinking is false, but this model's template begins every answer with"
+                " <think>; allowed is true.\nHint: set data.thinking: true for this model."
+            )
+
+    def student(self, question: str) -> str:
+        """The prompt that asks the question alone."""
+        return self._turn(f"{self._plain(question)}\n{self.instruction}")
+
+    def teacher(self, question: str, solution: str) -> str:
+        """The prompt that asks the same question and shows a solution, whole or cut by `reveal`."""
+        return self._turn(
+            PRIVILEGED.format(
+                question=self._plain(question),
+                solution=self._plain(solution).strip(),
+                instruction=self.instruction,
+            )
+        )
+
+    def reveal(self, solution: str, fraction: float) -> str:
+        """The first sentences of a solution (paper, privilege sweep); lines count as sentences.
+
+        Their number is rounded up, and only 1 reveals the last one.
+
+        Args:
+            solution: A response's text.
+            fraction: How much is revealed, in [0, 1].
+
+        Raises:
+            ValueError: The fraction is outside [0, 1].
+        """
+        if not 0 <= fraction <= 1:
+            raise ValueError(
+                f"privilege is {fraction}; allowed are fractions in [0, 1].\nHint: 1 shows the"
+                " teacher the whole solution, 0.25 its first quarter."
+            )
+        if fraction == 1:
+            return solution
+        sentences = _SENTENCE.findall(solution)
+        # The small term undoes products such as 0.2 * 15 = 3.0000000000000004.
+        shown = min(math.ceil(fraction * len(sentences) - 1e-9), max(len(sentences) - 1, 0))
+        return "".join(sentences[:shown])
+
+    def _turn(self, text: str) -> str:
+        return self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": text}],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=self.thinking,
+        )
+
+    def _plain(self, text: str) -> str:
+        while (cleaned := self._markers.sub("", text)) != text:  # taking one out can make another
+            text = cleaned
+        return text
+
+    @staticmethod
+    def _open_thought(prompt: str) -> bool:
+        return prompt.rfind("<think>") > prompt.rfind("</think>")

@@ -1,0 +1,42 @@
+"""DAPO-Math-17k, AIME 2024 and 2025, AMC 2023, MATH-500: the paper's problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from geosd.problems.chat import ChatPrompts
+from geosd.problems.dapo.preparing import prepare
+from geosd.problems.dapo.raw import read_raw
+from geosd.problems.graders import TypedGrader
+from geosd.problems.prepared import Prepared
+from geosd.problems.sources.base import Source, sizes
+from geosd.problems.sources.registry import register
+
+INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
+
+
+@register("dapo-math")
+class DapoMath(Source):
+    """The paper's problems; docs/data.md."""
+
+    def prepare(self, settings: Mapping[str, Any]) -> Prepared:
+        """Read the raw files, clean them, and draw the splits."""
+        if settings["raw"] is None:
+            raise ValueError(
+                "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
+                " docs/data.md says which files it holds."
+            )
+        chosen = {"overlaps": settings["overlaps"], "seed": settings["seed"]}
+        return prepare(read_raw(Path(settings["raw"])), **sizes(settings), **chosen)
+
+    def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
+        """The model's own chat template; answers are asked for in a box."""
+        return ChatPrompts(tokenizer, INSTRUCTION, thinking)
+
+    def grader(self) -> TypedGrader:
+        """By the type of each gold answer."""
+        return TypedGrader()

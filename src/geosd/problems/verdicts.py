@@ -1,0 +1,40 @@
+"""What a verdict is, whichever grader gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from geosd.problems.records import Reason
+
+UNDECIDED: tuple[Reason, ...] = ("unreadable", "timeout", "crash")
+"""Reasons of verdicts that are judged wrong without having been found wrong."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a response answered, and whether that is right.
+
+    Attributes:
+        answer: The final answer found; None if the response states none.
+        correct: Whether it equals the gold answer. False for every reason but `correct`.
+        reason: Why. `unreadable`: an answer that the grader could not read; `timeout`: the
+            comparison was ended by the clock; `crash`: it brought its process down. These three are
+            `UNDECIDED`, so whoever reports counts them.
+    """
+
+    answer: str | None
+    correct: bool
+    reason: Reason
+
+
+class Grader(Protocol):
+    """Judges responses; whoever asked for one closes it."""
+
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response's text, without special tokens, by the right answer."""
+        ...
+
+    def close(self) -> None:
+        """End whatever was started for it."""
+        ...
