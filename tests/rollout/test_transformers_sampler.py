@@ -70,6 +70,17 @@ def test_cold_sampling_is_greedy_whatever_shares_the_batch(model):
             ids.append(token)
 
 
+def test_temperature_zero_takes_the_likeliest_token(model):
+    prompts = [PROMPT, *OTHERS]
+    greedy = sampler(model).sample(prompts, Decoding(0.0, 1.0, 10), seed=0)
+    assert greedy == sampler(model).sample(prompts, Decoding(0.0, 0.5, 10), seed=1)
+    for prompt, completion in zip(prompts, greedy, strict=True):
+        ids = list(prompt)
+        for token in completion.ids:
+            assert token == next_token(model, ids).argmax().item()
+            ids.append(token)
+
+
 def test_the_same_seed_gives_the_same_tokens_and_another_gives_others(model):
     prompts = [PROMPT] * 20 + OTHERS
     decoding = Decoding(1.0, 0.95, 12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True)
@@ -12,8 +12,9 @@ class Decoding:
     """How tokens are drawn.
 
     Attributes:
-        temperature: Divides the logits; 1 samples the model as it is.
-        top_p: Smallest set of tokens with at least this mass is kept; 1 keeps all.
+        temperature: Divides the logits; 1 samples the model as it is, 0 takes the likeliest token.
+        top_p: Smallest set of tokens with at least this mass, after the temperature, is kept; 1
+            keeps all.
         max_new_tokens: The response cap, in tokens, end-of-sequence included.
     """
 
@@ -36,16 +37,22 @@ class Completion:
 
 
 class Sampler(Protocol):
-    """Anything that completes prompts: transformers here, an inference engine elsewhere."""
+    """Anything that completes prompts: transformers on a laptop, vLLM on a cluster."""
 
     def sample(
         self, prompts: Sequence[Sequence[int]], decoding: Decoding, seed: int
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order.
 
+        Several samples of a problem are its prompt several times over.
+
         Args:
             prompts: Token ids of each prompt, without padding.
             decoding: Temperature, nucleus and cap.
             seed: The same seed, prompts and weights give the same completions on one machine.
         """
+        ...
+
+    def record(self) -> dict[str, Any]:
+        """What a manifest says of it: all that can change a completion beside seed and weights."""
         ...

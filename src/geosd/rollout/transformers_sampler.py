@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
+import transformers
 from torch import nn
 from tqdm import tqdm
 from transformers import GenerationConfig
@@ -66,6 +68,14 @@ class TransformersSampler:
             self.model.train(training)
         return [done[i] for i in range(len(prompts))]
 
+    def record(self) -> dict[str, Any]:
+        """Engine, version and rows: which prompts share a batch decides which draws they get."""
+        return {
+            "engine": "transformers",
+            "version": transformers.__version__,
+            "rows": self.rows,
+        }
+
     def _batch(
         self, prompts: list[Sequence[int]], decoding: Decoding, seed: int
     ) -> list[Completion]:
@@ -87,11 +97,14 @@ class TransformersSampler:
 
     def _generation(self, decoding: Decoding) -> GenerationConfig:
         # top_k=0: transformers would otherwise cut every distribution to its 50 best tokens.
+        drawn = {
+            "do_sample": True,
+            "temperature": decoding.temperature,
+            "top_p": decoding.top_p,
+            "top_k": 0,
+        }
         return GenerationConfig(
-            do_sample=True,
-            temperature=decoding.temperature,
-            top_p=decoding.top_p,
-            top_k=0,
+            **(drawn if decoding.temperature > 0 else {"do_sample": False}),
             max_new_tokens=decoding.max_new_tokens,
             eos_token_id=self.end_ids,
             pad_token_id=self.pad_id,

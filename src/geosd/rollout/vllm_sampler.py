@@ -1,0 +1,166 @@
+"""The sampler for models that a laptop cannot hold: vLLM, and the student's weights brought to it.
+
+vLLM samples from a copy. Before it completes the first prompt of a call it gets the weights that
+the trainer has now, and forgets what it has cached of the old ones.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any
+
+from safetensors.torch import save_file
+from tqdm import tqdm
+
+from geosd.rollout.sampler import Completion, Decoding
+from geosd.rollout.vllm_engine import Opened
+from geosd.rollout.weights import SHARD, Named, shards
+from geosd.seeds import seed_of
+
+COLDEST = 0.01  # vLLM raises any lower temperature to this, and only logs it
+
+
+class VllmSampler:
+    """Samples through vLLM.
+
+    Args:
+        open_engine: Starts the engine; called when the first prompt comes, because a method that
+            samples nothing (SFT) should not pay for it.
+        end_ids: Tokens that end a response.
+        weights: Names and tensors of the model that is sampled, as it is when this is called; None
+            samples the checkpoint that the engine was started on.
+        progress: What the progress bar says; None shows none.
+        shard: Bytes of weights that are on their way at once.
+    """
+
+    def __init__(
+        self,
+        open_engine: Callable[[], Opened],
+        end_ids: Iterable[int],
+        weights: Callable[[], Iterable[Named]] | None = None,
+        progress: str | None = None,
+        shard: int = SHARD,
+    ) -> None:
+        """Remember what to sample from and how; start nothing."""
+        self.end_ids = sorted(set(end_ids))
+        self.weights = weights
+        self.progress = progress
+        self.syncs = 0
+        self._open_engine = open_engine
+        self._opened: Opened | None = None
+        self._shard = shard
+
+    @property
+    def engine(self) -> Opened:
+        """The engine, started if it is not yet."""
+        if self._opened is None:
+            self._opened = self._open_engine()
+        return self._opened
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], decoding: Decoding, seed: int
+    ) -> list[Completion]:
+        """One completion per prompt, in the prompts' order; see `Sampler.sample`.
+
+        Each request has a seed of its own, made of the call's seed and its place in the call: its
+        draws do not depend on what shares a batch with it.
+
+        Raises:
+            ValueError: A prompt is too long for the engine, or the temperature too low.
+            RuntimeError: The engine gave a request up.
+        """
+        self._check(prompts, decoding)
+        if self.weights is not None:
+            self.sync(self.weights())
+        outputs = self.engine.llm.generate(
+            [{"prompt_token_ids": list(prompt)} for prompt in prompts],
+            [self._parameters(decoding, seed, place) for place in range(len(prompts))],
+            use_tqdm=self._bar if self.progress is not None else False,
+        )
+        return [_completion(output.outputs[0]) for output in outputs]
+
+    def sync(self, weights: Iterable[Named]) -> None:
+        """Replace the engine's weights, and forget what it has cached of the old ones.
+
+        Args:
+            weights: Names and whole tensors of all parameters; a tied head only as its embedding.
+
+        Raises:
+            RuntimeError: Parameters are missing, or the cache was in use and could not be reset.
+        """
+        llm = self.engine.llm
+        llm.start_weight_update()
+        with tempfile.TemporaryDirectory(
+            prefix="geosd-weights-", dir=_memory(2 * self._shard)
+        ) as folder:
+            for number, shard in enumerate(shards(weights, self.engine.dtype, self._shard)):
+                path = Path(folder) / f"{number}.safetensors"
+                save_file(shard, path)
+                llm.update_weights({"update_info": {"path": str(path)}})
+                path.unlink()
+        self.syncs += 1
+        llm.finish_weight_update(weight_version=str(self.syncs))
+        # Neither step above does it: a prompt seen before would go on from the old model's states.
+        if not llm.reset_prefix_cache():
+            raise RuntimeError(
+                "vLLM did not reset its prefix cache after the weights had changed.\nHint: a"
+                " request was still running; sample from one thread."
+            )
+
+    def record(self) -> dict[str, Any]:
+        """What the engine is, how often it got new weights, and how requests are seeded."""
+        if self._opened is None:
+            return {"engine": "vllm", "started": False}
+        seeds = 'seed_of(seed of the call, "request", place in the call)'
+        return {**self._opened.record, "weight_syncs": self.syncs, "request_seeds": seeds}
+
+    def _check(self, prompts: Sequence[Sequence[int]], decoding: Decoding) -> None:
+        if 0 < decoding.temperature < COLDEST:
+            raise ValueError(
+                f"temperature {decoding.temperature} is none that vLLM samples at.\nHint: 0 takes"
+                f" the likeliest token; else {COLDEST} is the lowest."
+            )
+        needed = max(map(len, prompts), default=0) + decoding.max_new_tokens
+        if needed > self.engine.context:
+            raise ValueError(
+                f"a prompt and its response may take {needed} tokens, and the engine has room for"
+                f" {self.engine.context}.\nHint: lower response_tokens, or leave out the problems"
+                " with the longest questions."
+            )
+
+    def _parameters(self, decoding: Decoding, seed: int, place: int) -> Any:
+        return self.engine.parameters(
+            temperature=decoding.temperature,
+            top_p=decoding.top_p,
+            top_k=0,  # all tokens; transformers says it in the same way
+            max_tokens=decoding.max_new_tokens,
+            # Ours alone end a response: vLLM would add those that it finds beside the model.
+            ignore_eos=True,
+            stop_token_ids=self.end_ids,
+            seed=seed_of(seed, "request", place),
+            detokenize=False,
+        )
+
+    def _bar(self, *arguments: Any, **options: Any) -> tqdm:
+        return tqdm(*arguments, **{**options, "desc": self.progress, "mininterval": 2})
+
+
+def _completion(output: Any) -> Completion:
+    if output.finish_reason not in ("stop", "length"):
+        raise RuntimeError(
+            f"vLLM ended a request with {output.finish_reason!r}.\nHint: its log says why; run with"
+            " VLLM_LOGGING_LEVEL=INFO."
+        )
+    return Completion(tuple(output.token_ids), output.finish_reason)
+
+
+def _memory(needed: int) -> str | None:
+    """Where files cost no disk, if there is room; None is the system's folder for temporary ones.
+
+    Containers are often given 64 MB of it.
+    """
+    shared = Path("/dev/shm")
+    return str(shared) if shared.is_dir() and disk_usage(shared).free > needed else None

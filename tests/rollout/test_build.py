@@ -1,0 +1,73 @@
+"""The choice between engines."""
+
+import pytest
+import torch
+
+from geosd.models.architectures import build
+from geosd.models.loading import save
+from geosd.problems.encoding import Encoding
+from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.tokenizer import build_tokenizer
+from geosd.rollout import vllm_engine
+from geosd.rollout.build import build_sampler
+from geosd.rollout.sampler import Decoding
+
+TOKENIZER = build_tokenizer()
+ENCODING = Encoding(TOKENIZER, MiniaturePrompts())
+PROMPTS = [TOKENIZER(f"Q: {i} + {i} S:").input_ids for i in range(5)]
+COLD = Decoding(0.0, 1.0, 6)
+LAPTOP = {"engine": "transformers", "sequences": 3}
+CLUSTER = {
+    "engine": "vllm",
+    "sequences": 3,
+    "tensor_parallel": 1,
+    "precision": "float32",
+    "memory": 0.1,
+    "process": "own",
+}
+
+
+@pytest.fixture
+def model():
+    return build(
+        "mini-qwen3-xs", len(TOKENIZER), ENCODING.pad_id, ENCODING.end_ids[0], seed=0
+    ).eval()
+
+
+def test_transformers_samples_a_checkpoint_as_it_does_the_model_that_was_saved(model, tmp_path):
+    save(model, TOKENIZER, tmp_path)
+    loaded = build_sampler(LAPTOP, tmp_path, ENCODING)
+    given = build_sampler(LAPTOP, tmp_path, ENCODING, model=model)
+    assert loaded.sample(PROMPTS, COLD, seed=0) == given.sample(PROMPTS, COLD, seed=0)
+
+
+def test_transformers_samples_a_live_model_as_it_is(model, tmp_path):
+    live = build_sampler(LAPTOP, tmp_path, ENCODING, model=model, live=True)
+    before = live.sample(PROMPTS, COLD, seed=0)
+    with torch.no_grad():
+        model.lm_head.weight.copy_(model.lm_head.weight.flip(0))
+    assert live.sample(PROMPTS, COLD, seed=0) != before
+
+
+def test_the_record_of_transformers_says_version_and_rows(model, tmp_path):
+    record = build_sampler(LAPTOP, tmp_path, ENCODING, model=model).record()
+    assert record["engine"] == "transformers" and record["rows"] == 3 and record["version"]
+
+
+def test_an_unknown_engine_is_told_apart(model, tmp_path):
+    with pytest.raises(ValueError, match=r"'sglang' is no engine(.|\n)*transformers, vllm"):
+        build_sampler({**LAPTOP, "engine": "sglang"}, tmp_path, ENCODING, model=model)
+
+
+def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
+    model, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(vllm_engine.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"geosd\[vllm\](.|\n)*rollout\.engine"):
+        build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
+
+
+def test_one_process_drives_one_device(monkeypatch):
+    monkeypatch.setattr(vllm_engine, "require", lambda: None)
+    with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):
+        vllm_engine.start("nowhere", live=False, tensor_parallel=2, process="same")

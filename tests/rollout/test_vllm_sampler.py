@@ -1,0 +1,199 @@
+"""The sampler's side of vLLM's interface, against an engine that stands where vLLM would.
+
+The stand-in keeps vLLM's promises, the unpleasant ones too: weights change only between start and
+finish, and a prompt that is cached is answered by the old weights until the cache is reset.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from geosd.rollout.sampler import Completion, Decoding
+from geosd.rollout.vllm_engine import Opened
+from geosd.rollout.vllm_sampler import VllmSampler
+from geosd.rollout.weights import named_weights
+from geosd.seeds import seed_of
+
+END = 9
+PROMPTS = [[1, 2], [3], [1, 2]]
+DECODING = Decoding(0.7, 0.95, 8)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """vLLM's SamplingParams as far as they are used; an unknown name is an error here too."""
+
+    temperature: float
+    top_p: float
+    top_k: int
+    max_tokens: int
+    ignore_eos: bool
+    stop_token_ids: list
+    seed: int
+    detokenize: bool
+
+
+class StandIn:
+    """Answers with the number that its one weight holds."""
+
+    def __init__(self, ends="stop", resets=True):
+        self.weights, self.loading, self.cache = {"token": torch.tensor([5.0])}, None, {}
+        self.calls, self.asked, self.files, self.version = [], [], [], None
+        self.ends, self.resets = ends, resets
+
+    def start_weight_update(self):
+        self.calls.append("start")
+        self.loading = {}
+
+    def update_weights(self, request):
+        (key, info), *more = request.items()
+        assert key == "update_info" and not more and list(info) == ["path"]
+        self.calls.append("update")
+        self.files.append(Path(info["path"]))
+        self.loading |= load_file(info["path"])
+
+    def finish_weight_update(self, weight_version=None):
+        self.calls.append("finish")
+        self.weights, self.loading, self.version = self.loading, None, weight_version
+
+    def reset_prefix_cache(self):
+        self.calls.append("reset")
+        self.cache = {}
+        return self.resets
+
+    def generate(self, prompts, parameters, use_tqdm):
+        assert self.loading is None
+        self.calls.append("generate")
+        self.asked.append((prompts, parameters))
+        now = int(self.weights["token"])
+        tokens = [self.cache.setdefault(tuple(p["prompt_token_ids"]), now) for p in prompts]
+        outputs = [SimpleNamespace(token_ids=[t, END], finish_reason=self.ends) for t in tokens]
+        return [SimpleNamespace(outputs=[output]) for output in outputs]
+
+
+class Student(nn.Module):
+    def __init__(self, token=5.0):
+        super().__init__()
+        self.token = nn.Parameter(torch.tensor([token]))
+        self.matrix = nn.Parameter(torch.arange(6.0).reshape(2, 3))
+
+
+def opened(llm, **changes):
+    record = {"engine": "vllm", "version": "0.32.0", "max_num_seqs": 7}
+    values = dict(llm=llm, parameters=Parameters, context=64, dtype=torch.bfloat16, record=record)
+    return Opened(**{**values, **changes})
+
+
+def sampler(llm, student=None, **options):
+    weights = None if student is None else lambda: named_weights(student)
+    return VllmSampler(lambda: opened(llm), [END, END], weights, **options)
+
+
+def test_each_request_has_the_seed_of_its_place():
+    llm = StandIn()
+    sampler(llm).sample(PROMPTS, DECODING, seed=3)
+    sampler(llm).sample(PROMPTS, DECODING, seed=4)
+    seeds = [[one.seed for one in parameters] for _, parameters in llm.asked]
+    assert seeds[0] == [seed_of(3, "request", place) for place in range(3)]
+    assert len({*seeds[0], *seeds[1]}) == 6
+
+
+def test_a_request_says_what_the_decoding_says_and_cuts_nothing_else():
+    llm = StandIn()
+    sampler(llm).sample(PROMPTS[:1], DECODING, seed=0)
+    ((prompts, (asked,)),) = llm.asked
+    assert prompts == [{"prompt_token_ids": [1, 2]}]
+    assert (asked.temperature, asked.top_p, asked.max_tokens) == (0.7, 0.95, 8)
+    assert asked.top_k == 0 and asked.ignore_eos and asked.stop_token_ids == [END]
+
+
+def test_the_students_present_weights_are_sampled_at_every_call():
+    llm, student = StandIn(), Student(5.0)
+    mine = sampler(llm, student)
+    drawn = []
+    for value in (5, 6, 7):
+        with torch.no_grad():
+            student.token.fill_(value)
+        drawn.append(mine.sample(PROMPTS, DECODING, seed=0)[0].ids[0])
+    assert drawn == [5, 6, 7]
+    assert llm.calls == ["start", "update", "finish", "reset", "generate"] * 3
+    assert llm.version == "3"
+
+
+def test_the_engine_gets_every_weight_in_its_own_type_and_the_files_are_gone():
+    llm, student = StandIn(), Student()
+    sampler(llm, student).sample(PROMPTS, DECODING, seed=0)
+    assert {n: (v.shape, v.dtype) for n, v in llm.weights.items()} == {
+        "token": ((1,), torch.bfloat16),
+        "matrix": ((2, 3), torch.bfloat16),
+    }
+    assert torch.equal(llm.weights["matrix"].float(), student.matrix.detach())
+    assert not any(file.exists() or file.parent.exists() for file in llm.files)
+
+
+def test_weights_that_are_too_many_for_one_file_come_in_several():
+    llm, student = StandIn(), Student()
+    sampler(llm, student, shard=1).sample(PROMPTS, DECODING, seed=0)
+    assert llm.calls == ["start", "update", "update", "finish", "reset", "generate"]
+    assert llm.weights.keys() == {"token", "matrix"}
+
+
+def test_a_checkpoint_is_sampled_as_it_is():
+    llm = StandIn()
+    sampler(llm).sample(PROMPTS, DECODING, seed=0)
+    assert llm.calls == ["generate"]
+
+
+def test_a_cache_that_was_not_reset_is_an_error_and_nothing_is_sampled():
+    llm = StandIn(resets=False)
+    with pytest.raises(RuntimeError, match=r"prefix cache(.|\n)*Hint"):
+        sampler(llm, Student()).sample(PROMPTS, DECODING, seed=0)
+    assert "generate" not in llm.calls
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_a_completion_says_how_it_ended(finish):
+    drawn = sampler(StandIn(finish)).sample(PROMPTS, DECODING, seed=0)
+    assert drawn == [Completion((5, END), finish)] * 3
+
+
+def test_a_request_that_the_engine_gave_up_is_no_completion():
+    with pytest.raises(RuntimeError, match="abort"):
+        sampler(StandIn("abort")).sample(PROMPTS, DECODING, seed=0)
+
+
+def test_a_response_that_the_engine_would_cut_short_is_refused():
+    fits = Decoding(1.0, 1.0, 62)
+    assert sampler(StandIn()).sample(PROMPTS, fits, seed=0)
+    with pytest.raises(ValueError, match=r"65 tokens(.|\n)*64(.|\n)*Hint"):
+        sampler(StandIn()).sample(PROMPTS, Decoding(1.0, 1.0, 63), seed=0)
+
+
+def test_a_temperature_that_the_engine_would_change_is_refused():
+    with pytest.raises(ValueError, match=r"0\.001"):
+        sampler(StandIn()).sample(PROMPTS, Decoding(0.001, 1.0, 8), seed=0)
+    assert sampler(StandIn()).sample(PROMPTS, Decoding(0.0, 1.0, 8), seed=0)
+
+
+def test_the_record_says_what_the_engine_is_and_how_often_it_was_synced():
+    mine = sampler(StandIn(), Student())
+    assert mine.record() == {"engine": "vllm", "started": False}
+    for _ in range(2):
+        mine.sample(PROMPTS, DECODING, seed=0)
+    record = mine.record()
+    assert record["max_num_seqs"] == 7 and record["version"] == "0.32.0"
+    assert record["weight_syncs"] == 2 and "place" in record["request_seeds"]
+
+
+def test_the_engine_starts_once_and_only_when_something_is_sampled():
+    started = []
+    mine = VllmSampler(lambda: started.append(1) or opened(StandIn()), [END])
+    assert not started
+    mine.sample(PROMPTS, DECODING, seed=0)
+    mine.sample(PROMPTS, DECODING, seed=1)
+    assert len(started) == 1
