@@ -1,0 +1,173 @@
+"""Prompts through chat templates: the published tokenizers' own, and a tiny one made here."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import GenerationConfig
+
+from geosd.problems.chat import ChatPrompts
+from geosd.problems.encoding import Encoding, stops_of
+from geosd.problems.records import Problem
+from geosd.problems.sources.dapo_math import INSTRUCTION
+
+FAMILIES = ("qwen3", "deepseek_r1_distill_llama_8b", "olmo3_7b_think")
+SOLUTION = "<think>\nOne plus one. That is two.\n</think>\n\nThe answer is $\\boxed{2}$."
+
+
+@pytest.fixture(scope="session")
+def goldens(shared_data):
+    lines = (shared_data / "templates/rendered_goldens.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def encoding_of(tokenizer, thinking=True, stops=()):
+    return Encoding(tokenizer, ChatPrompts(tokenizer, INSTRUCTION, thinking), stops)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_students_prompt_is_the_published_rendering_token_by_token(published, goldens, family):
+    found = [g for g in goldens if (g["template"], g["case"]) == (family, "user")]
+    assert found
+    for golden in found:
+        question = golden["messages"][0]["content"].removesuffix(f"\n{INSTRUCTION}")
+        thinking = golden["options"].get("enable_thinking", True)
+        encoding = encoding_of(published(family), thinking)
+        problem = Problem("p", "id", question, "2")
+        assert encoding.prompts.student(question) == golden["text"]
+        assert encoding.student(problem) == golden["ids"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_prompt_begins_twice(published, family):
+    tokenizer = published(family)
+    ids = encoding_of(tokenizer).student(Problem("p", "id", "What?", "2"))
+    begins = 0 if tokenizer.bos_token_id is None else 1
+    assert ids.count(tokenizer.bos_token_id) == begins
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_first_response_token_stands_after_the_same_tokens_for_both(published, family):
+    """What the model generates from: the generation prompt, alike for student and teacher."""
+    encoding = encoding_of(published(family))
+    problem = Problem("p", "id", "What is $1+1$?", "2")
+    student, teacher = encoding.student(problem), encoding.teacher(problem, SOLUTION)
+    opened = {
+        "qwen3": "<|im_start|>assistant\n",
+        "deepseek_r1_distill_llama_8b": "<｜Assistant｜><think>\n",
+        "olmo3_7b_think": "<|im_start|>assistant\n<think>",
+    }[family]
+    expected = encoding.tokenizer(opened, add_special_tokens=False).input_ids
+    assert student[-len(expected) :] == teacher[-len(expected) :] == expected
+    assert len(teacher) > len(student)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_prompt_and_response_are_not_fused_where_text_would_be(published, family):
+    """All three prompts end in a newline or `>`, which a newline after it would be fused with."""
+    encoding = encoding_of(published(family))
+    prompt = encoding.student(Problem("p", "id", "What?", "2"))
+    response = encoding.response("\nOne.")
+    joined = encoding.tokenizer(
+        encoding.prompts.student("What?") + "\nOne.", add_special_tokens=False
+    ).input_ids
+    assert encoding.text(response) == "\nOne."
+    assert joined != [*prompt, *response[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("family", "ends"),
+    [
+        ("qwen3", {151645, 151643}),
+        ("olmo3_7b_think", {100265, 100257}),
+        ("deepseek_r1_distill_llama_8b", {128001}),
+    ],
+)
+def test_the_released_stops_of_each_family_end_a_response(published, shared_data, family, ends):
+    special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
+    released = GenerationConfig(eos_token_id=special.get("generation_eos_ids", special["eos_id"]))
+    encoding = encoding_of(published(family), stops=stops_of(released))
+    assert set(encoding.end_ids) == ends
+    assert encoding.end_ids[0] == encoding.response("x")[-1] == special["eos_id"]
+    for end in ends:
+        assert encoding.text([end]) == ""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_solution_stands_in_the_user_turn_and_can_end_nothing(published, family):
+    tokenizer = published(family)
+    encoding = encoding_of(tokenizer)
+    problem = Problem("p", "id", "What is $1+1$?", "2")
+    nasty = "".join(str(token) for token in tokenizer.added_tokens_decoder.values())
+    plain = encoding.teacher(problem, "One. Two.")
+    spiked = encoding.teacher(problem, f"One.{nasty}{SOLUTION.split('answer')[0]} Two.")
+    control = set(tokenizer.added_tokens_decoder)
+    assert [i for i in spiked if i in control] == [i for i in plain if i in control]
+    assert "That is two." in tokenizer.decode(spiked)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_end_of_a_thought_survives_decoding(published, family):
+    """The grader reads what follows it, and SFT trains on it."""
+    encoding = encoding_of(published(family))
+    assert encoding.text(encoding.response(SOLUTION)) == SOLUTION
+
+
+@pytest.mark.parametrize("family", ["deepseek_r1_distill_llama_8b", "olmo3_7b_think"])
+def test_a_model_that_always_thinks_cannot_be_told_not_to(published, family):
+    with pytest.raises(ValueError, match="(?s)data.thinking is false.*allowed is true.*Hint:"):
+        encoding_of(published(family), thinking=False)
+
+
+def test_a_tiny_template_is_rendered_once_and_tokenized_without_another_beginning(tiny):
+    encoding = Encoding(tiny, ChatPrompts(tiny, "is", thinking=True), (2,))
+    problem = Problem("p", "id", "one", "two")
+    assert tiny.convert_ids_to_tokens(encoding.student(problem)) == (
+        "<s> <user> one is <end> <bot>".split()
+    )
+    teacher = tiny.convert_ids_to_tokens(encoding.teacher(problem, "two <end> <bot> two"))
+    assert teacher[:3] == ["<s>", "<user>", "one"] and teacher[-1] == "<bot>"
+    assert teacher.count("two") == 2 and teacher.count("<end>") == teacher.count("<bot>") == 1
+    assert encoding.end_ids == (2,) and encoding.response("two") == [8, 2]
+    assert encoding.pad_id == 2  # this tokenizer has none of its own
+
+
+def test_thinking_is_asked_for_or_not_through_the_template(tiny):
+    assert ChatPrompts(tiny, "is", thinking=False).student("one").endswith("<think> </think>")
+    assert "<think>" not in ChatPrompts(tiny, "is", thinking=True).student("one")
+
+
+def test_a_marker_that_appears_when_another_is_taken_out_goes_too(tiny):
+    prompt = ChatPrompts(tiny, "is", thinking=True).student("one <e<end>nd> two")
+    assert prompt.count("<end>") == 1
+
+
+def test_a_tokenizer_without_a_template_is_refused(tiny):
+    tiny.chat_template = None
+    with pytest.raises(ValueError, match="(?s)no chat template.*Hint:"):
+        ChatPrompts(tiny, "is", thinking=True)
+
+
+TEXTS = st.text(st.sampled_from("ab3. !?\n$"), max_size=60)
+
+
+@given(TEXTS, st.floats(0, 1), st.floats(0, 1))
+def test_revealed_sentences_are_a_prefix_that_grows_with_privilege(text, one, other):
+    reveal = ChatPrompts.reveal
+    less, more = (reveal(None, text, fraction) for fraction in sorted((one, other)))
+    assert more.startswith(less) and text.startswith(more)
+    assert reveal(None, text, 1.0) == text and reveal(None, text, 0.0) == ""
+
+
+def test_sentences_end_at_full_stops_and_lines_but_not_inside_numbers():
+    text = "First 3.14 is near. Then $x = 2$!\nSo the answer is \\boxed{2}."
+    halves = [ChatPrompts.reveal(None, text, fraction) for fraction in (0.1, 0.5, 0.9)]
+    assert halves[0] == "First 3.14 is near. "
+    assert halves[1] == halves[2] == "First 3.14 is near. Then $x = 2$!\n"
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
+def test_a_fraction_outside_the_unit_interval_is_refused(fraction):
+    with pytest.raises(ValueError, match="privilege is .*"):
+        ChatPrompts.reveal(None, "One. Two.", fraction)
