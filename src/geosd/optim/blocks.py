@@ -4,7 +4,12 @@ Blocks of equal size lie in one tensor, whatever factor they belong to, so that 
 batched calls and no loop over blocks. A 64-wide model of three layers has some five hundred blocks,
 and its whole update is a few milliseconds for this reason alone.
 
-Shapes: M = blocks of one stack, b = their size, N = positions, D = dimensions of a factor.
+Where several ranks train one model, every rank sums over its own positions for all blocks, and
+keeps averages and inverses of the blocks that it owns: those that begin in its share of the
+factor's dimensions, cut as FSDP2 cuts the rows of a weight. Alone, a process owns all.
+
+Shapes: M = blocks of one stack, m = those of them that this rank owns, b = their size,
+N = positions, D = dimensions of a factor.
 """
 
 from __future__ import annotations
@@ -13,12 +18,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
-from geosd.optim.partition import Run, partition
+from geosd.optim.partition import Run, overlap_of, partition, share
 
 # Elements that are converted or factorised in one go: bounds the transient memory of large models.
 CHUNK = 2**26
+
+Key = tuple[str, int]
+"""Device and block size of a stack."""
+Place = tuple[Run, Key, int]
+"""A run of blocks, the stack that it lies in, and where in the stack it begins."""
 
 
 class BlockFactors:
@@ -29,6 +40,7 @@ class BlockFactors:
         blocks: Blocks per factor (the paper's g); see `partition` for uneven dimensions.
         storage: dtype of the averages and the inverses (float32, bfloat16; float64 for tests).
         devices: Factor name -> device of its blocks.
+        group: Ranks among which the blocks are shared out; None keeps them all here.
 
     Sums of the current step and every factorisation are float32 (float64 if `storage` is).
     """
@@ -39,38 +51,59 @@ class BlockFactors:
         blocks: int,
         storage: torch.dtype,
         devices: Mapping[str, torch.device],
+        group: dist.ProcessGroup | None = None,
     ) -> None:
         """Lay the blocks out in stacks of equal size, all zero."""
         self.dims = dict(dims)
+        self.group = group
         self.blocks = blocks
         self.compute = torch.float64 if storage == torch.float64 else torch.float32
         self.counts = dict.fromkeys(dims, 0)  # positions in the sums of this step
         self.updates = dict.fromkeys(dims, 0)  # steps in the average, for the bias correction
-        owners: dict[tuple[str, int], list[int]] = {}
-        self._places: dict[str, list[tuple[Run, tuple[str, int], int]]] = {}
+        # Where a factor's blocks lie: in the stacks of all blocks, and in those of the owned ones.
+        self._places: dict[str, list[Place]] = {}
+        self._owned_places: dict[str, list[Place]] = {}
+        factor_of: dict[Key, list[int]] = {}
+        owned: dict[Key, list[int]] = {}
         for number, (name, dim) in enumerate(self.dims.items()):
-            self._places[name] = []
+            self._places[name], self._owned_places[name] = [], []
+            mine = self.span(dim)
             for run in partition(dim, blocks):
-                stack = owners.setdefault((str(devices[name]), run.size), [])
-                self._places[name].append((run, (str(devices[name]), run.size), len(stack)))
+                key = (str(devices[name]), run.size)
+                stack, kept = factor_of.setdefault(key, []), owned.setdefault(key, [])
+                first, here = overlap_of(run, mine)
+                self._places[name].append((run, key, len(stack)))
+                if here.count:
+                    self._owned_places[name].append((here, key, len(kept)))
+                kept.extend(range(len(stack) + first, len(stack) + first + here.count))
                 stack.extend([number] * run.count)
-        self._sum, self._average, self._inverse, self._owner = {}, {}, {}, {}
-        for key, owner in owners.items():
+        self._sum, self._average, self._inverse = {}, {}, {}
+        self._owner, self._owned = {}, {}
+        for key, numbers in factor_of.items():
             device, size = key
-            shape = (len(owner), size, size)
+            kept = torch.tensor(owned[key], dtype=torch.long, device=device)
+            self._owned[key] = slice(None) if len(kept) == len(numbers) else kept
+            self._owner[key] = torch.tensor(numbers, device=device)[kept]
+            shape = (len(numbers), size, size)
             self._sum[key] = torch.zeros(shape, dtype=self.compute, device=device)
+            shape = (len(kept), size, size)
             self._average[key] = torch.zeros(shape, dtype=storage, device=device)
             self._inverse[key] = torch.zeros(shape, dtype=storage, device=device)
-            self._owner[key] = torch.tensor(owner, device=device)
 
-    def _views(self, store: dict[Any, Tensor], name: str) -> Iterator[tuple[Run, Tensor]]:
+    def span(self, dim: int) -> tuple[int, int]:
+        """The share [start, stop) of a factor's dimensions whose blocks this rank owns."""
+        if self.group is None:
+            return 0, dim
+        return share(dim, self.group.rank(), self.group.size())
+
+    def _sums_of(self, name: str) -> Iterator[tuple[Run, Tensor]]:
         for run, key, first in self._places[name]:
-            yield run, store[key][first : first + run.count]
+            yield run, self._sum[key][first : first + run.count]
 
     def add(self, name: str, rows_ND: Tensor) -> None:
         """Add sum over N of x x^T, block by block, to this step's sum of factor `name`."""
         rows_ND = rows_ND.to(self.compute)
-        for run, sum_Mbb in self._views(self._sum, name):
+        for run, sum_Mbb in self._sums_of(name):
             x = rows_ND[:, run.start : run.stop].unflatten(1, (run.count, run.size))
             sum_Mbb.baddbmm_(x.permute(1, 2, 0), x.transpose(0, 1))
         self.counts[name] += rows_ND.shape[0]
@@ -91,9 +124,10 @@ class BlockFactors:
         gain = [(1 - decay) / max(self.counts[name], 1) for name in self.dims]
         for key, average in self._average.items():
             keep_M, gain_M = self._per_block(key, keep), self._per_block(key, gain)
+            sum_mbb = self._sum[key][self._owned[key]]
             for part in _chunks(average):
                 new = average[part].to(self.compute) * keep_M[part]
-                average[part] = new.addcmul_(self._sum[key][part], gain_M[part])
+                average[part] = new.addcmul_(sum_mbb[part], gain_M[part])
             self._sum[key].zero_()
         for name in seen:
             self.updates[name] += 1
@@ -135,7 +169,7 @@ class BlockFactors:
         return inverse
 
     def averages(self, decay: float) -> Iterator[tuple[Tensor, Tensor]]:
-        """The bias-corrected averages: (factor number of each block [M], blocks [M, b, b])."""
+        """The bias-corrected averages owned here: (factor number of each block [m], [m, b, b])."""
         scale = self._corrections(decay)
         for key, average in self._average.items():
             scale_M = self._per_block(key, scale)
@@ -147,16 +181,39 @@ class BlockFactors:
         return [1 / (1 - decay**count) if count else 1.0 for count in self.updates.values()]
 
     def inverse(self, name: str) -> Iterator[tuple[Run, Tensor]]:
-        """The damped inverse of a factor: its runs, each with its blocks [count, b, b]."""
-        for run, blocks in self._views(self._inverse, name):
-            yield run, blocks.to(self.compute)
+        """The owned part of a factor's damped inverse: runs, each with its blocks [count, b, b]."""
+        for run, key, first in self._owned_places[name]:
+            yield run, self._inverse[key][first : first + run.count].to(self.compute)
+
+    def whole_inverse(self, name: str) -> list[tuple[Run, Tensor]]:
+        """All runs of a factor's damped inverse, collected from the ranks that own its blocks.
+
+        Every rank calls this at the same time.
+        """
+        if self.group is None:
+            return list(self.inverse(name))
+        whole = []
+        for run, (device, _), _ in self._places[name]:
+            shape = (run.count, run.size, run.size)
+            whole.append((run, torch.zeros(shape, dtype=self.compute, device=device)))
+        for here, blocks in self.inverse(name):
+            run, into = next(each for each in whole if each[0].holds(here))
+            first = (here.start - run.start) // run.size
+            into[first : first + here.count] = blocks
+        for _, blocks in whole:
+            dist.all_reduce(blocks, group=self.group)  # zeros but for one rank's: adds nothing
+        return whole
 
     def sums(self) -> list[Tensor]:
         """This step's sums, one tensor [M, b, b] per stack; what data-parallel ranks add up."""
         return list(self._sum.values())
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that later steps depend on: tensors (not copied), names and plain numbers."""
+        """Everything that later steps depend on: tensors (not copied), names and plain numbers.
+
+        With a group, every rank calls this at the same time; the averages and inverses are whole,
+        on the CPU, on its first rank and empty on the others.
+        """
         pending = any(self.counts.values())
         return {
             "dims": dict(self.dims),
@@ -164,9 +221,18 @@ class BlockFactors:
             "counts": dict(self.counts),
             "updates": dict(self.updates),
             "sums": list(self._sum.values()) if pending else None,
-            "averages": list(self._average.values()),
-            "inverses": list(self._inverse.values()),
+            "averages": [self._whole(key, self._average[key]) for key in self._average],
+            "inverses": [self._whole(key, self._inverse[key]) for key in self._inverse],
         }
+
+    def _whole(self, key: Key, kept_mbb: Tensor) -> Tensor:
+        """A stack of all blocks from the owned ones of every rank."""
+        if self.group is None:
+            return kept_mbb
+        stack_Mbb = torch.zeros_like(self._sum[key], dtype=kept_mbb.dtype)
+        stack_Mbb[self._owned[key]] = kept_mbb
+        dist.all_reduce(stack_Mbb, group=self.group)
+        return stack_Mbb.cpu() if self.group.rank() == 0 else stack_Mbb.new_empty(0)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`, bit for bit.
@@ -183,13 +249,13 @@ class BlockFactors:
                 " settings that wrote the state, or begin anew without it."
             )
         for store, key in ((self._average, "averages"), (self._inverse, "inverses")):
-            for mine, other in zip(store.values(), state[key], strict=True):
+            for (stack, mine), other in zip(store.items(), state[key], strict=True):
                 if mine.dtype != other.dtype:
                     raise ValueError(
                         f"the K-FAC state is stored as {other.dtype}, this one as {mine.dtype}.\n"
                         "Hint: set storage to what the run began with."
                     )
-                mine.copy_(other)
+                mine.copy_(_taken(other, self._owned[stack]))
         pending = state["sums"] or [torch.zeros(())] * len(self._sum)
         for mine, other in zip(self._sum.values(), pending, strict=True):
             mine.copy_(other)
@@ -204,7 +270,7 @@ class BlockFactors:
         if all(bool(total.sum().isfinite()) for total in self._sum.values()):
             return
         for name in self.dims:
-            if not all(bool(part.isfinite().all()) for _, part in self._views(self._sum, name)):
+            if not all(bool(part.isfinite().all()) for _, part in self._sums_of(name)):
                 raise FloatingPointError(
                     f"the covariance of {name} is not finite in this step; the averages were left"
                     " as they were.\nHint: look for an infinite loss or activation; to go on"
@@ -218,6 +284,10 @@ class BlockFactors:
         self.counts = dict.fromkeys(self.dims, 0)
 
 
+def _taken(stack_Mbb: Tensor, owned: slice | Tensor) -> Tensor:
+    return stack_Mbb[owned if isinstance(owned, slice) else owned.to(stack_Mbb.device)]
+
+
 def _shifted(stack_Mbb: Tensor, shift: float) -> Tensor:
     stack_Mbb = stack_Mbb.clone()
     stack_Mbb.diagonal(dim1=-2, dim2=-1).add_(shift)
@@ -225,6 +295,6 @@ def _shifted(stack_Mbb: Tensor, shift: float) -> Tensor:
 
 
 def _chunks(stack_Mbb: Tensor) -> Iterator[slice]:
-    step = max(1, CHUNK // stack_Mbb[0].numel())
+    step = max(1, CHUNK // stack_Mbb.shape[-1] ** 2)
     for first in range(0, stack_Mbb.shape[0], step):
         yield slice(first, min(first + step, stack_Mbb.shape[0]))

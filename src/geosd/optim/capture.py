@@ -36,15 +36,23 @@ class Observation:
             of a loss have weights of their own.
         fraction: Share of the counted positions that is drawn, in (0, 1]; rounded, at least one.
         seed: Names the draw.
+        among: (first, total) if the counted positions are number `first` and following of the
+            `total` that the draw is made from; None draws from the counted positions alone.
     """
 
     def __init__(
-        self, mask: Tensor | None, loss_terms: float | Tensor, fraction: float, seed: int
+        self,
+        mask: Tensor | None,
+        loss_terms: float | Tensor,
+        fraction: float,
+        seed: int,
+        among: tuple[int, int] | None = None,
     ) -> None:
         """Check the shapes; nothing is drawn yet."""
         self.mask = None if mask is None else mask.detach().bool()
         self.fraction = fraction
         self.seed = seed
+        self.among = among
         self.scale = loss_terms
         if isinstance(loss_terms, Tensor) and loss_terms.dim():
             if self.mask is None or self.mask.shape[: loss_terms.dim()] != loss_terms.shape:
@@ -102,11 +110,12 @@ class Observation:
         else:
             allowed = self.mask.flatten().nonzero().flatten().cpu()
         if self.fraction < 1 and len(allowed):
+            first, among = self.among or (0, len(allowed))
             # On the CPU, so that every kind of device draws the same positions.
             generator = torch.Generator().manual_seed(seed_of("kfac positions", self.seed, call))
-            keep = max(1, round(self.fraction * len(allowed)))
-            drawn = torch.randperm(len(allowed), generator=generator)[:keep]
-            allowed = allowed[drawn.sort().values]
+            keep = max(1, round(self.fraction * among))
+            drawn = torch.randperm(among, generator=generator)[:keep].sort().values - first
+            allowed = allowed[drawn[(drawn >= 0) & (drawn < len(allowed))]]
         return allowed.to(device)
 
     def rows(self, value: Tensor, positions: Tensor | None) -> Tensor:

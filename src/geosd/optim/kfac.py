@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import Observation, Tap
 from geosd.optim.selection import Select, chosen, input_leaders, is_projection
-from geosd.optim.sharded import put, sum_over_ranks, whole
-from geosd.optim.solve import solve_left, solve_right
+from geosd.optim.sharded import precondition, sum_over_ranks
+from geosd.optim.solve import Inverse, solve_left, solve_right
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
 
@@ -44,13 +44,16 @@ class KFAC:
             each factor, without the pi correction.
         subsample: Share of the positions that enters the factors, the paper's s, in (0, 1].
         inverse_every: Steps between two inversions; the averages are updated in every step.
+        per_token: Scale output gradients by the number of terms of the mean loss, so that G is a
+            second moment of single tokens' gradients; False takes them as they are backpropagated.
         storage: dtype, or its name, of averages and inverses; bfloat16 halves them. The
             factorisation itself is float32 in any case.
         select: Which linear layers, by full name and module.
         share_inputs: Keep one A for q, k, v and one for gate, up, which read the same input. Exact;
             False stores one each, as the paper's memory formula counts.
-        group: Ranks whose positions are pooled, if there are several: every rank then calls `step`.
-            Weights and gradients may be sharded by FSDP2 (build K-FAC after `fully_shard`).
+        group: Ranks whose positions are pooled and that share out the blocks, if there are several:
+            every rank then calls `step`. Weights and gradients may be sharded by FSDP2 (build K-FAC
+            after `fully_shard`): a rank then owns the blocks of the rows that it holds.
 
     Raises:
         ValueError: A value is outside its range, or nothing is selected.
@@ -73,6 +76,7 @@ class KFAC:
         damping: float = 1e-3,
         subsample: float = 1 / 8,
         inverse_every: int = 1,
+        per_token: bool = True,
         storage: torch.dtype | str = torch.float32,
         select: Select = is_projection,
         share_inputs: bool = True,
@@ -83,6 +87,7 @@ class KFAC:
         _check(blocks, decay, damping, subsample, inverse_every, storage)
         self.decay, self.damping = decay, damping
         self.subsample, self.inverse_every = subsample, inverse_every
+        self.per_token = per_token
         self.group = group
         self.steps = 0
         self.layers = chosen(model, select)
@@ -95,7 +100,9 @@ class KFAC:
                 sides[f"{name}.A"] = layer.in_features
             dims |= sides
             devices |= dict.fromkeys(sides, layer.weight.device)
-        self.factors = BlockFactors(dims, blocks, storage, devices)
+        self.factors = BlockFactors(dims, blocks, storage, devices, group)
+        # The input factor collected last, for the sisters that share it.
+        self._collected: tuple[str | None, Inverse] = (None, [])
         self._observation: Observation | None = None
         self._unobserved: Observation | None = None
         self._taps: dict[str, Tap] = {}
@@ -118,13 +125,24 @@ class KFAC:
             self._unobserved = self._observe(None, 1, 0)
         return self._unobserved
 
-    def _observe(self, mask: Tensor | None, loss_terms: float | Tensor, seed: int) -> Observation:
+    def _observe(
+        self,
+        mask: Tensor | None,
+        loss_terms: float | Tensor,
+        seed: int,
+        among: tuple[int, int] | None = None,
+    ) -> Observation:
         named = seed_of("kfac", seed, self.steps)
-        return Observation(mask, loss_terms, self.subsample, named)
+        terms = loss_terms if self.per_token else 1
+        return Observation(mask, terms, self.subsample, named, among)
 
     @contextmanager
     def observe(
-        self, mask: Tensor | None = None, loss_terms: float | Tensor = 1, seed: int = 0
+        self,
+        mask: Tensor | None = None,
+        loss_terms: float | Tensor = 1,
+        seed: int = 0,
+        among: tuple[int, int] | None = None,
     ) -> Iterator[None]:
         """Say what the forward and backward pass inside the context are made of.
 
@@ -138,10 +156,13 @@ class KFAC:
                 would no longer act; delta times n is the gradient of a token's own loss. Where
                 sequences are weighted each by its own length T_b, give B * T_b as a tensor [B].
             seed: Draws the positions, together with the number of steps taken; name passes of
-                one step differently.
+                one step differently, or say by `among` which part of the step they are.
+            among: (how many counted positions of the step come before this pass, how many the step
+                has), if the draw is to be one of the whole step: passes of one seed, on one rank or
+                on several, then draw together what a single pass over all would.
         """
         before = self._observation
-        self._observation = self._observe(mask, loss_terms, seed)
+        self._observation = self._observe(mask, loss_terms, seed, among)
         try:
             yield
         finally:
@@ -179,14 +200,28 @@ class KFAC:
         self.steps += 1
         self._unobserved = None
         for name, layer in self.layers.items():
-            inverse_g = list(self.factors.inverse(f"{name}.G"))
             if (grad := layer.weight.grad) is not None:
-                inverse_a = self.factors.inverse(f"{self._leader[name]}.A")
-                grad_OI = whole(grad).to(self.factors.compute)
-                put(solve_right(inverse_a, solve_left(inverse_g, grad_OI)), into=grad)
+                inverse_a = self._input_inverse(self._leader[name])
+                precondition(
+                    grad,
+                    f"{name}.G",
+                    self.factors,
+                    lambda g, rows_OI, a=inverse_a: solve_right(a, solve_left(g, rows_OI)),
+                )
             if layer.bias is not None and (grad := layer.bias.grad) is not None:
-                grad_O1 = whole(grad).to(self.factors.compute)[:, None]
-                put(solve_left(inverse_g, grad_O1)[:, 0] / (1 + shift), into=grad)
+                precondition(
+                    grad,
+                    f"{name}.G",
+                    self.factors,
+                    lambda g, rows_O: solve_left(g, rows_O[:, None])[:, 0] / (1 + shift),
+                )
+        self._collected = (None, [])
+
+    def _input_inverse(self, leader: str) -> Inverse:
+        """The inverse of an input factor; sisters follow each other, so the last one is kept."""
+        if self._collected[0] != leader:
+            self._collected = (leader, self.factors.whole_inverse(f"{leader}.A"))
+        return self._collected[1]
 
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.

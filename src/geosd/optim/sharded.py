@@ -1,9 +1,14 @@
-"""K-FAC over several ranks: sums that are added up, gradients that lie in shards (FSDP2).
+"""K-FAC and AdamW over several ranks: sums that are added up, gradients that lie in shards (FSDP2).
 
-Every rank keeps all factors and makes the same inverses from the same sums.
+FSDP2 gives each rank consecutive rows of a weight. Rows of one block of G meet only rows of the
+same block, and A acts on columns, which every shard has whole: where no block is cut by the edge of
+a shard, a rank preconditions its rows where they lie, with its own blocks of G and all blocks of A.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -11,6 +16,8 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from geosd.optim.blocks import BlockFactors
+from geosd.optim.partition import Run, is_cut
+from geosd.optim.solve import Inverse
 
 
 def whole(tensor: Tensor) -> Tensor:
@@ -18,21 +25,102 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
+def like(value: Tensor, model: Tensor) -> Tensor:
+    """The whole `value` as `model` lies: itself, or this rank's shard of it."""
+    if not isinstance(model, DTensor):
+        return value
+    value = value.to(model.device)
+    return distribute_tensor(value, model.device_mesh, model.placements, src_data_rank=None)
+
+
 def put(value: Tensor, into: Tensor) -> None:
     """Copy the whole `value` into a tensor, or into its shards on every rank."""
-    if isinstance(into, DTensor):
-        value = distribute_tensor(value.to(into.dtype), into.device_mesh, into.placements)
-    into.copy_(value)
+    into.copy_(like(value.to(into.dtype), into))
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
     """Add up this step's sums and counts of positions over the ranks, in place.
 
     The factors become means over the positions of all ranks: the same as on one rank that saw them
-    all, where each rank scaled its output gradients by the terms of its own loss.
+    all, where each rank scaled its output gradients by the terms of the loss.
     """
     sums = factors.sums()
     counts = torch.tensor(list(factors.counts.values()), device=sums[0].device)
     for tensor in (*sums, counts):
         dist.all_reduce(tensor, group=group)
     factors.counts = dict(zip(factors.counts, counts.tolist(), strict=True))
+
+
+def precondition(
+    grad: Tensor, name: str, factors: BlockFactors, solve: Callable[[Inverse, Tensor], Tensor]
+) -> None:
+    """Replace a gradient, whole or in shards, by what `solve` makes of it.
+
+    Args:
+        grad: Of a weight [O, I] or a bias [O].
+        name: Of the output factor.
+        factors: Its inverse is the first argument of `solve`.
+        solve: (inverse over rows, rows of the gradient) -> rows of the same shape.
+    """
+    if not _in_place(grad, name, factors):
+        put(solve(factors.whole_inverse(name), whole(grad).to(factors.compute)), into=grad)
+        return
+    start, stop = factors.span(factors.dims[name])
+    if start == stop:
+        return
+    rows = grad.to_local()
+    inverse = [
+        (Run(run.start - start, run.count, run.size), blocks)
+        for run, blocks in factors.inverse(name)
+    ]
+    rows.copy_(solve(inverse, rows.to(factors.compute)))
+
+
+def _in_place(grad: Tensor, name: str, factors: BlockFactors) -> bool:
+    """Whether this rank's rows of a gradient are just those of the blocks of G that it owns."""
+    if not isinstance(grad, DTensor) or factors.group is None:
+        return False
+    ranks = factors.group.size()
+    by_rows = grad.device_mesh.size() == ranks and all(each.is_shard(0) for each in grad.placements)
+    return by_rows and not is_cut(factors.dims[name], factors.blocks, ranks)
+
+
+def whole_adam_state(adam: torch.optim.Optimizer) -> dict[str, Any]:
+    """`adam.state_dict()` with every tensor whole; every rank calls this at the same time.
+
+    Of sharded parameters, the state is on the CPU on the first rank and empty on the others.
+    """
+    state = adam.state_dict()
+    return state | {
+        "state": {
+            key: {name: first_only(value) for name, value in slots.items()}
+            for key, slots in state["state"].items()
+        }
+    }
+
+
+def first_only(value: Any) -> Any:
+    """A sharded tensor whole on the CPU of the mesh's first rank, empty elsewhere; others as is."""
+    if not isinstance(value, DTensor):
+        return value
+    full = value.full_tensor()
+    return full.cpu() if value.device_mesh.get_local_rank() == 0 else full.new_empty(0)
+
+
+def load_adam_state(adam: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
+    """Continue from what `whole_adam_state` gave, on any number of ranks."""
+    parameters = [p for group in adam.param_groups for p in group["params"]]
+    adam.load_state_dict(
+        {
+            **state,
+            "state": {
+                key: {
+                    name: like(value, parameters[key])
+                    if isinstance(value, Tensor) and value.shape == parameters[key].shape
+                    else value
+                    for name, value in slots.items()
+                }
+                for key, slots in state["state"].items()
+            },
+        }
+    )

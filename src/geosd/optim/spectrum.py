@@ -6,6 +6,7 @@ Shapes: M = blocks of a stack, b = their size.
 from __future__ import annotations
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from geosd.optim.blocks import BlockFactors
@@ -41,6 +42,7 @@ def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
     Returns:
         `a_mean`, `a_max`, `g_mean`, `g_max`, over all blocks of all layers.
     """
+    device = factors.sums()[0].device
     is_output = torch.tensor([name.endswith(".G") for name in factors.dims])
     trace, dims, largest = [0.0, 0.0], [0, 0], [0.0, 0.0]
     for owner_M, average_Mbb in factors.averages(decay):
@@ -52,6 +54,12 @@ def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
             trace[side] += float(trace_M[mine].sum())
             dims[side] += int(mine.sum()) * average_Mbb.shape[-1]
             largest[side] = max([largest[side], *top_M[mine].tolist()])
+    if factors.group is not None:
+        sums = torch.tensor([*trace, *dims], dtype=torch.float64, device=device)
+        tops = torch.tensor(largest, dtype=torch.float64, device=device)
+        dist.all_reduce(sums, group=factors.group)
+        dist.all_reduce(tops, op=dist.ReduceOp.MAX, group=factors.group)
+        trace, dims, largest = sums[:2].tolist(), sums[2:].tolist(), tops.tolist()
     return {
         "a_mean": trace[0] / dims[0],
         "a_max": largest[0],

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.optim.kfac import KFAC
-from geosd.optim.sharded import whole
+from geosd.optim.sharded import load_adam_state, whole, whole_adam_state
 
 INNER = ("adamw", "plain")
 
@@ -95,12 +95,16 @@ class Update:
         self._plain_squared: Tensor | float = 0.0
 
     def observe(
-        self, mask: Tensor | None = None, loss_terms: float | Tensor = 1, seed: int = 0
+        self,
+        mask: Tensor | None = None,
+        loss_terms: float | Tensor = 1,
+        seed: int = 0,
+        among: tuple[int, int] | None = None,
     ) -> AbstractContextManager[None]:
         """Around forward and backward: see `KFAC.observe`. Does nothing without K-FAC."""
         if self.preconditioner is None:
             return nullcontext()
-        return self.preconditioner.observe(mask, loss_terms, seed)
+        return self.preconditioner.observe(mask, loss_terms, seed, among)
 
     @torch.no_grad()
     def step(self, lr: float | None = None) -> None:
@@ -157,9 +161,13 @@ class Update:
         return {} if self.preconditioner is None else self.preconditioner.spectrum()
 
     def state_dict(self) -> dict[str, Any]:
-        """Tensors (not copied) and plain numbers; `torch.load(weights_only=True)` reads it back."""
+        """Tensors (not copied) and plain numbers; `torch.load(weights_only=True)` reads it back.
+
+        Where parameters are sharded every rank calls this at the same time; what lay in shards is
+        whole on the first rank, in the form that a run on one rank has, and empty on the others.
+        """
         return {
-            "adam": None if self.adam is None else self.adam.state_dict(),
+            "adam": None if self.adam is None else whole_adam_state(self.adam),
             "kfac": None if self.preconditioner is None else self.preconditioner.state_dict(),
         }
 
@@ -175,8 +183,10 @@ class Update:
                     f"the saved optimiser state {'lacks' if mine else 'has'} {part}, this rule does"
                     " not.\nHint: resume with the rule that wrote the state."
                 )
-            if mine is not None:
-                mine.load_state_dict(state[part])
+        if self.adam is not None:
+            load_adam_state(self.adam, state["adam"])
+        if self.preconditioner is not None:
+            self.preconditioner.load_state_dict(state["kfac"])
 
 
 def _norm(tensor: Tensor) -> float:
