@@ -84,6 +84,17 @@ def test_the_step_solves_the_damped_kronecker_system(damping):
     np.testing.assert_allclose(layer.weight.grad, expected, rtol=1e-9)
 
 
+def test_without_per_token_gradients_enter_g_as_they_are_backpropagated(dense):
+    layer = linear(5, 3)
+    kfac = exact(layer, per_token=False)
+    x = randn(20, 5, seed=3)
+    with kfac.observe(loss_terms=20):
+        layer(x).square().sum(-1).mean().backward()
+    kfac.step()
+    delta = (2 * layer(x)).detach().numpy() / 20
+    np.testing.assert_allclose(dense(kfac, ".G"), delta.T @ delta / 20, rtol=1e-9)
+
+
 def test_a_bias_has_the_input_one():
     layer = linear(4, 3, bias=True)
     kfac = exact(layer, damping=0.04)
