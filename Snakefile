@@ -25,6 +25,7 @@ include: "workflow/rules/claims.smk"
 include: "workflow/rules/cost.smk"
 include: "workflow/rules/selection.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/slurm/driver.smk"
 
 
 rule all:

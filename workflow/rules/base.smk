@@ -26,6 +26,7 @@ rule base:
         "<logs>/base/{model}.log",
     threads: 1
     resources:
+        gpu=0,
         mem_mb=scale(3000),
         runtime=scale(60),
     params:
@@ -37,6 +38,7 @@ rule base:
     message:
         "Make the base model {wildcards.model}"
     shell:
-        "python -m geosd.steps.base --study {params.study} --params params.yaml"
+        "python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
+        " python -m geosd.steps.base --study {params.study} --params params.yaml"
         " --model {wildcards.model} --data {params.data}"
         " --out {params.out} --scratch {params.scratch} > {log} 2>&1"

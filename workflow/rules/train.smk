@@ -33,6 +33,7 @@ rule train:
         "<logs>/train/{model}/{variant}/{seed}.log",
     threads: 1
     resources:
+        gpu=0,
         mem_mb=scale(3000),
         runtime=scale(60),
     params:
@@ -44,7 +45,8 @@ rule train:
     message:
         "Train {wildcards.model} with {wildcards.variant}, seed {wildcards.seed}"
     shell:
-        "python -m geosd.steps.train --study {params.study} --params params.yaml"
+        "python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
+        " python -m geosd.steps.train --study {params.study} --params params.yaml"
         " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --base {params.base} --problems {input.problems} --pool {input.pool}"
         " --out {params.out} --scratch {params.scratch} > {log} 2>&1"

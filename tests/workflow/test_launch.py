@@ -1,0 +1,147 @@
+"""How a program with a resume state is started: on its GPUs, alone, and told of the end."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def path(root) -> Path:
+    return root / "workflow/scripts/launch.py"
+
+
+@pytest.fixture(scope="module")
+def launch(path):
+    spec = importlib.util.spec_from_file_location("launch", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def started(path, tmp_path):
+    """Start a launcher around a Python program; what is still alive at the end is killed."""
+    running = []
+
+    def start(program: str, *arguments: str) -> subprocess.Popen:
+        command = [sys.executable, str(path), "--gpus", "0", "--scratch", str(tmp_path), *arguments]
+        file = tmp_path / "program.py"
+        file.write_text(program)
+        process = subprocess.Popen(
+            [*command, "--", sys.executable, str(file)], stderr=-1, text=True
+        )
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.02)
+
+
+SAVES_WHEN_TOLD = """
+import pathlib, signal, sys, time
+here = pathlib.Path(__file__).parent
+def save(*_):
+    (here / "saved").touch()
+    sys.exit(9)
+signal.signal(signal.SIGTERM, save)
+(here / "ready").touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "visible", "job", "message"),
+    [
+        (4, "0,1", None, "asked for 4 GPUs and this machine shows it 2"),
+        (1, "0,1", "17", "asked for 1 GPUs and SLURM job 17 shows it 2"),
+        (1, "", "17", "asked for 1 GPUs and SLURM job 17 shows it 0"),
+    ],
+)
+def test_other_gpus_than_were_asked_for_stop_the_start(launch, asked, visible, job, message):
+    environment = {"CUDA_VISIBLE_DEVICES": visible} | ({"SLURM_JOB_ID": job} if job else {})
+    with pytest.raises(SystemExit, match=message):
+        launch.check_gpus(asked, environment)
+
+
+@pytest.mark.parametrize(
+    ("asked", "visible", "job"), [(2, "0,3", "17"), (0, "", "17"), (1, "0,1", "")]
+)
+def test_the_gpus_asked_for_are_enough(launch, asked, visible, job):
+    launch.check_gpus(asked, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
+
+
+def test_one_process_is_the_program_itself_and_several_are_torchruns(launch):
+    program = ["python", "-m", "some.module", "--seed", "1"]
+    assert launch.command(1, program) == program
+    several = launch.command(4, program)
+    assert several[:3] == ["python", "-m", "torch.distributed.run"]
+    assert several[several.index("--nproc-per-node") + 1] == "4"
+    assert several[-4:] == program[1:]
+
+
+def test_sigterm_reaches_the_program_and_its_status_comes_back(started, tmp_path):
+    launcher = started(SAVES_WHEN_TOLD)
+    wait_for(tmp_path / "ready")
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(30) == 9
+    assert (tmp_path / "saved").exists()
+    events = [json.loads(line) for line in (tmp_path / "attempts.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["start", "end"]
+    assert events[1]["status"] == 9
+
+
+def test_a_second_start_on_the_same_state_is_refused_until_the_first_has_ended(started, tmp_path):
+    first = started(SAVES_WHEN_TOLD)
+    wait_for(tmp_path / "ready")
+    second = started(SAVES_WHEN_TOLD)
+    _, said = second.communicate(timeout=30)
+    assert second.returncode == 1
+    assert "another process is at work on this" in said
+    first.terminate()
+    first.wait(30)
+    assert started("print('alone')").wait(30) == 0
+
+
+def test_the_state_stays_taken_while_the_program_outlives_a_killed_launcher(started, tmp_path):
+    program = SAVES_WHEN_TOLD.replace('"ready").touch()', '"ready").write_text(str(os.getpid()))')
+    first = started("import os\n" + program)
+    wait_for(tmp_path / "ready")
+    time.sleep(0.1)
+    orphan = int((tmp_path / "ready").read_text())
+    first.kill()
+    first.wait()
+    try:
+        assert started("print('two')").wait(30) == 1
+    finally:
+        os.kill(orphan, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_several_processes_start_once_each_and_all_are_told_to_save(started, tmp_path):
+    ranks = SAVES_WHEN_TOLD.replace("import pathlib", "import os, pathlib")
+    ranks = ranks.replace('"saved"', '("saved" + os.environ["RANK"])')
+    ranks = ranks.replace('"ready"', '("ready" + os.environ["RANK"])')
+    launcher = started(ranks, "--processes", "2")
+    for rank in "01":
+        wait_for(tmp_path / f"ready{rank}")
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(60) != 0
+    assert {path.name for path in tmp_path.glob("saved*")} == {"saved0", "saved1"}

@@ -1,0 +1,68 @@
+"""Jobs of a driver that was killed are known by their names."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+RUN = "0f2d9a36-5b0e-4b7e-9a55-3b8f2f6f8a10"
+
+
+@pytest.fixture(scope="module")
+def leftover(root):
+    spec = importlib.util.spec_from_file_location("leftover", root / "workflow/slurm/leftover.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(leftover, tmp_path):
+    listing = "\n".join(
+        [
+            f"11|geosd-42-login-1_{RUN}|{tmp_path}",
+            f"12|geosd-42-login-1_{RUN}|{tmp_path}/elsewhere",
+            f"13|somebody-elses|{tmp_path}",
+            f"14_[3-7]|geosd-43-login-1_{RUN}|{tmp_path}",
+        ]
+    )
+    jobs = leftover.parse(listing, tmp_path)
+    assert jobs == [leftover.Job("11", 42, "login-1"), leftover.Job("14_[3-7]", 43, "login-1")]
+
+
+def test_a_driver_lives_while_its_process_is_a_snakemake(leftover):
+    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
+    driver = subprocess.Popen([*sleeping, "snakemake"])
+    other = subprocess.Popen(sleeping)
+    try:
+        assert leftover.Job("1", driver.pid, leftover.this_host()).driver_lives()
+        assert not leftover.Job("1", other.pid, leftover.this_host()).driver_lives()
+    finally:
+        for process in (driver, other):
+            process.kill()
+            process.wait()
+    assert not leftover.Job("1", driver.pid, leftover.this_host()).driver_lives()
+
+
+def test_of_a_driver_on_another_machine_nobody_guesses(leftover):
+    with pytest.raises(RuntimeError, match="belongs to a Snakemake on login-9"):
+        leftover.Job("1", os.getpid(), "login-9").driver_lives()
+
+
+def test_without_slurm_there_is_nothing_to_clear(leftover, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    leftover.clear()
+
+
+def test_the_profiles_names_are_the_ones_that_are_looked_for(leftover, root, monkeypatch):
+    from snakemake.profiles import ProfileConfigFileParser
+
+    monkeypatch.chdir(root)
+    with (root / "profiles/slurm/config.yaml").open() as profile:
+        prefix = ProfileConfigFileParser().parse(profile)["slurm-jobname-prefix"]
+    [job] = leftover.parse(f"1|{prefix}_{RUN}|{root}", root)
+    assert job == leftover.Job("1", os.getpid(), leftover.this_host())

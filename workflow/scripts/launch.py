@@ -1,0 +1,145 @@
+"""Start a program with a resume state: alone on its scratch folder, on the GPUs it asked for.
+
+    python workflow/scripts/launch.py --gpus 4 --processes 4 --scratch DIR -- python -m MODULE ...
+
+One process is started as it is, several through torchrun. SIGTERM, by which SLURM announces the
+time limit, a preemption or a scancel, is handed on: the program saves its state and ends with an
+error, so that the job is tried again and goes on from there. DIR/attempts.jsonl lists the starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# torchrun kills its workers 30 s after it has told them to end; a sharded state may take longer to
+# save. It stays below the notice that profiles/slurm asks SLURM for.
+SAVING_S = 270
+
+
+def visible_gpus(environment: Mapping[str, str]) -> int:
+    """How many GPUs this process may use: those of CUDA_VISIBLE_DEVICES, else the machine's."""
+    listed = environment.get("CUDA_VISIBLE_DEVICES")
+    if listed is not None:
+        return len([device for device in listed.split(",") if device.strip()])
+    if not shutil.which("nvidia-smi"):
+        return 0
+    done = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
+    return len([line for line in done.stdout.splitlines() if line.startswith("GPU ")])
+
+
+def check_gpus(asked: int, environment: Mapping[str, str]) -> None:
+    """Refuse to start on other GPUs than were asked for.
+
+    Raises:
+        SystemExit: Too few are visible; or, in a SLURM job, too many, which others may be using.
+    """
+    visible = visible_gpus(environment)
+    job = environment.get("SLURM_JOB_ID")
+    if visible < asked or (job and asked and visible > asked):
+        where = f"SLURM job {job}" if job else "this machine"
+        raise SystemExit(
+            f"This job asked for {asked} GPUs and {where} shows it {visible} (CUDA_VISIBLE_DEVICES"
+            f" is {environment.get('CUDA_VISIBLE_DEVICES')!r}).\n"
+            "Hint: compare what the model asks for in params.yaml with what the partitions of"
+            " profiles/slurm/site.yaml offer."
+        )
+
+
+def command(processes: int, program: list[str]) -> list[str]:
+    """The command that runs a program, `python -m module ...`, in so many processes."""
+    if processes <= 1:
+        return program
+    python, *module = program
+    # --standalone: a free port of this node, so that two jobs on it do not meet.
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    return [python, *torchrun, *module]
+
+
+@contextlib.contextmanager
+def alone(scratch: Path) -> Iterator[int]:
+    """Hold the scratch folder's lock, which the system takes back when its holder dies.
+
+    Yields:
+        The descriptor of the lock, for the child to inherit: it is free only when both have ended.
+
+    Raises:
+        SystemExit: Another process holds it.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    with (scratch / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            # A file system without locks: the start of a driver has cancelled what was left over.
+            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):
+                raise SystemExit(
+                    f"{scratch}: another process is at work on this.\nHint: `squeue --me` shows the"
+                    " jobs that a killed Snakemake left behind, `make stop` cancels them."
+                ) from error
+        yield lock.fileno()
+
+
+def note(scratch: Path, **values: Any) -> None:
+    """Add a line to the attempts of this scratch folder."""
+    line = json.dumps({"time": round(time.time(), 2), **values})
+    with (scratch / "attempts.jsonl").open("a", encoding="utf-8") as attempts:
+        attempts.write(line + "\n")
+
+
+def run(arguments: list[str], lock: int) -> int:
+    """Run a command to its end, handing SIGTERM on.
+
+    Returns:
+        Its exit status; 128 + n where signal n ended it, as shells say it.
+    """
+    environment = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(SAVING_S), **os.environ}
+    # Blocked until there is a child to hand it to: a SIGTERM in between must not be lost.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    unblock = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
+    child = subprocess.Popen(arguments, env=environment, pass_fds=[lock], preexec_fn=unblock)
+    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+    unblock()
+    status = child.wait()
+    return status if status >= 0 else 128 - status
+
+
+def main(words: list[str]) -> int:
+    """Check, start, wait, and return the step's exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--gpus", type=int, required=True, help="GPUs the job asked for")
+    parser.add_argument("--processes", type=int, default=1, help="processes to start")
+    parser.add_argument("--scratch", type=Path, required=True, help="folder of the resume state")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="-- python -m module arguments")
+    given = parser.parse_args(words)
+    program = given.program[1:] if given.program[:1] == ["--"] else given.program
+    check_gpus(given.gpus, os.environ)
+    with alone(given.scratch) as lock:
+        here = {
+            "host": os.environ.get("SLURMD_NODENAME", socket.gethostname()),
+            "job": os.environ.get("SLURM_JOB_ID"),
+            "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+            "process": os.getpid(),
+        }
+        note(given.scratch, event="start", **here)
+        status = run(command(given.processes, program), lock)
+        note(given.scratch, event="end", status=status, **here)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

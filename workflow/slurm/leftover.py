@@ -1,0 +1,114 @@
+"""Find, and cancel, the SLURM jobs of this folder whose driver is gone.
+
+Snakemake does not adopt the jobs of a driver that was killed; it submits them a second time, and
+two jobs would write the same files. The job names of profiles/slurm carry their driver's process
+and host (`geosd-<process>-<host>_<run>`), so that a later driver can tell: this runs at its start.
+
+    python workflow/slurm/leftover.py         cancel what no driver waits for
+    python workflow/slurm/leftover.py --all   cancel every job of this folder (`make stop`)
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = re.compile(r"geosd-(?P<process>\d+)-(?P<host>[\w-]+)_[0-9a-f-]+")
+PATIENCE_S = 300  # a job may take its KillWait to save its state
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job in the queue, and the driver that submitted it."""
+
+    number: str
+    process: int
+    host: str
+
+    def driver_lives(self) -> bool:
+        """Whether the driver still runs on this machine.
+
+        Raises:
+            RuntimeError: It ran on another machine, where we cannot look.
+        """
+        if self.host != this_host():
+            raise RuntimeError(
+                f"SLURM job {self.number} of this folder belongs to a Snakemake on {self.host},"
+                f" process {self.process}; from {this_host()} nobody can see whether that still"
+                " runs.\nHint: start there; or, if it is gone, `make stop` cancels its jobs."
+            )
+        try:
+            command = Path(f"/proc/{self.process}/cmdline").read_bytes()
+        except OSError:
+            return False
+        return b"snakemake" in command  # else another program has got its number
+
+
+def this_host() -> str:
+    """This machine's name in the characters that a job's name may have."""
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:30]
+
+
+def parse(listing: str, folder: Path) -> list[Job]:
+    """The jobs of one folder, from lines of `number|name|working directory`."""
+    jobs = []
+    for line in listing.splitlines():
+        number, name, where = line.split("|", 2)
+        if (driver := NAME.fullmatch(name)) and Path(where).resolve() == folder.resolve():
+            jobs.append(Job(number, int(driver["process"]), driver["host"]))
+    return jobs
+
+
+def queued(folder: Path) -> list[Job]:
+    """This user's jobs of one folder that are in the queue."""
+    squeue = ["squeue", "--noheader", "--me", "--format=%i|%j|%Z"]
+    done = subprocess.run(squeue, capture_output=True, text=True, check=True, timeout=120)
+    return parse(done.stdout, folder)
+
+
+def cancel(jobs: list[Job], folder: Path) -> None:
+    """Cancel jobs and wait until they are gone: until then they write.
+
+    Raises:
+        TimeoutError: Some are still there after `PATIENCE_S`.
+    """
+    numbers = {job.number for job in jobs}
+    subprocess.run(["scancel", *sorted(numbers)], check=True, timeout=120)
+    end = time.monotonic() + PATIENCE_S
+    while left := numbers & {job.number for job in queued(folder)}:
+        if time.monotonic() > end:
+            raise TimeoutError(
+                f"SLURM jobs {', '.join(sorted(left))} were cancelled {PATIENCE_S} s ago and are"
+                " still in the queue.\nHint: `squeue --me` says why; start when they are gone."
+            )
+        time.sleep(2)
+
+
+def clear(everything: bool = False) -> None:
+    """Cancel this folder's jobs: all, or those whose driver is gone. Nothing without SLURM."""
+    if not shutil.which("squeue"):
+        return
+    folder = Path.cwd()
+    try:
+        waiting = queued(folder)
+    except (subprocess.SubprocessError, OSError) as error:
+        # A machine with SLURM's commands and no controller runs nothing that could be in the way.
+        print(f"leftover: SLURM does not answer, so no old jobs were looked for: {error}")
+        return
+    jobs = [job for job in waiting if everything or not job.driver_lives()]
+    if jobs:
+        whose = "of this folder" if everything else "that a killed Snakemake left behind"
+        print(
+            f"Cancelling {len(jobs)} SLURM jobs {whose}; training saves its state and will go on."
+        )
+        cancel(jobs, folder)
+
+
+if __name__ == "__main__":
+    clear("--all" in sys.argv[1:])
