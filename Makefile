@@ -22,7 +22,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run miniature plan report repro test lint schema pins clean clean-study
+.PHONY: help run miniature adopt plan report repro test lint schema pins clean clean-study
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,8 +35,13 @@ run: .venv/installed  ## install what is missing, run the study, and write its r
 	@find figures/$(STUDY) -name "*.md" -o -name "*.png" | sort | sed "s/^/Shown    /"
 
 miniature: .venv/installed  ## every study of the miniature in turn; three hours on two cores
-	@set -e; for study in $(MINIATURE); do \
+	@set -e; for study in miniature_selection adopt $(MINIATURE); do \
+	  [ $$study != adopt ] || { $(MAKE) --no-print-directory adopt STUDY=miniature; continue; }; \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
+
+adopt: .venv/installed  ## write the rates that STUDY_selection chose into params.yaml
+	@$(BIN)/python -m geosd.steps.adopt --study $(STUDY)_selection \
+	  --scores results/$(STUDY)_selection/analyse/scores.csv --into $(STUDY) $(STUDY)_selection
 
 plan: .venv/installed  ## what `make run` would do, and why
 	@$(snakemake) --dry-run --quiet host
