@@ -31,7 +31,7 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
     """
     folder = Path(folder)
     partial = folder / ".partial"
-    model.save_pretrained(partial)
+    model.save_pretrained(partial, max_shard_size="10TB")  # one file, whatever the model's size
     tokenizer.save_pretrained(partial)
     files = sorted(partial.iterdir(), key=lambda file: file.name == WEIGHTS)
     for file in files:

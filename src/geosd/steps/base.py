@@ -20,7 +20,8 @@ from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_text
 from geosd.manifest import manifest, sha256
 from geosd.models.architectures import build
-from geosd.models.loading import load, save
+from geosd.models.loading import save
+from geosd.models.released import adopt, from_package, snapshot
 from geosd.problems.documents import Corpus
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
@@ -58,14 +59,23 @@ def main(
         network, tokenizer, losses = _pretrained(model, settings["pretraining"], inputs, resume)
         rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
         write_text(out / "loss.csv", "step,loss_nats\n" + rows)
+        save(network, tokenizer, out)
     else:
         resume = None
-        network, tokenizer = load(settings["checkpoint"])
-    save(network, tokenizer, out)
+        _released(settings["checkpoint"], out)
     told = {**settings, "model": model}
     write_json(out / "manifest.json", manifest(inputs, told, time.monotonic() - began))
     if resume is not None:
         resume.clear()
+
+
+def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
+    if folder := checkpoint.get("folder"):
+        adopt(Path(folder), out)
+    elif checkpoint.get("repo"):
+        adopt(snapshot(checkpoint["repo"], checkpoint["revision"]), out)
+    else:
+        save(*from_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out)
 
 
 def _pretrained(

@@ -1,0 +1,147 @@
+"""Released checkpoints without a hub: a folder, a cache, a package, each whole or refused."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
+from safetensors import safe_open
+
+from geosd.models.architectures import build
+from geosd.models.loading import load
+from geosd.models.released import FETCHED, Unreachable, adopt, from_package, snapshot
+from geosd.models.shards import DamagedCheckpoint, join, shards_of
+from geosd.problems.tokenizer import build_tokenizer
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def released(tmp_path):
+    """A checkpoint in bfloat16 as the hub holds large ones: shards, index, and no data."""
+    tokenizer = build_tokenizer()
+    model = build("mini-llama", len(tokenizer), 0, 1, seed=0).bfloat16()
+    folder = tmp_path / "released"
+    model.save_pretrained(folder, max_shard_size="100KB")
+    tokenizer.save_pretrained(folder)
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    (folder / "modeling_evil.py").write_text("raise SystemExit")
+    assert len(list(folder.glob("*.safetensors"))) > 2
+    return folder
+
+
+def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released, tmp_path):
+    adopt(released, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"model.safetensors", "config.json", "tokenizer.json"} <= names
+    assert not {name for name in names if not name.endswith((".json", ".jinja", ".safetensors"))}
+    assert "model.safetensors.index.json" not in names
+    seen = 0
+    with safe_open(tmp_path / "out/model.safetensors", "pt") as one:
+        for shard in shards_of(released):
+            with safe_open(shard, "pt") as part:
+                for name in part.keys():
+                    assert torch.equal(part.get_tensor(name), one.get_tensor(name))
+                    assert one.get_tensor(name).dtype == torch.bfloat16
+                    seen += 1
+        assert seen == len(one.keys())
+    model, _ = load(tmp_path / "out")
+    assert model.lm_head.weight.dtype == torch.float32
+
+
+def test_a_missing_shard_is_named(released, tmp_path):
+    gone = shards_of(released)[1]
+    gone.unlink()
+    with pytest.raises(DamagedCheckpoint, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"):
+        adopt(released, tmp_path / "out")
+
+
+def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
+    damaged = shards_of(released)[0]
+    damaged.write_bytes(damaged.read_bytes()[:-10])
+    with pytest.raises(DamagedCheckpoint, match=f"(?s){damaged.name}: not a safetensors.*Hint:"):
+        adopt(released, tmp_path / "out")
+    assert not (tmp_path / "out/model.safetensors").exists()
+
+
+@pytest.mark.parametrize("name", ["../other.safetensors", "/etc/x.safetensors", "a.bin", 3])
+def test_an_index_leads_nowhere_else(released, name):
+    (released / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
+    with pytest.raises(DamagedCheckpoint, match="(?s)no index of safetensors.*Hint:"):
+        shards_of(released)
+
+
+def test_two_shards_with_the_same_tensor_are_refused(released, tmp_path):
+    first = shards_of(released)[0]
+    with pytest.raises(DamagedCheckpoint, match="(?s)as another shard does.*Hint:"):
+        join([first, first], tmp_path / "one.safetensors")
+
+
+class FakeHub:
+    """In place of snapshot_download: a cache that may be filled, a network that may be there."""
+
+    def __init__(self, folder, cached=True, network=True):
+        self.folder, self.cached, self.network, self.calls = folder, cached, network, []
+
+    def __call__(self, repo, *, revision, allow_patterns, local_files_only=False):
+        assert (repo, revision) == ("owner/name", COMMIT) and allow_patterns == list(FETCHED)
+        self.calls.append("cache" if local_files_only else "network")
+        if not (self.cached if local_files_only else self.network):
+            raise LocalEntryNotFoundError("not here")
+        return str(self.folder)
+
+
+@pytest.mark.parametrize(("cached", "calls"), [(True, ["cache"]), (False, ["cache", "network"])])
+def test_what_is_in_the_cache_needs_no_network(released, monkeypatch, cached, calls):
+    hub = FakeHub(released, cached)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
+    assert snapshot("owner/name", COMMIT) == released
+    assert hub.calls == calls
+
+
+def test_a_cached_snapshot_that_is_not_whole_is_fetched(released, monkeypatch):
+    shards_of(released)[0].unlink()
+    hub = FakeHub(released)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
+    snapshot("owner/name", COMMIT)
+    assert hub.calls == ["cache", "network"]
+
+
+def test_without_cache_and_network_the_error_says_how_to_go_on(released, monkeypatch):
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", FakeHub(released, False, False))
+    with pytest.raises(Unreachable, match=f"(?s)owner/name at {COMMIT}.*Hint: .*hf download"):
+        snapshot("owner/name", COMMIT)
+
+
+def test_pickles_and_programs_are_never_asked_for():
+    files = ["a.bin", "model.pt", "x.py", "a.pkl", "model.safetensors", "config.json"]
+    allowed = [f for f in files if any(Path(f).match(pattern) for pattern in FETCHED)]
+    assert allowed == ["model.safetensors", "config.json"]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed package whose import would fail, with a file that is no model."""
+    folder = tmp_path / "site/carrier"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise ImportError('must not be imported')\n")
+    (folder / "model.gguf").write_bytes(b"weights")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield
+    assert "carrier" not in sys.modules
+
+
+def test_a_package_that_is_not_installed_is_named_with_what_installs_it():
+    with pytest.raises(Unreachable, match="(?s)'no_such'.*Hint: envs/install.sh smollm2"):
+        from_package("no_such", "model.gguf", "0" * 64)
+
+
+def test_another_file_than_the_pinned_one_is_refused_before_it_is_read(package, tmp_path):
+    (tmp_path / "site/gguf.py").write_text("")
+    got = hashlib.sha256(b"weights").hexdigest()
+    with pytest.raises(DamagedCheckpoint, match=f"(?s)model.gguf: .*{got}, expected 000.*Hint:"):
+        from_package("carrier", "model.gguf", "0" * 64)

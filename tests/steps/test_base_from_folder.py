@@ -1,0 +1,32 @@
+"""The base step on a released checkpoint in a folder."""
+
+import json
+
+import yaml
+
+from geosd.models.loading import load
+from geosd.steps import base
+
+
+def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tmp_path):
+    values = yaml.safe_load(small.shared["params"].read_text())
+    values["models"]["mini-qwen3"]["base"] = {
+        "source": "released",
+        "checkpoint": {"folder": str(small.base)},
+    }
+    params = tmp_path / "params.yaml"
+    params.write_text(yaml.safe_dump(values))
+    base.main(
+        study="quick",
+        model="mini-qwen3",
+        data=small.folder / "data",
+        out=tmp_path / "base",
+        scratch=tmp_path / "scratch",
+        params=params,
+    )
+    theirs, mine = load(small.base)[0].state_dict(), load(tmp_path / "base")[0].state_dict()
+    assert theirs.keys() == mine.keys()
+    assert all(bool((theirs[name] == mine[name]).all()) for name in mine)
+    told = json.loads((tmp_path / "base/manifest.json").read_text())
+    assert told["settings"]["checkpoint"]["folder"] == str(small.base)
+    assert not (tmp_path / "base/loss.csv").exists()
