@@ -12,7 +12,7 @@ import pytest
 
 from geosd.analysis import paper
 from geosd.analysis.claims import ledger
-from geosd.analysis.drift import COLUMNS as DRIFT_COLUMNS
+from geosd.analysis.evidence import Evidence
 from geosd.analysis.scores import COLUMNS
 from geosd.analysis.verdicts import evaluate
 
@@ -36,7 +36,7 @@ def findings():
                                 (model, variant, seed, benchmark, split, "avg@k", 16, value)
                             )
     scores = pd.DataFrame(rows, columns=list(COLUMNS))
-    found = evaluate(ledger(), scores, pd.DataFrame(columns=list(DRIFT_COLUMNS)))
+    found = evaluate(ledger(), Evidence(scores))
     return {(f.claim.id, f.model): f for f in found}
 
 

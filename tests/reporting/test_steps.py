@@ -60,11 +60,12 @@ def test_a_run_that_left_the_study_leaves_its_scores(study):
 
 
 def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
-    scores, drift = (study / "analyse" / f"{name}.csv" for name in ("scores", "drift"))
+    tables = ("scores", "drift", "consensus")
+    scores, drift, consensus = (study / "analyse" / f"{name}.csv" for name in tables)
     for out in (tmp_path / "a", tmp_path / "b"):
         for step in RENDER.values():
             step.main("quick", scores, out, PARAMS)
-        claims.main("quick", scores, drift, out, PARAMS)
+        claims.main("quick", scores, drift, consensus, out, params=PARAMS)
     tables = {f"{t}.{e}" for t in list(RENDER)[:3] for e in ("csv", "md", "tex")}
     figures = {f"figure_frontier.{e}" for e in ("pdf", "svg", "png")}
     made = {path.name for path in (tmp_path / "a").iterdir()}

@@ -3,19 +3,36 @@ Judge each claim of the paper.
 
 REQUIRED INPUTS:
 
-    <results>/analyse/scores.csv
-    <results>/analyse/drift.csv
+    <results>/analyse/{scores,drift,consensus}.csv
+    what the study's figures read too, where it shows them:
+    <results>/analyse/drift_over_steps.csv, <results>/states/*/states.csv  (figure_mechanism)
+    <results>/states/*/states.csv                                          (figure_density)
+    <results>/alignment/*/*/*/alignment.csv                                (figure_alignment)
 
 OUTPUTS:
 
     <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced or undetermined
 """
 
+# What the study's figures read, its claims read too.
+MECHANISM = "figure_mechanism" in STUDY.shows
+STATES = MECHANISM or "figure_density" in STUDY.shows
+ALIGNED = settings("figure_alignment", STUDY) if "figure_alignment" in STUDY.shows else {}
+
 
 rule claims:
     input:
         scores=rules.analyse.output.scores,
         drift=rules.analyse.output.drift,
+        consensus=rules.analyse.output.consensus,
+        drift_over_steps=rules.drift_over_steps.output.drift if MECHANISM else [],
+        states=collect(rules.states.output.table, model=STUDY.models if STATES else []),
+        alignment=collect(
+            rules.alignment.output,
+            model=STUDY.models,
+            variant=ALIGNED.get("methods", []),
+            seed=STUDY.seeds,
+        ),
         code=code_of("claims"),
     output:
         csv="<figures>/claims.csv",
@@ -30,8 +47,14 @@ rule claims:
         study=STUDY.name,
         settings=settings_of("claims"),
         out=subpath(output.csv, parent=True),
+        more=lambda wildcards, input: "".join(
+            f" --{name.replace('_', '-')} {input[name]}"
+            for name in ("drift_over_steps", "states", "alignment")
+            if input[name]
+        ),
     message:
         "Judge the claims of the paper"
     shell:
         "python -m geosd.steps.claims --study {params.study} --params params.yaml"
-        " --scores {input.scores} --drift {input.drift} --out {params.out} > {log} 2>&1"
+        " --scores {input.scores} --drift {input.drift} --consensus {input.consensus}{params.more}"
+        " --out {params.out} > {log} 2>&1"

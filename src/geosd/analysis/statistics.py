@@ -1,4 +1,4 @@
-"""Comparing runs: one-sided Welch tests, Holm's correction, intervals and Hedges' g.
+"""Comparing runs: one-sided Welch tests and contrasts, Holm's correction, intervals, Hedges' g.
 
 The unit of analysis is the run (one trained seed), as in the paper (Statistical analysis of OOD
 gains). Everything is computed from (mean, sd, n), so published tables can be recomputed too.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -98,17 +98,51 @@ def welch(
     Source:
         Welch 1947; the paper, Table sig.
     """
-    difference = a.mean - b.mean
-    if min(a.n, b.n) < 2 or a.sd == b.sd == 0:
-        return Comparison(difference, math.nan, math.nan, math.nan, math.nan, math.nan)
-    part_a, part_b = a.sd**2 / a.n, b.sd**2 / b.n
-    se = math.sqrt(part_a + part_b)
-    df = (part_a + part_b) ** 2 / (part_a**2 / (a.n - 1) + part_b**2 / (b.n - 1))
-    t = (difference - margin) / se
+    test = contrast([a, Group(-b.mean, b.sd, b.n)], direction, margin, confidence)
+    return test if math.isnan(test.p) else replace(test, g=hedges_g(a, b))
+
+
+def contrast(
+    groups: Sequence[Group],
+    direction: Direction = "greater",
+    margin: float = 0.0,
+    confidence: float = 0.95,
+) -> Comparison:
+    """One-sided test of a sum of independent means, with unequal variances.
+
+    t = (sum_i mean_i - margin) / se with se^2 = sum_i sd_i^2/n_i, and Satterthwaite's
+    df = se^4 / sum_i (sd_i^2/n_i)^2 / (n_i - 1). Coefficients belong into the groups' values. With
+    two groups it is Welch's test, with one group Student's on one sample: so a difference taken
+    within each run is tested as pairs are.
+
+    Args:
+        groups: Independent groups of runs.
+        direction: The alternative: sum above ("greater") or below ("less") the margin.
+        margin: The sum under the null.
+        confidence: Of the two-sided interval.
+
+    Returns:
+        The comparison, without g; p, df and interval are NaN where a group has a single run or no
+        group has any variance.
+
+    Source:
+        Satterthwaite 1946.
+    """
+    total = sum(group.mean for group in groups)
+    unknown = Comparison(total, math.nan, math.nan, math.nan, math.nan, math.nan)
+    if min(group.n for group in groups) < 2:
+        return unknown
+    parts = [group.sd**2 / group.n for group in groups]
+    se = math.sqrt(sum(parts))
+    # A spread at the rounding of its own values is none: 0.1 + 0.2 - 0.3 is not a deviation.
+    if se <= 1e-12 * max(abs(group.mean) for group in groups):
+        return unknown
+    shares = [part / se**2 for part in parts]
+    df = 1 / sum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
+    t = (total - margin) / se
     p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
     half = stats.t.ppf((1 + confidence) / 2, df) * se
-    g = hedges_g(a, b)
-    return Comparison(difference, difference - half, difference + half, float(p), g, df)
+    return Comparison(total, total - half, total + half, float(p), math.nan, df)
 
 
 def hedges_g(a: Group, b: Group) -> float:

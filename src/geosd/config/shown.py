@@ -1,4 +1,4 @@
-"""What tables and figures of sweeps and ladders may read: runs by name, and what they vary."""
+"""What tables, figures and claims of sweeps and ladders may read: runs, and what they vary."""
 
 from __future__ import annotations
 
@@ -52,7 +52,32 @@ def swept(*keys: str) -> Callable[..., dict[str, Any]]:
     return settings
 
 
+def claims(study: Study, *_: Any) -> dict[str, Any]:
+    """What claims are judged by: sweeps, and a ladder and the paper's costs where they are shown.
+
+    A study that shows `figure_scale` says with it that its models are one ladder, from small to
+    large; one that shows `table_flops` judges the claims on costs, by the protocol's settings.
+    """
+    models, training = list(study.models), study.params.protocol.training
+    kfac = training.optimiser.kfac
+    costs = {
+        "problems": training.problems,
+        "response_tokens": training.response_tokens,
+        "top_k": training.top_k,
+        "blocks": kfac.blocks,
+        "subsample": kfac.subsample,
+    }
+    return {
+        "models": models,
+        "privilege": swept("privilege")(study)["points"],
+        "plane": swept("learning_rate", "steps")(study)["points"],
+        "ladder": models if "figure_scale" in study.shows else [],
+        "costs": costs if "table_flops" in study.shows else None,
+    }
+
+
 SHOWN: dict[str, Callable[..., dict[str, Any]]] = {
+    "claims": claims,
     "figure_overview": lambda *_: {},
     "figure_consensus": listed,
     "figure_privilege": swept("privilege"),

@@ -6,19 +6,50 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from geosd.analysis.drift import QUANTITIES
-from geosd.analysis.verdicts import VERDICTS, Finding
+from geosd.analysis.claims import kind_of
+from geosd.analysis.quantities import unit
+from geosd.analysis.verdicts import COSTS, VERDICTS, Finding
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, aligned
 
+FORMS = {"points": "+.1f", "tokens": "+.1f"}
+"""How effects are printed, by unit; all others to three decimals."""
+OF_A_STUDY = (
+    "Every verdict is computed from this study's runs by the rules in docs/claims.md. effect,"
+    " interval and p are those of the claim's weakest comparison; effect is in percentage points"
+    " (drift: radians; gradients: their norm), p one-sided and Holm-corrected over the claims that"
+    " one kind of study is designed for, n the runs of each side (states: problems). A study that"
+    " is small decides little: undetermined is not a failure to reproduce."
+)
+OF_ALL = (
+    "Every claim is judged once, by the study that is designed for it. The rules are those of the"
+    " studies' own ledgers (docs/claims.md) but for Holm's correction, which runs over this whole"
+    " ledger."
+)
 
-def write(findings: Sequence[Finding], study: str, folder: Path | str) -> list[Path]:
-    """Write the ledger as claims.md and claims.csv; returns the two paths."""
-    text, table = Path(folder) / "claims.md", Path(folder) / "claims.csv"
+
+def write(
+    findings: Sequence[Finding], study: str | None, folder: Path | str, name: str = "claims"
+) -> list[Path]:
+    """Write the ledger as Markdown and CSV.
+
+    Args:
+        findings: The verdicts.
+        study: The study; None for the ledger over several.
+        folder: Where.
+        name: Of the files, without ending.
+
+    Returns:
+        The two paths.
+    """
+    if study is not None:
+        findings = [replace(finding, study=study) for finding in findings]
+    text, table = Path(folder) / f"{name}.md", Path(folder) / f"{name}.csv"
     write_text(text, to_markdown(findings, study))
     with atomic_write(table) as temporary:
         to_frame(findings).to_csv(temporary, index=False)
@@ -30,6 +61,7 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "claim": f.claim.id,
+            "study": f.study,
             "model": f.model,
             "verdict": f.verdict,
             "effect": f.effect,
@@ -37,51 +69,53 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
             "high": f.high,
             "p": f.p,
             "p_holm": f.p_holm,
-            "runs_a": f.n_a,
-            "runs_b": f.n_b,
+            "n_a": f.n_a,
+            "n_b": f.n_b,
             "paper_effect": f.paper_effect,
+            "metric": f.metric,
+            "unit": "" if f.claim.computed or not f.metric else unit(f.metric),
             "weakest_comparison": f.weakest,
             "statement": f.claim.statement,
             "place": f.claim.place,
             "published": f.claim.published,
+            "designed_for": f.claim.study,
             "note": f.note,
         }
         for f in findings
     )
 
 
-def to_markdown(findings: Sequence[Finding], study: str) -> str:
-    """The ledger for people: the count, a table of what was tested, then each claim's words."""
+def to_markdown(findings: Sequence[Finding], study: str | None) -> str:
+    """The ledger for people: the count, tables of what was tested, then each claim's words.
+
+    Args:
+        findings: The verdicts.
+        study: The study; None for the ledger over several.
+    """
+    tested = [finding for finding in findings if finding.verdict != "not tested"]
     counts = Counter(finding.verdict for finding in findings)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    about = (
-        "Every verdict is computed from this study's runs by the rules in docs/claims.md. effect,"
-        " interval and p are those of the claim's weakest comparison; effect is in percentage"
-        " points (drift: radians), p one-sided and Holm-corrected over this ledger. A study that"
-        " is small decides little: undetermined is not a failure to reproduce."
-    )
-    parts = [f"# The paper's claims in study {study}", f"{told}.", textwrap.fill(about, 96)]
-    tested = [finding for finding in findings if finding.verdict != "not tested"]
-    for model in dict.fromkeys(finding.model for finding in tested):
-        header = ["claim", "verdict", "effect", "interval", "p", "runs", "paper"]
-        lines = [header] + [_line(finding) for finding in tested if finding.model == model]
-        parts += [f"## {model}", aligned(lines, left=2)]
+    title = "The paper's claims" if study is None else f"The paper's claims in study {study}"
+    about = OF_ALL if study is None else OF_A_STUDY
+    parts = [f"# {title}", f"{told}.", textwrap.fill(about, 96)]
+    for where in dict.fromkeys((f.study, f.model) for f in tested):
+        rows = [f for f in tested if (f.study, f.model) == where]
+        of = f", study {where[0]}" if study is None else ""
+        if where[1] == COSTS:
+            lines = [["claim", "verdict", "computed", "paper"], *map(_cost_line, rows)]
+            parts += ["## Costs, computed", aligned(lines, left=2)]
+        else:
+            header = ["claim", "verdict", "effect", "interval", "p", "n", "paper"]
+            parts += [f"## {where[1]}{of}", aligned([header, *map(_line, rows)], left=2)]
     if tested:
-        parts.append("## What the claims say")
-        parts += _words(tested)
-    untested = [finding for finding in findings if finding.verdict == "not tested"]
-    if untested:
-        parts.append("## Not tested in this study")
-        reasons = {f.claim.id: (f.claim.statement, f.note) for f in untested}
-        parts.append(
-            "\n".join(_item(f"`{name}`: {said}; {why}.") for name, (said, why) in reasons.items())
-        )
-    return "\n\n".join(parts) + "\n"
+        parts += ["## What the claims say", *_words(findings, tested)]
+    judged = {finding.claim.id for finding in tested}
+    rest = [finding for finding in findings if finding.claim.id not in judged]
+    return "\n\n".join([*parts, *_rest(rest, study)]) + "\n"
 
 
 def _line(finding: Finding) -> list[str]:
-    drift = any(c.metric in QUANTITIES for c in finding.claim.comparisons)
-    form = "+.3f" if drift else "+.1f"
+    form = FORMS.get(unit(finding.metric), "+.3f")
 
     def shown(value: float, form: str = form) -> str:
         return MISSING if math.isnan(value) else format(value, form)
@@ -89,30 +123,59 @@ def _line(finding: Finding) -> list[str]:
     interval = MISSING
     if not math.isnan(finding.low):
         interval = f"[{shown(finding.low)}, {shown(finding.high)}]"
+    alike = finding.n_b in (0, finding.n_a)
     return [
         finding.claim.id,
         finding.verdict,
         shown(finding.effect),
         interval,
         shown(finding.p_holm, ".2g"),
-        str(finding.n_a) if finding.n_a == finding.n_b else f"{finding.n_a}, {finding.n_b}",
-        shown(finding.paper_effect, "+.2f" if drift else "+.1f"),
+        str(finding.n_a) if alike else f"{finding.n_a}, {finding.n_b}",
+        shown(finding.paper_effect, "+.1f" if form == "+.1f" else "+.2f"),
     ]
 
 
-def _words(findings: Sequence[Finding]) -> list[str]:
+def _cost_line(finding: Finding) -> list[str]:
+    one = next(c for c in finding.claim.computed if c.quantity == finding.metric)
+    bound = "< " if one.relation == "less" else ""
+    ours = f"{finding.effect:.{one.digits + 1}f}"
+    return [finding.claim.id, finding.verdict, ours, f"{bound}{one.printed:.{one.digits}f}"]
+
+
+def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
     said = []
-    for claim in dict.fromkeys(finding.claim for finding in findings):
+    for claim in dict.fromkeys(finding.claim for finding in tested):
         lines = [
             f"**{claim.id}**: {claim.statement}.",
             f"“{claim.quote}” ({claim.place}); published: {claim.published}.",
         ]
         for finding in findings:
-            if finding.claim == claim:
-                note = f" ({finding.note})" if finding.note else ""
-                lines.append(f"{finding.model}: decided by {finding.weakest}{note}.")
+            if finding.claim != claim:
+                continue
+            note = f" ({finding.note})" if finding.note else ""
+            why = f"decided by {finding.weakest}" if finding.weakest else "not tested"
+            lines.append(f"{finding.model}: {why}{note}.")
         said.append("\n".join([_wrapped(lines[0]), *map(_item, lines[1:])]))
     return said
+
+
+def _rest(findings: Sequence[Finding], study: str | None) -> list[str]:
+    """What was not judged: by study where another is designed for it, else each with its reason."""
+    if not findings:
+        return []
+    elsewhere: dict[str, list[str]] = {}
+    reasons: dict[str, str] = {}
+    for finding in findings:
+        claim = finding.claim
+        if claim.unmeasured or study is None or kind_of(study) == claim.study:
+            reasons[claim.id] = f"{claim.statement}; {finding.note}."
+        elif claim.id not in elsewhere.setdefault(claim.study, []):
+            elsewhere[claim.study].append(claim.id)
+    items = [_item(f"`{name}`: {why}") for name, why in reasons.items()]
+    for name, claims in elsewhere.items():
+        told = ", ".join(f"`{claim}`" for claim in claims)
+        items.append(_item(f"a study of kind {name} has what these need: {told}."))
+    return ["## Not tested in this study" if study else "## Not tested", "\n".join(items)]
 
 
 def _wrapped(text: str) -> str:

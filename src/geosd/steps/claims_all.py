@@ -1,0 +1,33 @@
+"""Judge every claim once, from the ledgers of several studies: claims_all.md and claims_all.csv.
+
+No study's rule: it reads what several studies wrote, and `make ledger` runs it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tyro
+
+from geosd.analysis.claims import ledger
+from geosd.analysis.whole_ledger import gather
+from geosd.reporting.table_claims import write
+
+
+def main(ledgers: tuple[Path, ...], out: Path) -> None:
+    """Judge every claim by the study that is designed for it.
+
+    Args:
+        ledgers: The `claims.csv` of the studies; those that are not there are named and left out.
+        out: Folder of `claims_all.md` and `claims_all.csv`.
+    """
+    there = [path for path in ledgers if path.exists()]
+    for path in ledgers:
+        if path not in there:
+            print(f"{path} is not there: its claims are not tested")
+    written = write(gather(ledger(), there), None, out, "claims_all")
+    print("\n".join(map(str, written)))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

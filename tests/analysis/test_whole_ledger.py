@@ -1,0 +1,99 @@
+"""One ledger over several studies judges each claim once and corrects over all."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from geosd.analysis.claims import Claim, Computed, compare
+from geosd.analysis.evidence import Evidence
+from geosd.analysis.scores import COLUMNS
+from geosd.analysis.verdicts import COSTS, evaluate
+from geosd.analysis.whole_ledger import gather
+from geosd.reporting.table_claims import to_markdown, write
+
+
+def claim(name: str, study: str, direction="greater") -> Claim:
+    comparisons = (compare("geosd", "pi_0", direction),)
+    return Claim(name, f"Claim {name}", "place", "quote", "published", study, comparisons)
+
+
+CLAIMS = [
+    claim("up", "main"),
+    claim("down", "main", "less"),
+    claim("ladder-up", "ladder"),
+    claim("swept", "stepsize"),
+    Claim("cost", "Cost", "place", "quote", "1.2", "main", computed=(Computed("ratio", 1.2, 1),)),
+]
+
+
+def scores(*models: str) -> pd.DataFrame:
+    runs = {"geosd": (60, 61, 63), "pi_0": (50, 51, 52)}
+    rows = [
+        (model, variant, seed, "ood_avg", "OOD", "avg@k", 16, value)
+        for model in models
+        for variant, values in runs.items()
+        for seed, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+@pytest.fixture
+def ledgers(tmp_path):
+    """The ledgers of a main study of two models and of a ladder of three."""
+    found = []
+    for study, models in (("tiny", ("m1", "m2")), ("tiny_ladder", ("s", "m", "l"))):
+        evidence = Evidence(scores(*models), costs={"ratio": 1.23})
+        write(evaluate(CLAIMS, evidence), study, tmp_path / study)
+        found.append(tmp_path / study / "claims.csv")
+    return found
+
+
+def test_each_claim_is_judged_by_the_kind_of_study_it_is_designed_for(ledgers):
+    found = [(f.claim.id, f.study, f.model, f.verdict) for f in gather(CLAIMS, ledgers)]
+    assert found == [
+        ("up", "tiny", "m1", "reproduced"),
+        ("up", "tiny", "m2", "reproduced"),
+        ("down", "tiny", "m1", "not reproduced"),
+        ("down", "tiny", "m2", "not reproduced"),
+        ("ladder-up", "tiny_ladder", "s", "reproduced"),
+        ("ladder-up", "tiny_ladder", "m", "reproduced"),
+        ("ladder-up", "tiny_ladder", "l", "reproduced"),
+        ("swept", "", "stepsize", "not tested"),
+        ("cost", "tiny", COSTS, "reproduced"),
+    ]
+
+
+def test_holm_runs_over_all_studies(ledgers):
+    apart = pd.read_csv(ledgers[0]).query("claim == 'up'").iloc[0]
+    whole = gather(CLAIMS, ledgers)[0]
+    assert whole.p == apart["p"]
+    # Five rows of `up` and `ladder-up` share the smallest p, two of `down` have p near one.
+    assert whole.p_holm == pytest.approx(7 * whole.p)
+    assert apart["p_holm"] == pytest.approx(4 * whole.p)
+
+
+def test_what_was_reproduced_in_its_study_may_be_undetermined_over_all(ledgers):
+    table = pd.read_csv(ledgers[0])
+    table.loc[table["claim"] == "up", "p"] = 0.02
+    table.to_csv(ledgers[0], index=False)
+    found = gather(CLAIMS, ledgers)[0]
+    assert found.verdict == "undetermined" and 0.05 < found.p_holm < 0.2
+
+
+def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
+    swept = next(f for f in gather(CLAIMS, ledgers) if f.claim.id == "swept")
+    assert swept.note == "needs the ledger of a study of kind stepsize"
+    assert math.isnan(swept.p_holm)
+    text = to_markdown(gather(CLAIMS, ledgers), None)
+    assert "- `swept`: Claim swept; needs the ledger of a study of kind stepsize." in text
+    assert "## m1, study tiny" in text and "## l, study tiny_ladder" in text
+
+
+def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):
+    with pytest.raises(ValueError, match="(?s)both of kind main.*Hint:"):
+        gather(CLAIMS, [ledgers[0], ledgers[0]])
+    with pytest.raises(ValueError, match="(?s)claim cost, down is not in the ledger.*Hint:"):
+        gather([c for c in CLAIMS if c.id not in ("cost", "down")], ledgers)
