@@ -46,11 +46,12 @@ adopt: .venv/installed  ## write the rates that STUDY_selection chose into param
 plan: .venv/installed  ## what `make run` would do, and why
 	@$(snakemake) --dry-run --quiet host
 
-report: $(REPORT)  ## one HTML page with claims, tables, figures and configuration
+report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
 
 # Its prerequisites exist only after a run, so `run` asks a second make for it.
-$(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*)
-	@$(snakemake) --quiet all --report $@
+$(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*) \
+  workflow/scripts/report.py
+	@$(BIN)/python workflow/scripts/report.py $@ $(snakemake) --quiet all
 
 repro: .venv/installed  ## bring study quick up to date with DVC, one job after another
 	@$(BIN)/dvc repro

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
-# Copies that the report shows: nothing to version.
-REPORT_ONLY = ("configuration", "page")
+# What only the report shows: nothing to version.
+REPORT_ONLY = ("configuration", "environment", "page")
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,9 @@ def quick(root):
 def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, profile):
     models, seeds = len(quick["models"]), len(quick["seeds"])
     runs = models * seeds * len([m for m in quick["methods"] if m != "pi_0"])
-    once = "data analyse claims configuration figure_frontier table_main table_benchmarks"
+    once = (
+        "data analyse claims configuration environment figure_frontier table_main table_benchmarks"
+    )
 
     wanted = fresh.wanted("--profile", profile, "--config", "study=quick")
 
@@ -30,7 +32,7 @@ def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, prof
         "train": runs,
         "evaluate": runs,
         "evaluate_pi_0": models * seeds,
-        "page": 4,
+        "page": 6,
         **dict.fromkeys([*once.split(), "table_significance"], 1),
     }
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+import snakemake
+
+from geosd.analysis.verdicts import VERDICTS
 
 
 @pytest.fixture
@@ -26,6 +32,55 @@ def test_a_markdown_table_becomes_a_table_and_its_html_stays_text(script):
     html = script("page").page("| a | b |\n|---|---|\n| **1** | <script>x</script> |\n")
     assert "<td><strong>1</strong></td>" in html
     assert "<script>" not in html
+
+
+def test_the_papers_columns_and_the_verdicts_stand_apart(script):
+    html = script("page").page(
+        "| claim | effect | paper |\n|:--|--:|--:|\n| a | +1 | +2 |\n| reproduced | 3 | 4 |\n\n"
+        "| paper | b |\n|--|--|\n| 5 | not reproduced |\n"
+    )
+    marked = {text: of for of, text in re.findall(r'<td[^>]*class="([^"]*)"[^>]*>([^<]*)', html)}
+    assert marked == {
+        "+2": "paper",
+        "4": "paper",
+        "5": "paper",
+        "reproduced": "reproduced",
+        "not reproduced": "not-reproduced",
+    }
+
+
+def test_the_coloured_verdicts_are_verdicts(script):
+    assert set(script("page").COLOURED) < set(VERDICTS)
+
+
+def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
+    (tmp_path / "a.yaml").write_text("a: 1\nb: <2>\n")
+    page = tmp_path / "a.html"
+    command = [sys.executable, root / "workflow/scripts/page.py", tmp_path / "a.yaml", page]
+    subprocess.run(command, check=True)
+    assert "<pre>a: 1\nb: &lt;2&gt;\n</pre>" in page.read_text()
+
+
+def test_the_report_appears_only_where_its_command_succeeds(script, tmp_path):
+    target = tmp_path / "report.html"
+    code = "import sys, pathlib; pathlib.Path(sys.argv[2]).write_text('v3.json'); sys.exit({})"
+    command = [sys.executable, "-c"]
+    assert script("report").main(target, [*command, code.format(3)]) == 3
+    assert not target.exists()
+    assert script("report").main(target, [*command, code.format(0)]) == 0
+    assert target.read_text() == "v3.json"
+
+
+def test_snakemakes_template_still_says_what_is_mended(script):
+    """Were its words others, the report would go to the browser as it is."""
+    folder = Path(snakemake.__file__).parent
+    said = [
+        folder / "assets/data/tailwindcss/tailwind.css",
+        folder / "report/html_reporter/data/runtimes.py",
+        folder / "report/html_reporter/template/index.html.jinja2",
+    ]
+    for path, (found, _) in zip(said, script("report").MENDED, strict=True):
+        assert len(found.findall(path.read_text(encoding="utf-8"))) == 1, path
 
 
 def test_progress_is_the_last_line_of_each_log_that_is_being_written(script, tmp_path):

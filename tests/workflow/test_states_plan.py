@@ -30,7 +30,9 @@ def showing(fresh, tmp_path):
 def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(showing):
     wanted = showing.wanted()
     assert wanted == {
-        **dict.fromkeys("data base pool states drift_over_steps configuration".split(), 1),
+        **dict.fromkeys("data base pool states drift_over_steps".split(), 1),
+        **dict.fromkeys(["configuration", "environment"], 1),
+        "page": 2,
         **dict.fromkeys("figure_mechanism figure_alignment figure_density".split(), 1),
         "train": 6,
         "alignment": 6,

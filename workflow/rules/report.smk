@@ -1,30 +1,44 @@
 """
-Show the tables and the verdicts in the report, which shows pictures and pages but no CSV.
+Make pages of what the report cannot show by itself: tables, verdicts, configuration, environment.
 
 REQUIRED INPUTS:
 
     <figures>/{table_*,claims}.md
+    <results>/{base,train,evaluate}/**/manifest.json  = where the study scores runs
 
 OUTPUTS:
 
-    <results>/pages/{page}.html     = the same as a page
     <figures>/configuration.yaml    = the study as it was run, all overlays laid
+    <figures>/environment.md        = code, machines and packages behind the numbers
+    <results>/pages/{page}.html     = each of these as a page
 """
 
-CATEGORIES = {"table": "Tables", "figure": "Figures", "claims": "Claims"}
+CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
 PAGES = [shown for shown in STUDY.shows if not shown.startswith("figure_")]
+PAGES += ["configuration", "environment"]
+ENDINGS = {"configuration": "yaml"}  # of all others: md
+
+# A study may show what no run enters; its environment must not ask for runs either.
+SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.shows)
+MANIFESTS = [
+    *collect(rules.base.output.manifest, model=STUDY.models),
+    *collect(rules.train.output.manifest, variant=TRAINED, **METHODS_AND_SEEDS),
+    *collect(rules.evaluate.output.manifest, variant=STUDY.methods, **METHODS_AND_SEEDS),
+]
 
 
 rule page:
     input:
-        table="<figures>/{page}.md",
+        source=lambda wildcards: f"<figures>/{wildcards.page}.{ENDINGS.get(wildcards.page, 'md')}",
         script="workflow/scripts/page.py",
     output:
         report(
             "<results>/pages/{page}.html",
             caption="../report/page.rst",
-            category=lambda wildcards: CATEGORIES[wildcards.page.partition("_")[0]],
-            labels={"table": "{page}"},
+            category=lambda wildcards: CATEGORIES.get(
+                wildcards.page.partition("_")[0], wildcards.page.capitalize()
+            ),
+            labels={"page": "{page}"},
         ),
     log:
         "<logs>/page/{page}.log",
@@ -34,16 +48,12 @@ rule page:
     message:
         "Make {wildcards.page} a page of the report"
     shell:
-        "python {input.script} {input.table} {output} > {log} 2>&1"
+        "python {input.script} {input.source} {output} > {log} 2>&1"
 
 
 rule configuration:
     output:
-        report(
-            "<figures>/configuration.yaml",
-            caption="../report/configuration.rst",
-            category="Configuration",
-        ),
+        "<figures>/configuration.yaml",
     log:
         "<logs>/configuration.log",
     localrule: True
@@ -55,6 +65,26 @@ rule configuration:
     shell:
         "python -m geosd.config show --study {params.study} --params params.yaml"
         " --out {output} > {log} 2>&1"
+
+
+rule environment:
+    input:
+        manifests=MANIFESTS if SCORED else [],
+        code=code_of("environment"),
+    output:
+        page="<figures>/environment.md",
+    log:
+        "<logs>/environment.log",
+    localrule: True
+    params:
+        study=STUDY.name,
+        results=f"--results results/{STUDY.name} " if SCORED else "",
+        out=subpath(output.page, parent=True),
+    message:
+        "Write which code, machines and packages made the numbers"
+    shell:
+        "python -m geosd.steps.environment --study {params.study} --params params.yaml"
+        " {params.results}--out {params.out} > {log} 2>&1"
 
 
 rule tables:

@@ -1,30 +1,75 @@
-"""Turn a Markdown table into a page that the report can show: `page.py TABLE.md PAGE.html`."""
+"""Turn Markdown, or YAML as it stands, into a page of the report: `page.py SOURCE PAGE.html`."""
 
 from __future__ import annotations
 
 import sys
+from html import escape
 from pathlib import Path
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from geosd.files import write_text
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem; color: #1a1a1a; }
-table { border-collapse: collapse; border-block: 2px solid #1a1a1a; }
-th { border-bottom: 1px solid #1a1a1a; text-align: left; }
-th, td { padding: .25rem .8rem; font-variant-numeric: tabular-nums; vertical-align: top; }
+body { font: 16px/1.55 system-ui, sans-serif; margin: 2rem 2.5rem 4rem; color: #1a1a1a; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; }
+p, ul { max-width: 76ch; }
+table { border-collapse: collapse; border-block: 2px solid #1a1a1a; margin: 1.2rem 0; }
+th { border-bottom: 1px solid #1a1a1a; text-align: left; vertical-align: bottom; }
+th, td { padding: .3rem .9rem; vertical-align: top; }
+td { font-variant-numeric: tabular-nums; }
+[style*=right] { white-space: nowrap; }
 tr:nth-child(even) td { background: #f4f4f4; }
+.paper { color: #5a5a5a; font-weight: normal; padding-left: .3rem; }
+.reproduced { color: #00694e; font-weight: 600; }
+.not-reproduced { color: #a33c00; font-weight: 600; }
+code, pre { font: .9em/1.5 ui-monospace, monospace; }
 """
+
+# Words in whose colour the eye finds a verdict.
+COLOURED = ("reproduced", "not reproduced")
 
 
 def page(markdown: str) -> str:
     """A whole HTML page with the Markdown in it; HTML inside the Markdown is shown as text."""
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    head = f'<!doctype html><meta charset="utf-8"><style>{STYLE}</style>'
-    return f"{head}\n{body}"
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    mark(tokens)
+    return whole(parser.renderer.render(tokens, parser.options, {}))
+
+
+def as_it_stands(text: str) -> str:
+    """A whole HTML page with a text in it, line by line."""
+    return whole(f"<pre>{escape(text)}</pre>\n")
+
+
+def whole(body: str) -> str:
+    """A page with its style."""
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>\n{body}'
+
+
+def mark(tokens: list[Token]) -> None:
+    """Set the paper's columns of each table, and the verdicts, apart."""
+    paper: set[int] = set()
+    column = 0
+    for token, inside in zip(tokens, tokens[1:], strict=False):
+        if token.type == "table_open":
+            paper = set()
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type in ("th_open", "td_open"):
+            if token.type == "th_open" and inside.content == "paper":
+                paper.add(column)
+            if column in paper:
+                token.attrJoin("class", "paper")
+            if token.type == "td_open" and inside.content in COLOURED:
+                token.attrJoin("class", inside.content.replace(" ", "-"))
+            column += 1
 
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    write_text(target, page(source.read_text(encoding="utf-8")))
+    render = page if source.suffix == ".md" else as_it_stands
+    write_text(target, render(source.read_text(encoding="utf-8")))

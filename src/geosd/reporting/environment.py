@@ -1,0 +1,126 @@
+"""What the numbers were made with: code, machines and packages, from the manifests of the runs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from geosd.reporting.tables import MISSING, aligned
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a step.
+
+    Attributes:
+        step: The step, "base", "train" or "evaluate".
+        manifest: What `geosd.manifest.manifest` wrote of it.
+    """
+
+    step: str
+    manifest: Mapping[str, Any]
+
+
+def to_markdown(runs: Sequence[Ran], installed: Mapping[str, str], study: str) -> str:
+    """The page for people.
+
+    Args:
+        runs: The runs of the study; empty where no run enters what the study shows.
+        installed: Every package installed where the page is written, and its version.
+        study: Name of the study.
+    """
+    parts = [f"# Environment of study {study}"]
+    if runs:
+        parts += [_filled(RUNS), _steps(runs), "## Machines", _machines(runs)]
+        parts += ["## Packages that can change a number", _filled(PACKAGES), _packages(runs)]
+    else:
+        parts.append("No run enters what this study shows.")
+    parts += ["## Every package installed", _filled(INSTALLED)]
+    lines = [["package", "version"], *([n, installed[n]] for n in sorted(installed, key=str.lower))]
+    parts.append(aligned(lines, left=2))
+    return "\n\n".join(parts) + "\n"
+
+
+RUNS = (
+    "From the manifest that each run of base, train and evaluate leaves beside its results. Commit"
+    " is that of the package's sources; + marks sources that were edited after it. Time is"
+    " wall-clock time summed over the runs, memory the largest peak of a run."
+)
+PACKAGES = "As each run found them; more than one version means that the runs did not agree."
+INSTALLED = "In the interpreter that wrote this page."
+
+
+def _steps(runs: Sequence[Ran]) -> str:
+    lines = [["step", "commit", "runs", "time", "host memory", "device memory"]]
+    for step in dict.fromkeys(run.step for run in runs):
+        own = [run.manifest for run in runs if run.step == step]
+        peaks = [manifest["peak_memory_bytes"] for manifest in own]
+        on_device = [peak["device"] for peak in peaks if "device" in peak]
+        lines.append(
+            [
+                step,
+                ", ".join(dict.fromkeys(_commit(manifest["code"]) for manifest in own)),
+                str(len(own)),
+                duration(sum(manifest["wall_s"] for manifest in own)),
+                _gib(max(peak["host"] for peak in peaks)),
+                _gib(max(on_device)) if on_device else MISSING,
+            ]
+        )
+    return aligned(lines, left=2)
+
+
+def _commit(code: Mapping[str, Any]) -> str:
+    if code["commit"] is None:  # an installed wheel, or a machine without git
+        return f"version {code['version']}"
+    return code["commit"][:10] + ("+" if code["dirty"] else "")
+
+
+def _machines(runs: Sequence[Ran]) -> str:
+    def told(run: Ran) -> tuple[str, ...]:
+        device = run.manifest["device"]
+        counted = Counter(device["accelerators"])
+        names = (f"{n} × {name}" if n > 1 else name for name, n in counted.items())
+        numbers = (str(device["cpus"]), str(device.get("threads", MISSING)))
+        return device["platform"], ", ".join(names) or "none", *numbers
+
+    return _counted(["platform", "accelerators", "CPUs", "threads"], runs, told)
+
+
+def _packages(runs: Sequence[Ran]) -> str:
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for name, version in run.manifest["packages"].items():
+            found.setdefault(name, []).append(version)
+    lines = [["package", "version", "runs"]]
+    for name in sorted(found):
+        lines += [[name, version, str(n)] for version, n in Counter(found[name]).most_common()]
+    return aligned(lines, left=2)
+
+
+def _counted(
+    header: Sequence[str], runs: Iterable[Ran], told: Callable[[Ran], tuple[str, ...]]
+) -> str:
+    counts = Counter(told(run) for run in runs).most_common()
+    return aligned([[*header, "runs"], *([*words, str(n)] for words, n in counts)], left=2)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that people would use.
+
+    >>> duration(74.7), duration(372), duration(9000)
+    ('75 s', '6.2 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB"
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 96)

@@ -1,0 +1,85 @@
+"""The page on what made the numbers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+
+from geosd.config import load, resolve
+from geosd.files import write_json
+from geosd.manifest import manifest
+from geosd.reporting.environment import Ran, to_markdown
+from geosd.steps import environment
+
+
+def ran(step="train", **changed):
+    told = {
+        "code": {"version": "0.1.0", "commit": "a" * 40, "dirty": False},
+        "packages": {"torch": "2.13.0"},
+        "device": {"platform": "Linux", "cpus": 8, "accelerators": ["H100", "H100"], "threads": 1},
+        "wall_s": 100.0,
+        "peak_memory_bytes": {"host": 2**30, "device": 2**34},
+    }
+    return Ran(step, {**told, **changed})
+
+
+def row(text: str, *cells: str) -> bool:
+    """Whether a line of a table has exactly these cells."""
+    return any(
+        [c.strip() for c in line.strip("|").split("|")] == [*cells] for line in text.split("\n")
+    )
+
+
+def test_runs_of_a_step_add_their_time_and_show_the_largest_memory():
+    edited = {"version": "0.1.0", "commit": "b" * 40, "dirty": True}
+    bigger = {"host": 3 * 2**30, "device": 2**33}
+    text = to_markdown([ran(), ran(code=edited, peak_memory_bytes=bigger)], {}, "quick")
+    assert row(text, "train", "aaaaaaaaaa, bbbbbbbbbb+", "2", "3.3 min", "3.00 GiB", "16.00 GiB")
+
+
+def test_versions_and_machines_that_differ_stand_in_rows_of_their_own():
+    cpu = {"platform": "Linux", "cpus": 2, "accelerators": []}
+    other = ran(packages={"torch": "2.14.0"}, device=cpu, peak_memory_bytes={"host": 2**30})
+    text = to_markdown([ran(), ran(), other], {}, "quick")
+    assert row(text, "torch", "2.13.0", "2") and row(text, "torch", "2.14.0", "1")
+    assert row(text, "Linux", "2 × H100", "8", "1", "2") and row(
+        text, "Linux", "none", "2", "–", "1"
+    )
+
+
+def test_code_outside_a_repository_is_named_by_its_version():
+    wheel = {"version": "0.1.0", "commit": None, "dirty": None}
+    assert "| version 0.1.0 |" in to_markdown([ran(code=wheel)], {}, "quick")
+
+
+def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(root, tmp_path):
+    study = resolve(load(root / "params.yaml"), "quick")
+    runs = [f"base/{model}" for model in study.models]
+    for step, variants in {"train": study.trained, "evaluate": [*study.methods, "gone"]}.items():
+        runs += [f"{step}/{study.models[0]}/{v}/{seed}" for v in variants for seed in study.seeds]
+    for run in runs:
+        write_json(tmp_path / run / "manifest.json", manifest([], {}, 1.0))
+
+    environment.main("quick", tmp_path, tmp_path, root / "params.yaml")
+
+    text = (tmp_path / "environment.md").read_text()
+    counted = {
+        line.split("|")[1].strip(): line.split("|")[3].strip()
+        for line in text.split("\n")
+        if line.count("|") == 7
+    }
+    methods, seeds = len(study.methods), len(study.seeds)
+    assert counted["evaluate"] == str(methods * seeds)
+    assert counted["train"] == str((methods - 1) * seeds)
+    assert row(text, "snakemake", importlib.metadata.version("snakemake"))
+
+
+def test_a_manifest_that_is_missing_is_named(root, tmp_path):
+    with pytest.raises(FileNotFoundError, match="base/mini-qwen3/manifest.json"):
+        environment.main("quick", tmp_path, tmp_path, root / "params.yaml")
+
+
+def test_a_study_that_no_run_enters_says_so(root, tmp_path):
+    environment.main("quick", tmp_path, None, root / "params.yaml")
+    assert "No run enters what this study shows." in (tmp_path / "environment.md").read_text()
