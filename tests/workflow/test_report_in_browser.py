@@ -1,0 +1,252 @@
+"""The report of a finished study in a real browser: silent, without network, everything visible.
+
+Training and sampling are made up; everything after them is what `make run` runs.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from geosd.files import write_json, write_jsonl
+from geosd.manifest import manifest
+from geosd.problems.records import Sample
+
+pytestmark = pytest.mark.slow
+
+NAMES = "chromium chromium-browser google-chrome google-chrome-stable chrome".split()
+SHOWN = (
+    "table_main table_benchmarks table_significance table_hyperparameters table_kfac_memory"
+    " figure_frontier figure_overview figure_consensus claims"
+).split()
+CATEGORIES = ["Claims", "Configuration", "Environment", "Figures", "Tables"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium, or the tests are skipped."""
+    found = [path for name in NAMES if (path := shutil.which(name))]
+    chromium = os.environ.get("CHROMIUM") or next(iter(found), None)
+    if chromium is None:
+        pytest.skip(
+            "no Chromium, so nobody looked at the report. Hint: apt-get install chromium, or set"
+            " CHROMIUM to the path of one."
+        )
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def report(fresh, root, tmp_path_factory) -> Path:
+    """The report of study quick, from made-up samples on."""
+    workflow = type(fresh)(tmp_path_factory.mktemp("reported") / "study")
+    shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
+    shutil.copy2(root / "matplotlibrc", workflow.folder)
+    text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
+    shows = next(line for line in text.splitlines() if line.startswith("    shows: ["))
+    workflow.edit("params.yaml", f"{shows}\n    data: &quick_data", _asked())
+
+    outputs = [workflow.folder / name for name in workflow.outputs()]
+    for path in outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(path.name, encoding="utf-8")
+    for path in outputs:
+        make_up(path)
+    workflow.snakemake("--profile", "local", "--touch", "--forceall")
+    for made in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
+        shutil.rmtree(workflow.folder / made)
+    workflow.snakemake("--profile", "local", "--cores", "1")
+    assert workflow.wanted() == {}
+
+    snakemake = (sys.executable, "-m", "snakemake", "--profile", "local", "--quiet", "all")
+    target = workflow.folder / "results/quick/report.html"
+    subprocess.run(
+        [sys.executable, "workflow/scripts/report.py", str(target), *snakemake],
+        cwd=workflow.folder,
+        env={**os.environ, "PYTHONPATH": str(workflow.folder / "src")},
+        check=True,
+    )
+    return target
+
+
+def _asked() -> str:
+    return f"    shows: [{', '.join(SHOWN)}]\n    data: &quick_data"
+
+
+def make_up(path: Path) -> None:
+    """Write what the steps after training and sampling read; other files keep their own name."""
+    variant, seed = path.parts[-3:-1]
+    if path.name == "manifest.json":
+        write_json(path, manifest([], {}, 60.0))
+    elif path.name == "steps.csv":
+        path.write_text(f"step,loss,drift/pi_0\n0,1,0\n9,1,0.{seed}\n", encoding="utf-8")
+    elif path.name == "samples.jsonl":
+        draw = random.Random(f"{variant} {seed}")
+        skill = 0.6 if variant == "geosd" else 0.4
+        rows = [
+            Sample(b, f"{b}-{p}", k, "", 9, "1" if ok else str(draw.randint(2, 3)), ok, "stop")
+            for b in ("id", "long", "mulhard", "mid", "easy")
+            for p in range(12)
+            for k in range(16)
+            for ok in [draw.random() < skill]
+        ]
+        write_jsonl(path, rows)
+
+
+class Reader:
+    """Somebody who opens the report, and keeps what the browser said and asked for meanwhile."""
+
+    def __init__(self, browser: Browser, report: Path) -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.url = report.as_uri()
+        self.page: Page = browser.new_page(viewport={"width": 1400, "height": 900}, offline=True)
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        self.page.on("request", self._requested)
+        self.page.on("requestfailed", lambda request: self.asked.append(f"{request.url[:99]}!"))
+        self.begin()
+
+    def _heard(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.said.append(f"{message.type}: {message.text}")
+
+    def _requested(self, request) -> None:
+        if request.url != self.url and not request.url.startswith("data:"):
+            self.asked.append(request.url)
+
+    def begin(self) -> None:
+        """Open the report at its first page."""
+        self.page.goto(self.url)
+        self.page.locator("nav").get_by_text("Results").wait_for()
+
+    def menu(self) -> list[str]:
+        """The entries of the menu."""
+        return self.page.locator("nav li a").all_inner_texts()
+
+    def follow(self, entry: str) -> None:
+        """Click an entry of the menu."""
+        self.page.locator("nav li").get_by_role("link", name=entry, exact=True).click()
+
+    def faults(self) -> dict[str, str]:
+        """What is wrong with each result that does not show when its eye is clicked."""
+        faults = {}
+        for category in CATEGORIES:
+            self.begin()
+            self.follow(category)
+            rows = self.page.locator("nav tbody tr")
+            for row in rows.all():
+                row.get_by_role("link").first.click()
+                if fault := self._fault(figures=category == "Figures"):
+                    faults[row.inner_text().strip()] = fault
+        return faults
+
+    def _fault(self, figures: bool) -> str:
+        shown = self.page.locator("#app div.p-3 > img" if figures else "iframe")
+        try:
+            shown.wait_for(timeout=5000)
+        except Exception as error:  # the library's own timeout, told beside the other faults
+            return f"not shown: {error}"
+        if figures:
+            width = shown.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)")
+            if not width:
+                return "no picture that a browser can draw"
+        else:
+            body = shown.content_frame.locator("body")
+            body.wait_for()
+            if len(body.inner_text()) < 40:
+                return "an empty page"
+        box = shown.bounding_box()
+        if box is None or min(box["width"], box["height"]) < 200:
+            return f"too small: {box}"
+        seen = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
+        return "" if len(set(seen.get_flattened_data())) > 20 else "blank"
+
+
+@pytest.fixture(scope="module")
+def reader(browser, report) -> Reader:
+    """A reader who has looked at everything once."""
+    reader = Reader(browser, report)
+    for general in ("Workflow", "Statistics", "About"):
+        reader.begin()
+        reader.follow(general)
+        reader.page.wait_for_timeout(500)  # the charts draw themselves
+    reader.found = reader.faults()
+    return reader
+
+
+def test_the_browser_reports_no_error_and_no_warning(reader):
+    assert reader.said == []
+
+
+def test_nothing_is_fetched_from_anywhere(reader):
+    assert reader.asked == []
+
+
+def test_every_figure_and_page_shows_when_its_eye_is_clicked(reader):
+    assert reader.found == {}
+
+
+def test_claims_come_first_and_everything_shown_is_there(reader):
+    reader.begin()
+    menu = reader.menu()
+    assert menu[menu.index("About") + 1 :] == CATEGORIES
+    shown = reader.page.evaluate("Object.keys(results)")
+    names = sorted(Path(path).stem for path in shown)
+    assert names == sorted([*SHOWN, "configuration", "environment"])
+
+
+def test_every_result_has_a_caption_that_the_reader_can_open(reader):
+    captions = reader.page.evaluate(
+        "Object.entries(results).map(([path, r]) => [path, r.caption || ''])"
+    )
+    assert [path for path, caption in captions if len(caption) < 40] == []
+    reader.begin()
+    reader.follow("Figures")
+    reader.page.locator("nav tbody tr").first.get_by_role("link").nth(1).click()
+    assert reader.page.locator("nav .prose").is_visible()
+
+
+def test_the_first_page_leads_to_the_claims(reader):
+    reader.begin()
+    reader.page.locator(".prose").get_by_role("link", name="Claims").click()
+    reader.page.locator("nav tbody").get_by_text("claims").wait_for()
+
+
+def test_the_environment_names_packages_and_machine(reader):
+    reader.begin()
+    reader.follow("Environment")
+    reader.page.locator("nav tbody tr").first.get_by_role("link").first.click()
+    text = reader.page.locator("iframe").content_frame.locator("body").inner_text()
+    for told in ("torch", "snakemake", "Machines", os.uname().release):
+        assert told in text
+
+
+def test_a_figure_that_no_browser_can_draw_and_a_foreign_address_are_noticed(
+    browser, report, tmp_path
+):
+    whole = report.read_text(encoding="utf-8")
+    start = whole.index("data:image/svg+xml", whole.index("figure_frontier.svg"))
+    end = whole.index('"', start)
+    broken = tmp_path / "broken.html"
+    image = '<img src="http://localhost:9/x.png">'
+    text = whole[:start] + "data:image/svg+xml;base64,AAAA" + whole[end:]
+    app = '<div id="app">'
+    broken.write_text(text.replace(app, image + app), encoding="utf-8")
+
+    reader = Reader(browser, broken)
+
+    assert [name.split("/")[-1] for name in reader.faults()] == ["figure_frontier.svg"]
+    assert any("localhost:9" in asked for asked in reader.asked)
