@@ -22,7 +22,8 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run miniature adopt plan report repro test lint schema pins clean clean-study
+.PHONY: help run miniature adopt plan report repro test test-slurm lint schema pins stop \
+  publish restore stale clean clean-study
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -58,6 +59,24 @@ repro: .venv/installed  ## bring study quick up to date with DVC, one job after 
 
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --durations 15
+
+test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
+	@tests/slurm/cluster.sh install
+	@tests/slurm/cluster.sh start
+	@$(BIN)/python tests/slurm/faults.py $(FAULTS); status=$$?; tests/slurm/cluster.sh stop; exit $$status
+
+stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
+	@$(BIN)/python workflow/slurm/leftover.py --all
+	@$(snakemake) --unlock
+
+publish:  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
+	@$(BIN)/python workflow/dvc/published.py publish --study $(STUDY)
+
+restore: .venv/installed  ## fetch a published study; nothing is left to do (STUDY=name TARGETS=part)
+	@$(BIN)/python workflow/dvc/published.py restore --study $(STUDY) $(TARGETS)
+
+stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
+	@$(BIN)/python -m geosd.steps.provenance --study $(STUDY)
 
 lint: .venv/installed-test  ## format and check Python and Snakemake files
 	$(BIN)/ruff format src tests examples workflow

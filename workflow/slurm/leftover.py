@@ -5,13 +5,15 @@ two jobs would write the same files. The job names of profiles/slurm carry their
 and host (`geosd-<process>-<host>_<run>`), so that a later driver can tell: this runs at its start.
 
     python workflow/slurm/leftover.py         cancel what no driver waits for
-    python workflow/slurm/leftover.py --all   cancel every job of this folder (`make stop`)
+    python workflow/slurm/leftover.py --all   stop this folder's drivers and jobs (`make stop`)
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -90,6 +92,18 @@ def cancel(jobs: list[Job], folder: Path) -> None:
         time.sleep(2)
 
 
+def interrupt(drivers: set[int]) -> None:
+    """Press Ctrl-C for drivers: they cancel their jobs; left alone they would submit them anew."""
+    for process in drivers:
+        print(f"Stopping the Snakemake of process {process}.")
+        os.kill(process, signal.SIGINT)
+    end = time.monotonic() + PATIENCE_S
+    while any(Path(f"/proc/{process}").exists() for process in drivers):
+        if time.monotonic() > end:
+            raise TimeoutError(f"Snakemake does not end: {drivers}.\nHint: look at its terminal.")
+        time.sleep(1)
+
+
 def clear(everything: bool = False) -> None:
     """Cancel this folder's jobs: all, or those whose driver is gone. Nothing without SLURM."""
     if not shutil.which("squeue"):
@@ -101,6 +115,11 @@ def clear(everything: bool = False) -> None:
         # A machine with SLURM's commands and no controller runs nothing that could be in the way.
         print(f"leftover: SLURM does not answer, so no old jobs were looked for: {error}")
         return
+    if everything:
+        interrupt(
+            {job.process for job in waiting if job.host == this_host() and job.driver_lives()}
+        )
+        waiting = queued(folder)
     jobs = [job for job in waiting if everything or not job.driver_lives()]
     if jobs:
         whose = "of this folder" if everything else "that a killed Snakemake left behind"

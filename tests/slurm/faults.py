@@ -1,0 +1,270 @@
+"""Run a small study on a real SLURM, once undisturbed and once with each fault: the same bytes?
+
+    make test-slurm
+
+Needs the cluster of tests/slurm/cluster.sh. Ends with an error where a result differs, a training
+ran twice at the same time, or a job saw other GPUs than its own; prints a table of what happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
+
+HERE = Path(__file__).resolve().parent
+FOLDER = Path(os.environ.get("FOLDER", "/tmp/geosd-slurm"))
+PATIENCE_S = 900
+STRUCK = "fwdkl"  # the variant whose training is hit
+
+
+def said(*command: str) -> str:
+    """What a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def wait_for(what: str, happens: Callable[[], object], patience: float = PATIENCE_S) -> float:
+    """Wait until something happens; the seconds it took."""
+    began = time.monotonic()
+    while not happens():
+        if time.monotonic() - began > patience:
+            raise TimeoutError(
+                f"{what} did not happen within {patience} s\n" + said("squeue", "-l")
+            )
+        time.sleep(0.3)
+    return time.monotonic() - began
+
+
+@dataclass
+class Driver:
+    """A running `snakemake --profile slurm`, and what is seen of its trainings meanwhile."""
+
+    project: Path
+    process: subprocess.Popen[str] | None = None
+    most: dict[str, int] = field(default_factory=dict)
+    watching: bool = True
+
+    def start(self, *arguments: str) -> None:
+        """Start a driver; its output goes to driver.log."""
+        with (self.project / "driver.log").open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "snakemake", "--profile", "slurm", *arguments],
+                cwd=self.project,
+                env={**os.environ, "PYTHONPATH": str(self.project / "src")},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+
+    def end(self) -> None:
+        """Wait for the driver's end, which must be a good one."""
+        assert self.process is not None
+        try:
+            status = self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGINT)
+            raise
+        if status:
+            raise RuntimeError((self.project / "driver.log").read_text()[-6000:])
+
+    def watch(self) -> None:
+        """Count, twice a second, the processes at work on each training."""
+        while self.watching:
+            now: dict[str, int] = {}
+            for variant in trainings(self.project):
+                now[variant] = now.get(variant, 0) + 1
+            for variant, count in now.items():
+                self.most[variant] = max(count, self.most.get(variant, 0))
+            time.sleep(0.5)
+
+    def job(self) -> str:
+        """The number of the SLURM job that trains the struck variant."""
+        asked = ["squeue", "--me", "--noheader", "--states=RUNNING", "--format=%i|%k|%Z"]
+        for line in said(*asked).splitlines():
+            number, comment, folder = line.split("|")
+            if "rule_train" in comment and STRUCK in comment and folder == str(self.project):
+                return number
+        raise LookupError("no running job trains " + STRUCK)
+
+
+def trainings(project: Path) -> Iterator[str]:
+    """The variant of each process that is at work on a training of this project."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            if words[1:3] == ["-m", "geosd.steps.train"] and (entry / "cwd").readlink() == project:
+                yield words[words.index("--variant") + 1]
+        except OSError:
+            continue  # it has just ended
+
+
+def attempts(project: Path, variant: str) -> list[dict]:
+    """What the launcher noted of each start and end of a training."""
+    path = project / f"scratch/quick/train/mini-qwen3/{variant}/0/attempts.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def let_start(number: str) -> None:
+    """Lift the two minutes for which SLURM holds a job that it has requeued."""
+
+    def waits() -> bool:
+        return "PENDING" in said("squeue", "--noheader", "--format=%T", "--jobs", number)
+
+    wait_for(f"job {number} back in the queue", waits, 120)
+    subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], check=True)
+
+
+def scancelled(driver: Driver, number: str) -> None:
+    """The job is cancelled by hand; the driver submits it anew."""
+    said("scancel", number)
+
+
+def preempted(driver: Driver, number: str) -> None:
+    """An urgent job takes all nodes; SLURM requeues ours."""
+    urgent = ["-p", "urgent", "-N3", "--exclusive", "--mem=0", "-t", "1", "-o", "/dev/null"]
+    said("sbatch", "--wait", *urgent, "--wrap", "sleep 3")
+    for running in said("squeue", "--me", "-h", "-t", "PENDING", "-p", "gpu", "-o", "%i").split():
+        let_start(running)
+
+
+def node_killed(driver: Driver, number: str) -> None:
+    """The node's daemon and everything of the job die at once, as when the power fails."""
+    node = said("squeue", "--noheader", "--jobs", number, "--format=%N").strip()
+    doomed = [int((FOLDER / f"run/slurmd.{node}.pid").read_text())]
+    for entry in Path("/proc").glob("[0-9]*"):
+        words = (entry / "cmdline").read_bytes() if (entry / "cmdline").exists() else b""
+        if words.startswith(f"slurmstepd: [{number}.".encode()):
+            doomed += below(int(entry.name))
+    for process in doomed:
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    let_start(number)
+
+
+def below(process: int) -> list[int]:
+    """A process and all that it started."""
+    found = [process]
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in listed.read_text().split():
+            found += below(int(child))
+    return found
+
+
+def driver_killed(driver: Driver, number: str) -> None:
+    """The driver dies without a word; a second one starts while its jobs still run."""
+    assert driver.process is not None
+    driver.process.kill()
+    driver.process.wait()
+    assert number in said("squeue", "--noheader", "--me", "--format=%i").split()
+    driver.start("--unlock")
+    driver.end()
+    driver.start()
+
+
+def driver_interrupted(driver: Driver, number: str) -> None:
+    """Ctrl-C: the driver cancels its jobs and ends; later somebody starts it again."""
+    assert driver.process is not None
+    driver.process.send_signal(signal.SIGINT)
+    driver.process.wait(PATIENCE_S)
+    wait_for("an empty queue", lambda: not said("squeue", "--me", "--noheader"), 120)
+    driver.start()
+
+
+FAULTS = (scancelled, preempted, node_killed, driver_killed, driver_interrupted)
+
+
+def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dict[str, str]:
+    """Run the study to its end, strike when a first state is saved, and say what was seen."""
+    driver = Driver(project)
+    watcher = threading.Thread(target=driver.watch)
+    watcher.start()
+    began = time.monotonic()
+    row = {"fault": "none"}
+    try:
+        driver.start()
+        if fault:
+            saved = project / f"scratch/quick/train/mini-qwen3/{STRUCK}/0/state.pt"
+            wait_for("a saved state", lambda: saved.exists() or driver.process.poll() is not None)
+            number, struck = driver.job(), time.time()
+            fault(driver, number)
+            row = {"fault": fault.__name__.replace("_", " ")}
+        driver.end()
+    finally:
+        driver.watching = False
+        watcher.join()
+    row["seconds"] = f"{time.monotonic() - began:.0f}"
+    starts = [a for a in attempts(project, STRUCK) if a["event"] == "start"]
+    row["starts"] = str(len(starts))
+    if fault:
+        again = next((a["time"] for a in starts if a["time"] > struck), None)
+        assert again, "the training went on as if nothing had happened"
+        row["again after"] = f"{again - struck:.0f} s"
+        row["went on from"] = resumed_at(project)
+    row["nodes"] = " ".join(a["host"] for a in starts)
+    assert set(driver.most) == set(VARIANTS) and max(driver.most.values()) == 1, driver.most
+    check_gpus(project)
+    return row
+
+
+def resumed_at(project: Path) -> str:
+    """The step that the last start of the struck training went on from, as its log says it."""
+    log = (project / f"logs/quick/train/mini-qwen3/{STRUCK}/0.log").read_text()
+    bars = [part for part in log.replace("\r", "\n").splitlines() if f"/{STEPS}" in part]
+    return bars[0].split(f"/{STEPS}")[0].split()[-1] if bars else "?"
+
+
+def check_gpus(project: Path) -> None:
+    """Every training had a node's two GPUs, every evaluation one, and no two at once the same."""
+    for variant in VARIANTS:
+        for attempt in attempts(project, variant):
+            assert len(attempt["gpus"].split(",")) == GPUS["train"], attempt
+    for path in project.glob("results/quick/evaluate/*/*/*/manifest.json"):
+        device = json.loads(path.read_text())["device"]
+        assert len(device["visible"].split(",")) == GPUS["evaluate"], (path, device)
+
+
+def main() -> int:
+    """Run all, print the table, and return how many faults changed something."""
+    project = copy_project(Path(tempfile.mkdtemp(prefix="geosd-study-")).resolve())
+    print(f"study in {project}", flush=True)
+    rows, failures = [disturbed(project, None)], 0
+    expected = results(project)
+    print(rows[0], flush=True)
+    chosen = [fault for fault in FAULTS if not sys.argv[1:] or fault.__name__ in sys.argv[1:]]
+    for fault in chosen:
+        forget(project)
+        try:
+            row = disturbed(project, fault)
+            found = results(project)
+            differing = [name for name in expected if found[name] != expected[name]]
+            row["results"] = "the same" if not differing else " ".join(differing)
+            failures += bool(differing)
+        except (AssertionError, RuntimeError, LookupError, TimeoutError) as error:
+            row = {"fault": fault.__name__, "results": f"FAILED: {error}"}
+            failures += 1
+        subprocess.run([HERE / "cluster.sh", "mend"], check=True)
+        rows.append(row)
+        print(row, flush=True)
+    columns = ["fault", "seconds", "starts", "again after", "went on from", "nodes", "results"]
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+    for row in rows:
+        print(
+            "| " + " | ".join(row.get(column, "").replace("\n", " ") for column in columns) + " |"
+        )
+    return failures
+
+
+if __name__ == "__main__":
+    sys.exit(main())

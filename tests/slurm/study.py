@@ -1,0 +1,81 @@
+"""A copy of the project with a study of seconds, for three nodes of two GPUs each."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL, VARIANTS, STEPS = "mini-qwen3", ("fwdkl", "geosd"), 100
+
+# A training takes a whole node, two evaluations share one: both ways of handing out GPUs are seen.
+GPUS = {"train": 2, "evaluate": 1}
+SITE: dict[str, Any] = {
+    "account": None,
+    "gpu_model": "h100",
+    "cpus_per_gpu": 1,
+    "check_seconds": 2,
+    "partitions": {
+        "cpu": {"max_runtime": 1440},
+        "gpu": {"max_runtime": 1440, "max_gpu": 2},
+    },
+}
+
+
+def copy_project(target: Path) -> Path:
+    """Copy what git knows of the project, and give it the small study under the name quick."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in names.splitlines():
+        if (ROOT / name).exists() or (ROOT / name).is_symlink():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name, follow_symlinks=False)
+    shrink(target / "params.yaml")
+    (target / "profiles/slurm/site.yaml").write_text(yaml.safe_dump(SITE))
+    profile = target / "profiles/slurm/config.yaml"
+    text = profile.read_text()
+    for rule, gpus in GPUS.items():
+        asked = f"  {rule}: {{gpu: {gpus}, "
+        known = f"  {rule}: {{"
+        text = text.replace(known, asked) if known in text else f"{text}{asked[:-2]}}}\n"
+    profile.write_text(text)
+    return target
+
+
+def shrink(path: Path) -> None:
+    """Make study quick one of seconds: two variants, one seed, a base hardly trained."""
+    params = yaml.safe_load(path.read_text())
+    params["models"][MODEL]["base"]["pretraining"]["steps"] = 120
+    quick = params["studies"]["quick"]
+    quick |= {"methods": list(VARIANTS), "seeds": [0], "shows": ["table_main"]}
+    quick["variants"] = {name: quick["variants"][name] for name in VARIANTS}
+    quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
+    quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
+    quick["pool"] |= {"rollouts": 8}
+    quick["training"] |= {"steps": STEPS, "save_every": 5}
+    quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2]}
+    path.write_text(yaml.safe_dump(params, sort_keys=False))
+
+
+def results(project: Path) -> dict[str, bytes]:
+    """What must come out the same: every weight, sample and score."""
+    folder = project / "results/quick"
+    found = [
+        *folder.glob("train/*/*/*/model.safetensors"),
+        *folder.glob("evaluate/*/*/*/samples.jsonl"),
+        folder / "analyse/scores.csv",
+    ]
+    assert len(found) == 2 * len(VARIANTS) + 1, found
+    return {str(path.relative_to(project)): path.read_bytes() for path in found}
+
+
+def forget(project: Path) -> None:
+    """Remove what comes after the pool."""
+    for name in ("train", "evaluate", "analyse", "pages"):
+        shutil.rmtree(project / "results/quick" / name, ignore_errors=True)
+    for name in ("figures/quick", "scratch/quick/train", "logs/quick/train", "logs/slurm"):
+        shutil.rmtree(project / name, ignore_errors=True)
