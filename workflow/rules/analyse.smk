@@ -11,6 +11,8 @@ OUTPUTS:
     <results>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
     <results>/analyse/drift.csv      = distance of each run from its base model
     <results>/analyse/consensus.csv  = what the OOD samples of each run agree on
+    <results>/analyse/metrics.json   = accuracies of each variant, for `dvc metrics diff`
+    <results>/analyse/manifest.json  = code, machine, time, hashes
 """
 
 METHODS_AND_SEEDS = dict(model=STUDY.models, seed=STUDY.seeds)
@@ -26,6 +28,8 @@ rule analyse:
         scores="<results>/analyse/scores.csv",
         drift="<results>/analyse/drift.csv",
         consensus="<results>/analyse/consensus.csv",
+        metrics="<results>/analyse/metrics.json",
+        manifest="<results>/analyse/manifest.json",
     log:
         "<logs>/analyse.log",
     threads: 1

@@ -1,19 +1,23 @@
 """Score every run of a study from its samples, and read off how far training moved it.
 
-Writes the tidy `scores.csv`, `drift.csv` and `consensus.csv`. No model is needed.
+Writes the tidy `scores.csv`, `drift.csv` and `consensus.csv`, of these the few numbers of
+`metrics.json`, and, last, a manifest. No model is needed.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import tyro
 
 from geosd.analysis import agreement, drift, scores
+from geosd.analysis.metrics import summary
 from geosd.analysis.scores import Run
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.files import atomic_write
+from geosd.files import atomic_write, write_json
+from geosd.manifest import manifest
 
 
 def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -22,9 +26,10 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
     Args:
         study: Name of the study.
         results: The study's folder, with `evaluate/` and `train/`.
-        out: Folder of the three tables.
+        out: Folder of the tables.
         params: The configuration.
     """
+    began = time.monotonic()
     resolved = resolve(load(params), study)
     settings = settings_of("analyse", resolved)
     # The study's own list, not what lies in the folder: a run that was taken out of the study
@@ -49,6 +54,9 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
+    write_json(out / "metrics.json", summary(tables["scores"]))
+    inputs = [*samples.values(), *logs.values()]
+    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
 
 
 def _of(folder: Path, run: Run) -> Path:
