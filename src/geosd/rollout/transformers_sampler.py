@@ -92,6 +92,7 @@ class TransformersSampler:
                 input_ids=ids_BP,
                 attention_mask=mask_BP.long(),
                 generation_config=self._generation(decoding),
+                synced_gpus=False,  # a rank that samples does so alone, from whole weights
             )
         return [self._completion(row, decoding) for row in output[:, width:].tolist()]
 
