@@ -1,0 +1,182 @@
+"""Arithmetic word problems: scenes, what happens in them, and a worked solution of each.
+
+A problem is a scene with a number in it and one or more events that change the number. The answer
+is computed from the numbers, and the worked solution writes every intermediate value, so a problem
+is right by construction. docs/data.md says which kinds there are.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+Operation = Literal["add", "take", "times"]
+SIGNS: dict[Operation, str] = {"add": "+", "take": "-", "times": "*"}
+FACTORS = {2: "doubles", 3: "triples"}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Words for a number and for what changes it; `{who}`, `{n}` and `{word}` are filled in.
+
+    Attributes:
+        opening: Says the first number.
+        add: Ways to say that it grows by n.
+        take: Ways to say that it shrinks by n.
+        times: Says that it is multiplied; `{word}` is doubles or triples.
+        question: Asks for the last number.
+        things: What is counted.
+    """
+
+    opening: str
+    add: tuple[str, ...]
+    take: tuple[str, ...]
+    times: str
+    question: str
+    things: str
+
+
+WHO = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Henry", "Ida", "Jonas")
+FAMILIAR = (
+    Scene(
+        "{who} has {n} apples.",
+        ("{who} buys {n} more apples.", "{who} picks {n} apples from a tree."),
+        ("{who} eats {n} apples.", "{who} gives {n} apples to a friend."),
+        "Then {who} {word} the number of apples at the market.",
+        "How many apples does {who} have now?",
+        "apples",
+    ),
+    Scene(
+        "{who} has {n} dollars.",
+        ("{who} earns {n} dollars.", "{who} gets {n} dollars as a present."),
+        ("{who} spends {n} dollars on a book.", "{who} pays {n} dollars for lunch."),
+        "Then {who} {word} the money in a game.",
+        "How many dollars does {who} have now?",
+        "dollars",
+    ),
+    Scene(
+        "{who} collects stamps and has {n} of them.",
+        ("{who} finds {n} stamps on old letters.", "A neighbour gives {who} {n} stamps."),
+        ("{who} loses {n} stamps.", "{who} trades {n} stamps away."),
+        "Then {who} {word} the collection.",
+        "How many stamps does {who} have now?",
+        "stamps",
+    ),
+)
+UNFAMILIAR = (
+    Scene(
+        "A bus leaves the station with {n} passengers, and {who} is the driver.",
+        ("At a stop, {n} passengers get on.",),
+        ("At a stop, {n} passengers get off.",),
+        "At the market square the number of passengers {word}.",
+        "How many passengers are on the bus now?",
+        "passengers",
+    ),
+    Scene(
+        "In the garden of {who} there are {n} birds.",
+        ("Another {n} birds arrive.",),
+        ("A cat appears, and {n} birds fly away.",),
+        "In the evening the number of birds {word}.",
+        "How many birds are in the garden now?",
+        "birds",
+    ),
+    Scene(
+        "The tank behind the house of {who} holds {n} litres of water.",
+        ("Rain adds {n} litres.",),
+        ("Watering the plants takes {n} litres.",),
+        "A storm {word} the amount of water.",
+        "How many litres does the tank hold now?",
+        "litres",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of problem.
+
+    Attributes:
+        name: As it appears in problem files, tables and figures.
+        scenes: Where it plays.
+        steps: Fewest and most events.
+        numbers: Smallest and largest number in the text, factors apart.
+        multiplied: Whether one of the events multiplies.
+    """
+
+    name: str
+    scenes: tuple[Scene, ...]
+    steps: tuple[int, int]
+    numbers: tuple[int, int]
+    multiplied: bool = False
+
+
+IN_DISTRIBUTION = Kind("id", FAMILIAR, (1, 2), (2, 20))
+OUT_OF_DISTRIBUTION = (
+    Kind("steps", FAMILIAR, (3, 3), (2, 20)),
+    Kind("large", FAMILIAR, (1, 2), (21, 99)),
+    Kind("times", FAMILIAR, (1, 2), (2, 20), multiplied=True),
+    Kind("scenes", UNFAMILIAR, (1, 2), (2, 20)),
+)
+KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A word problem.
+
+    Attributes:
+        question: The text that is asked.
+        answer: The number it asks for.
+        solution: Every calculation in order, and the answer.
+    """
+
+    question: str
+    answer: int
+    solution: str
+
+
+def draw_story(kind: Kind, draw: random.Random) -> Story:
+    """A problem of a kind, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ... now?".
+
+    Nothing is ever taken from where there is not more than that: every value is positive.
+
+    Args:
+        kind: What it is like.
+        draw: Where every choice comes from.
+    """
+    scene, who = draw.choice(kind.scenes), draw.choice(WHO)
+    value = draw.randint(*kind.numbers)
+    steps = draw.randint(*kind.steps)
+    multiplying = draw.randrange(steps) if kind.multiplied else None
+    said = [scene.opening.format(who=who, n=value)]
+    worked = [f"At first there are {value} {scene.things}."]
+    for step in range(steps):
+        operation, n = _event(kind, value, step == multiplying, draw)
+        said.append(_words(scene, operation, who, n, draw))
+        before, value = value, _apply(value, operation, n)
+        worked.append(f"Then {before} {SIGNS[operation]} {n} = {value}.")
+    said.append(scene.question.format(who=who))
+    worked.append(f"Answer: {value}")
+    return Story(" ".join(said), value, "\n".join(worked))
+
+
+def _event(kind: Kind, value: int, multiplies: bool, draw: random.Random) -> tuple[Operation, int]:
+    if multiplies:
+        return "times", draw.choice(list(FACTORS))
+    low, high = kind.numbers
+    if value > low and draw.random() < 0.5:
+        return "take", draw.randint(low, min(high, value - 1))
+    return "add", draw.randint(low, high)
+
+
+def _words(scene: Scene, operation: Operation, who: str, n: int, draw: random.Random) -> str:
+    if operation == "times":
+        return scene.times.format(who=who, word=FACTORS[n])
+    return draw.choice(scene.add if operation == "add" else scene.take).format(who=who, n=n)
+
+
+def _apply(value: int, operation: Operation, n: int) -> int:
+    if operation == "add":
+        return value + n
+    return value - n if operation == "take" else value * n

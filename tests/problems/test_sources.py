@@ -1,0 +1,36 @@
+"""Data sets are found by name, one module each."""
+
+import pytest
+
+from geosd.problems.sources import Source, names, register, source
+
+
+def test_every_source_is_found_and_is_one():
+    assert set(names()) >= {"dapo-math", "word-problems", "world"}
+    assert all(isinstance(source(name), Source) for name in names())
+
+
+def test_an_unknown_source_is_answered_with_the_known_ones():
+    with pytest.raises(ValueError, match="(?s)'dapo-mth'; allowed are dapo-math.*did you mean"):
+        source("dapo-mth")
+
+
+def test_a_source_cannot_take_a_name_that_is_not_its_modules():
+    with pytest.raises(ValueError, match="(?s)registered by module.*Hint:"):
+        register("another-name")(type("Other", (Source,), {}))
+
+
+@pytest.mark.parametrize("name", ["dapo-math", "word-problems"])
+def test_the_typed_grader_says_why_and_never_only_false(name):
+    grade = source(name).grader()
+    try:
+        said = {text: grade(text, "7") for text in ("\\boxed{7}", "Answer: 8", "hm", "Answer: x+1")}
+    finally:
+        grade.close()
+    assert [verdict.reason for verdict in said.values()] == [
+        "correct",
+        "wrong answer",
+        "no answer",
+        "unreadable",
+    ]
+    assert [verdict.correct for verdict in said.values()] == [True, False, False, False]
