@@ -49,6 +49,11 @@ def test_the_papers_columns_and_the_verdicts_stand_apart(script):
     }
 
 
+def test_a_cell_of_words_may_be_broken_into_lines_and_a_number_may_not(script):
+    html = script("page").page(f"| a | b |\n|--:|--:|\n| [-2.3, +2.8] | {'word ' * 8}|\n")
+    assert re.findall(r'class="words">(\w+)', html) == ["word"]
+
+
 def test_the_coloured_verdicts_are_verdicts(script):
     assert set(script("page").COLOURED) < set(VERDICTS)
 

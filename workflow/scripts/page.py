@@ -18,10 +18,11 @@ h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; }
 p, ul { max-width: 76ch; }
 table { border-collapse: collapse; border-block: 2px solid #1a1a1a; margin: 1.2rem 0; }
 th { border-bottom: 1px solid #1a1a1a; text-align: left; vertical-align: bottom; }
-th, td { padding: .3rem .9rem; vertical-align: top; }
+th, td { padding: .3rem .75rem; vertical-align: top; }
 td { font-variant-numeric: tabular-nums; }
-[style*=right] { white-space: nowrap; }
+td:first-child, td[style*=right] { white-space: nowrap; }
 tr:nth-child(even) td { background: #f4f4f4; }
+td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
 .paper { color: #5a5a5a; font-weight: normal; padding-left: .3rem; }
 .reproduced { color: #00694e; font-weight: 600; }
 .not-reproduced { color: #a33c00; font-weight: 600; }
@@ -30,6 +31,7 @@ code, pre { font: .9em/1.5 ui-monospace, monospace; }
 
 # Words in whose colour the eye finds a verdict.
 COLOURED = ("reproduced", "not reproduced")
+LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
 
 def page(markdown: str) -> str:
@@ -51,7 +53,7 @@ def whole(body: str) -> str:
 
 
 def mark(tokens: list[Token]) -> None:
-    """Set the paper's columns of each table, and the verdicts, apart."""
+    """Set the paper's columns of each table, the verdicts, and cells full of words apart."""
     paper: set[int] = set()
     column = 0
     for token, inside in zip(tokens, tokens[1:], strict=False):
@@ -66,6 +68,8 @@ def mark(tokens: list[Token]) -> None:
                 token.attrJoin("class", "paper")
             if token.type == "td_open" and inside.content in COLOURED:
                 token.attrJoin("class", inside.content.replace(" ", "-"))
+            if len(inside.content) > LONGEST_NUMBER:
+                token.attrJoin("class", "words")
             column += 1
 
 
