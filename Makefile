@@ -1,12 +1,14 @@
 # What people type. Every target says what it does; `make help` lists them.
 #
 #   STUDY=name     which study of params.yaml (default: quick)
+#   FAMILY=name    which studies `make ledger` reads: NAME and NAME_* (default: miniature)
 #   PYTHON=path    which Python makes .venv (default: the first that is 3.11 or newer)
 #   PIP_ARGS=...   handed to pip, for example another index
 
 SHELL := bash
 .DEFAULT_GOAL := help
 STUDY ?= quick
+FAMILY ?= miniature
 BIN := .venv/bin
 REPORT := results/$(STUDY)/report.html
 export PYTHON PIP_ARGS
@@ -22,7 +24,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run miniature adopt plan report repro test test-slurm lint schema pins stop \
+.PHONY: help run miniature ledger adopt plan report repro test test-slurm lint schema pins stop \
   publish restore stale clean clean-study
 
 help:  ## this list
@@ -39,6 +41,11 @@ miniature: .venv/installed  ## every study of the miniature in turn; three hours
 	@set -e; for study in miniature_selection adopt $(MINIATURE); do \
 	  [ $$study != adopt ] || { $(MAKE) --no-print-directory adopt STUDY=miniature; continue; }; \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
+	@$(MAKE) --no-print-directory ledger
+
+ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
+	@$(BIN)/python -m geosd.steps.claims_all --out figures/$(FAMILY) \
+	  --ledgers $(wildcard figures/$(FAMILY)/claims.csv figures/$(FAMILY)_*/claims.csv)
 
 adopt: .venv/installed  ## write the rates that STUDY_selection chose into params.yaml
 	@$(BIN)/python -m geosd.steps.adopt --study $(STUDY)_selection \

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from geosd.analysis.claims import Claim, Computed, compare
+from geosd.analysis.claims import Claim, Computed, compare, kind_of, ledger
 from geosd.analysis.evidence import Evidence
 from geosd.analysis.scores import COLUMNS
 from geosd.analysis.verdicts import COSTS, evaluate
 from geosd.analysis.whole_ledger import gather
+from geosd.config import load, resolve
 from geosd.reporting.table_claims import to_markdown, write
+from geosd.steps import claims_all
 
 
 def claim(name: str, study: str, direction="greater") -> Claim:
@@ -88,7 +91,7 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     assert swept.note == "needs the ledger of a study of kind stepsize"
     assert math.isnan(swept.p_holm)
     text = to_markdown(gather(CLAIMS, ledgers), None)
-    assert "- `swept`: Claim swept; needs the ledger of a study of kind stepsize." in text
+    assert "- needs the ledger of a study of kind stepsize: `swept`." in text
     assert "## m1, study tiny" in text and "## l, study tiny_ladder" in text
 
 
@@ -97,3 +100,22 @@ def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):
         gather(CLAIMS, [ledgers[0], ledgers[0]])
     with pytest.raises(ValueError, match="(?s)claim cost, down is not in the ledger.*Hint:"):
         gather([c for c in CLAIMS if c.id not in ("cost", "down")], ledgers)
+
+
+def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
+    claims_all.main(tmp_path)
+    table = pd.read_csv(tmp_path / "claims_all.csv")
+    assert set(table["verdict"]) == {"not tested"}
+    assert len(table) == len(ledger())
+    assert "## Not tested" in (tmp_path / "claims_all.md").read_text()
+
+
+def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
+    params = load(Path(__file__).parents[2] / "params.yaml")
+    names = [n for n in params.studies if n.startswith("miniature") and "selection" not in n]
+    of = {kind_of(name): resolve(params, name) for name in names}
+    for entry in ledger():
+        study = of[entry.study]
+        assert "claims" in study.shows, entry.id
+        swept = {variant for variant, _ in study.candidates.values()}
+        assert set(entry.variants) <= {*study.methods, *swept}, entry.id

@@ -200,8 +200,8 @@ def _need_variants(claim: Claim, model: str, evidence: Evidence) -> None:
 
 
 def _computed(claim: Claim, evidence: Evidence) -> Finding:
-    if missing := [c.quantity for c in claim.computed if c.quantity not in evidence.costs]:
-        raise Lacking(f"the computed {', '.join(missing)}")
+    if not evidence.costs:
+        raise Lacking("a table of costs among what the study shows")
 
     def excess(one: Computed) -> float:
         """How far it is off, in units of the last printed digit; at most 1 agrees."""
@@ -235,7 +235,7 @@ class _Measured:
 
 def _measure(comparison: Comparison, model: str, evidence: Evidence, count: int) -> _Measured:
     """Test one of `count` comparisons of a claim; its interval is at 1 - .05/count."""
-    terms = _terms(comparison, model, evidence)
+    terms = [(sign, measure(side, model, evidence)) for sign, side in _terms(comparison)]
     groups = _groups(terms)
     margin, confidence = comparison.margin, 1 - ALPHA / count
     if comparison.direction == "within":
@@ -257,14 +257,14 @@ def _measure(comparison: Comparison, model: str, evidence: Evidence, count: int)
     return _Measured(comparison, test, numbers[0], b, p, refuted, note)
 
 
-def _terms(comparison: Comparison, model: str, evidence: Evidence) -> list[tuple[float, Measured]]:
-    """Coefficients and values: a, b, and what is subtracted from each."""
+def _terms(comparison: Comparison) -> list[tuple[float, Side]]:
+    """Coefficients and sides: a, b, and what is subtracted from each."""
     signed: list[tuple[float, Side]] = [(1.0, comparison.a)]
     if comparison.b is not None:
         signed.append((-comparison.times, comparison.b))
     if comparison.over is not None:
         signed += [(-sign, over(side, comparison.over)) for sign, side in signed]
-    return [(sign, measure(side, model, evidence)) for sign, side in signed]
+    return signed
 
 
 def _groups(terms: Sequence[tuple[float, Measured]]) -> list[Group]:
@@ -286,15 +286,9 @@ def _groups(terms: Sequence[tuple[float, Measured]]) -> list[Group]:
 
 def _published(comparison: Comparison, model: str) -> float:
     """The paper's value of a comparison outside of sweeps; NaN where it prints none."""
-    family = paper.family(model)
-    signed = [(1.0, comparison.a)]
-    if comparison.b is not None:
-        signed.append((-comparison.times, comparison.b))
-    if comparison.over is not None:
-        signed += [(-sign, over(side, comparison.over)) for sign, side in signed]
     total = 0.0
-    for sign, side in signed:
-        cell = paper.lookup(family, side.variant, side.benchmark, side.metric)
+    for sign, side in _terms(comparison):
+        cell = paper.lookup(paper.family(model), side.variant, side.benchmark, side.metric)
         if cell is None or side.where:
             return math.nan
         total += sign * cell.mean

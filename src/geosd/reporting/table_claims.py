@@ -160,21 +160,17 @@ def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
 
 
 def _rest(findings: Sequence[Finding], study: str | None) -> list[str]:
-    """What was not judged: by study where another is designed for it, else each with its reason."""
+    """What was not judged, each claim once, by what it needs or by who else has it."""
     if not findings:
         return []
-    elsewhere: dict[str, list[str]] = {}
-    reasons: dict[str, str] = {}
+    needs: dict[str, list[str]] = {}
     for finding in findings:
         claim = finding.claim
-        if claim.unmeasured or study is None or kind_of(study) == claim.study:
-            reasons[claim.id] = f"{claim.statement}; {finding.note}."
-        elif claim.id not in elsewhere.setdefault(claim.study, []):
-            elsewhere[claim.study].append(claim.id)
-    items = [_item(f"`{name}`: {why}") for name, why in reasons.items()]
-    for name, claims in elsewhere.items():
-        told = ", ".join(f"`{claim}`" for claim in claims)
-        items.append(_item(f"a study of kind {name} has what these need: {told}."))
+        here = claim.unmeasured or study is None or kind_of(study) == claim.study
+        reason = finding.note if here else f"a study of kind {claim.study} has what these need"
+        if f"`{claim.id}`" not in needs.setdefault(reason, []):
+            needs[reason].append(f"`{claim.id}`")
+    items = [_item(f"{reason}: {', '.join(claims)}.") for reason, claims in needs.items()]
     return ["## Not tested in this study" if study else "## Not tested", "\n".join(items)]
 
 

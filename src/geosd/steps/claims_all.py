@@ -14,18 +14,15 @@ from geosd.analysis.whole_ledger import gather
 from geosd.reporting.table_claims import write
 
 
-def main(ledgers: tuple[Path, ...], out: Path) -> None:
+def main(out: Path, ledgers: tuple[Path, ...] = ()) -> None:
     """Judge every claim by the study that is designed for it.
 
     Args:
-        ledgers: The `claims.csv` of the studies; those that are not there are named and left out.
         out: Folder of `claims_all.md` and `claims_all.csv`.
+        ledgers: The `claims.csv` of studies of different kinds; claims of other kinds are not
+            tested.
     """
-    there = [path for path in ledgers if path.exists()]
-    for path in ledgers:
-        if path not in there:
-            print(f"{path} is not there: its claims are not tested")
-    written = write(gather(ledger(), there), None, out, "claims_all")
+    written = write(gather(ledger(), ledgers), None, out, "claims_all")
     print("\n".join(map(str, written)))
 
 
