@@ -11,6 +11,7 @@ OUTPUTS:
     <results>/data/select.jsonl  = problems to select hyperparameters on; a selection swaps them in
     <results>/data/test.jsonl    = the in-distribution test and the four other benchmarks
     <results>/data/card.json     = what was drawn, from where, and the hash of each split
+    <results>/data/manifest.json = code, machine, time, hashes
 """
 
 
@@ -22,6 +23,7 @@ rule data:
         select="<results>/data/select.jsonl",
         test="<results>/data/test.jsonl",
         card="<results>/data/card.json",
+        manifest="<results>/data/manifest.json",
     log:
         "<logs>/data.log",
     threads: 1

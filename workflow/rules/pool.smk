@@ -10,6 +10,7 @@ OUTPUTS:
 
     <results>/pool/{model}/pool.jsonl   = verified solutions of each problem
     <results>/pool/{model}/counts.json  = how many were drawn, verified and kept
+    <results>/pool/{model}/manifest.json = code, machine, time, hashes
 """
 
 
@@ -21,6 +22,7 @@ rule pool:
     output:
         pool="<results>/pool/{model}/pool.jsonl",
         counts="<results>/pool/{model}/counts.json",
+        manifest="<results>/pool/{model}/manifest.json",
     log:
         "<logs>/pool/{model}.log",
     threads: 1

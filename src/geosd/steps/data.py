@@ -1,12 +1,13 @@
 """Draw the problems of a study.
 
-Writes train.jsonl, select.jsonl, test.jsonl, and, last, card.json with what was drawn, kept and
-dropped. A selection of hyperparameters trains and tests on what its study leaves in select.jsonl,
+Writes train.jsonl, select.jsonl, test.jsonl, card.json with what was drawn, kept and dropped, and,
+last, a manifest. A selection of hyperparameters trains and tests on what its study leaves in select.jsonl,
 and leaves there what its study trains and tests on.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import tyro
@@ -15,6 +16,7 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
+from geosd.manifest import manifest
 from geosd.problems.sources import source as source_of
 
 
@@ -26,8 +28,10 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         out: Folder of the problem files and their card.
         params: The configuration.
     """
+    began = time.monotonic()
     settings = settings_of("data", resolve(load_params(params), study))
-    splits = source_of(settings["source"]).prepare(settings)
+    source = source_of(settings["source"])
+    splits = source.prepare(settings)
     files = {"train": splits.train, "select": splits.select, "test": splits.test}
     if settings["purpose"] == "selection":
         train = [problem for problem in splits.select if problem.benchmark == "select_train"]
@@ -38,6 +42,8 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
     write_json(out / "card.json", {**splits.card, "settings": settings})
+    inputs = [Path(settings["raw"])] if source.reads_raw else []
+    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_jsonl
+from geosd.manifest import manifest
 from geosd.models.loading import load
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
@@ -36,9 +38,10 @@ def main(
         model: Name of the model.
         base: Folder of the base model.
         problems: Training problems.
-        out: Folder of `pool.jsonl` and `counts.json`.
+        out: Folder of `pool.jsonl`, `counts.json` and, last, `manifest.json`.
         params: The configuration.
     """
+    began = time.monotonic()
     settings = settings_of("pool", resolve(load_params(params), study), model)
     student, tokenizer = load(base)
     source = source_of(settings["source"])
@@ -60,6 +63,8 @@ def main(
         )
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", count(rows))
+    inputs = [base / "model.safetensors", problems]
+    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from transformers import PreTrainedTokenizerBase
 
@@ -17,6 +17,9 @@ SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benc
 
 class Source(ABC):
     """A data set. Everything that differs between data sets is behind these three."""
+
+    reads_raw: ClassVar[bool] = False
+    """Whether its problems come from the files in `data.raw`."""
 
     @abstractmethod
     def prepare(self, settings: Mapping[str, Any]) -> Prepared:

@@ -23,6 +23,8 @@ INSTRUCTION = r"Please reason step by step, and put your final answer within \bo
 class DapoMath(Source):
     """The paper's problems; docs/data.md."""
 
+    reads_raw = True
+
     def prepare(self, settings: Mapping[str, Any]) -> Prepared:
         """Read the raw files, clean them, and draw the splits."""
         if settings["raw"] is None:
