@@ -1,8 +1,8 @@
 """Draw the problems of a study.
 
 Writes train.jsonl, select.jsonl, test.jsonl, card.json with what was drawn, kept and dropped, and,
-last, a manifest. A selection of hyperparameters trains and tests on what its study leaves in select.jsonl,
-and leaves there what its study trains and tests on.
+last, a manifest. A selection of hyperparameters trains and tests on what its study leaves in
+select.jsonl, and leaves there what its study trains and tests on.
 """
 
 from __future__ import annotations
