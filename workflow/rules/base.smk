@@ -26,9 +26,9 @@ rule base:
         "<logs>/base/{model}.log",
     threads: 1
     resources:
-        gpu=0,
-        mem_mb=scale(3000),
-        runtime=scale(60),
+        gpu=asked("base", "gpus"),
+        mem_mb=asked("base", "mem_mb", 2),
+        runtime=asked("base", "minutes", 2),
     params:
         study=STUDY.name,
         settings=settings_of("base"),

@@ -115,6 +115,19 @@ def code_of_training(wildcards):
     return code_of("train", f"geosd.objectives.{objective}", SOURCE)
 
 
+def asked(rule, amount, factor=1):
+    """Resource function: what params.yaml asks for a job of a rule and its model.
+
+    Args:
+        rule: A rule of section `resources`.
+        amount: gpus, mem_mb or minutes.
+        factor: By which each retry asks for more.
+    """
+    return lambda wildcards, attempt: getattr(
+        PARAMS.needs(wildcards.model).of(rule), amount
+    ) * factor ** (attempt - 1)
+
+
 def scale(base, factor=2):
     """Resource that grows on each retry: base, base * factor, ..."""
     return lambda wildcards, attempt: base * factor ** (attempt - 1)

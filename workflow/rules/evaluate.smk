@@ -25,8 +25,9 @@ rule evaluate:
         "<logs>/evaluate/{model}/{variant}/{seed}.log",
     threads: 1
     resources:
-        mem_mb=scale(3000),
-        runtime=scale(60),
+        gpu=asked("evaluate", "gpus"),
+        mem_mb=asked("evaluate", "mem_mb", 2),
+        runtime=asked("evaluate", "minutes", 2),
     params:
         study=STUDY.name,
         settings=settings_of("evaluate"),

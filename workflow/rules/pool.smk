@@ -27,8 +27,9 @@ rule pool:
         "<logs>/pool/{model}.log",
     threads: 1
     resources:
-        mem_mb=scale(3000),
-        runtime=scale(60),
+        gpu=asked("pool", "gpus"),
+        mem_mb=asked("pool", "mem_mb", 2),
+        runtime=asked("pool", "minutes", 2),
     params:
         study=STUDY.name,
         settings=settings_of("pool"),

@@ -33,8 +33,9 @@ rule states:
         "<logs>/states/{model}.log",
     threads: 1
     resources:
-        mem_mb=scale(3000),
-        runtime=scale(30),
+        gpu=asked("states", "gpus"),
+        mem_mb=asked("states", "mem_mb", 2),
+        runtime=asked("states", "minutes", 2),
     params:
         study=STUDY.name,
         settings=settings_of("states"),
@@ -60,8 +61,9 @@ rule alignment:
         "<logs>/alignment/{model}/{variant}/{seed}.log",
     threads: 1
     resources:
-        mem_mb=scale(3000),
-        runtime=scale(30),
+        gpu=asked("alignment", "gpus"),
+        mem_mb=asked("alignment", "mem_mb", 2),
+        runtime=asked("alignment", "minutes", 2),
     params:
         study=STUDY.name,
         settings=settings_of("alignment"),

@@ -33,9 +33,9 @@ rule train:
         "<logs>/train/{model}/{variant}/{seed}.log",
     threads: 1
     resources:
-        gpu=0,
-        mem_mb=scale(3000),
-        runtime=scale(60),
+        gpu=asked("train", "gpus"),
+        mem_mb=asked("train", "mem_mb", 2),
+        runtime=asked("train", "minutes", 2),
     params:
         study=STUDY.name,
         settings=settings_of("train"),

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 
+from geosd.config.resources import DEFAULT, Resources
 from geosd.config.sections import (
     Base,
     Data,
@@ -119,10 +120,16 @@ class Params(Section):
     """The paper's protocol, each value with its place in the paper."""
     models: dict[Name, Model]
     """Models by name."""
+    resources: dict[Name, Resources]
+    """What jobs ask for, by model; `default` is for the models that are not named."""
     variants: dict[Name, Variant]
     """Variants by name."""
     studies: dict[Name, StudyOverlay]
     """Studies by name."""
+
+    def needs(self, model: str) -> Resources:
+        """What the jobs of a model ask for."""
+        return self.resources.get(model, self.resources[DEFAULT])
 
 
 def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

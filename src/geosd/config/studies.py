@@ -15,6 +15,7 @@ from geosd.config.grid import candidates
 from geosd.config.mechanism import MECHANISM
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
+from geosd.config.resources import DEFAULT
 from geosd.config.sections import Evaluation, Training
 from geosd.config.shown import SHOWN
 
@@ -87,6 +88,8 @@ def load(path: Path | str = "params.yaml") -> Params:
     if params is not None:
         mistakes += [mistake for name in params.studies for mistake in _check(params, name, source)]
         mistakes += _named("study", (params.study,), list(params.studies), (), source)
+        rest = [*params.models, DEFAULT]
+        mistakes += _named("model", params.resources, rest, ("resources",), source)
     if mistakes:
         # A repeated key makes the same mistake twice, once as read and once as checked.
         raise report(source.file, list(dict.fromkeys(mistakes)))

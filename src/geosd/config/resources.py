@@ -1,0 +1,61 @@
+"""What a job asks the machine for. No result depends on it: a change of it reruns nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from geosd.config.sections import Count, Section
+
+DEFAULT = "default"
+"""Name of the resources of every model that has none of its own."""
+
+
+class Job(Section):
+    """The resources of one job; memory and time double each time it is tried again."""
+
+    gpus: Annotated[int, Field(ge=0)]
+    """GPUs, all on one node; how many CPU cores come with each is the site's matter."""
+    mem_mb: Count
+    """Main memory, in MB."""
+    minutes: Count
+    """Longest run time, in minutes."""
+
+
+class TrainingJob(Job):
+    """The resources of a training."""
+
+    inference_gpus: Annotated[int, Field(ge=0)]
+    """Those of the GPUs that generate rollouts and score the anchor; the optimiser's state is
+    sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
+    and training workers; how many is not given."""
+
+    @model_validator(mode="after")
+    def _one_trains(self) -> TrainingJob:
+        if self.gpus and self.inference_gpus >= self.gpus:
+            raise ValueError(f"of {self.gpus} GPUs at least one must train")
+        if self.inference_gpus > self.gpus:
+            raise ValueError("inference_gpus are some of gpus")
+        return self
+
+
+class Resources(Section):
+    """What the jobs of one model ask for, rule by rule. Not in the paper."""
+
+    base: Job
+    """Rule base."""
+    pool: Job
+    """Rule pool."""
+    train: TrainingJob
+    """Rule train."""
+    evaluate: Job
+    """Rules evaluate and evaluate_pi_0."""
+    states: Job
+    """Rule states."""
+    alignment: Job
+    """Rule alignment."""
+
+    def of(self, rule: str) -> Job:
+        """The resources of one rule's jobs."""
+        return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)
