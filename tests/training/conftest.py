@@ -57,6 +57,10 @@ def settings():
         "save_every": 2,
         "diagnose_every": 1,
         "chunk": 4096,
+        "microbatch": None,
+        "recompute": False,
+        "source": "world",
+        "thinking": False,
         "optimiser": {
             "rule": "kfac",
             "inner": "adamw",

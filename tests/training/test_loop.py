@@ -9,10 +9,10 @@ import torch
 
 from geosd.objectives.registry import names
 from geosd.seeds import seed_of
-from geosd.training import loop as training_loop
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train
 from geosd.training.resume import ResumeState
+from geosd.training.step import update_once
 from geosd.training.steplog import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
@@ -49,14 +49,14 @@ def kill_in_rollout(step):
     """Makes a run kill itself while it samples the rollouts of `step`."""
 
     def prepare(run):
-        sample = run.sampler.sample
+        sample = run.experience.sampler.sample
 
         def sample_or_die(prompts, decoding, seed):
             if seed == seed_of(run.seed, "rollout", step):
                 os.kill(os.getpid(), signal.SIGKILL)
             return sample(prompts, decoding, seed)
 
-        run.sampler.sample = sample_or_die
+        run.experience.sampler.sample = sample_or_die
 
     return prepare
 
@@ -71,7 +71,13 @@ def kill_in_save(monkeypatch, step):
             os.truncate(path, os.path.getsize(path) // 2)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(training_loop.torch, "save", half_then_die)
+    monkeypatch.setattr(torch, "save", half_then_die)
+
+
+def with_mixed_rewards(run):
+    """Rewards that differ within a group, or GRPO has nothing to learn from."""
+    graded = dataclasses.replace(run.experience, grade=lambda text, gold: len(text) % 2 == 0)
+    return dataclasses.replace(run, experience=graded)
 
 
 def same(one, other):
@@ -126,8 +132,7 @@ def test_every_method_moves_the_student_and_leaves_the_base_model_alone(
     def remember(run):
         before["reference"] = {k: v.clone() for k, v in run.copies.reference.state_dict().items()}
         before["run"] = run
-        # Rewards that differ within a group, or GRPO has nothing to learn from.
-        return dataclasses.replace(run, grade=lambda response, gold: len(response) % 2 == 0)
+        return with_mixed_rewards(run)
 
     weights, log = run_to_end(tiny, settings, tmp_path, prepare=remember)
     assert same(before["reference"], before["run"].copies.reference.state_dict())
@@ -152,8 +157,7 @@ def test_cutting_the_head_into_chunks_changes_no_gradient(tiny, settings, object
         run.update.step = lambda rate: None
         recipe = recipe_of(settings | {"chunk": chunk})
         run.copies.before = lambda step: None
-        run = dataclasses.replace(run, grade=lambda response, gold: len(response) % 2 == 0)
-        training_loop._step(run, recipe, 0)
+        update_once(with_mixed_rewards(run), recipe, 0)
         gradients.append({n: p.grad for n, p in run.student.named_parameters()})
     for other in gradients[1:]:
         for name, gradient in gradients[0].items():

@@ -15,14 +15,14 @@ from geosd.training.steplog import StepLog
 
 def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):
     run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
-    sample = run.sampler.sample
+    sample = run.experience.sampler.sample
 
     def sample_or_die(prompts, decoding, seed):
         if die_at is not None and seed == seed_of(0, "rollout", die_at):
             os.kill(os.getpid(), signal.SIGKILL)
         return sample(prompts, decoding, seed)
 
-    run.sampler.sample = sample_or_die
+    run.experience.sampler.sample = sample_or_die
     resume = ResumeState(folder, settings)
     log = train(
         run, recipe_of(settings), resume, lambda step: StepLog(folder / "log", step), snapshots

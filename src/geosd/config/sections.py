@@ -207,6 +207,12 @@ class Recipe(Section):
     chunk: Count
     """Response positions whose logits are held at once. Not given; a matter of memory, not of the
     result."""
+    microbatch: Count | None
+    """Responses that a process takes through the models at once; null takes all that it has. The
+    update is one of the whole step either way. Not given; a matter of memory."""
+    recompute: bool
+    """Whether the backward pass makes each block's activations anew instead of keeping them. Not
+    given; a matter of memory."""
     optimiser: Optimiser
     """The update rule."""
 

@@ -4,10 +4,15 @@ Writes the final weights in Hugging Face form, the step log as `steps.csv`, the 
 them, and, last of all, a manifest. A run that was killed goes on from its scratch folder. The
 weights after the steps that `training.snapshots` lists lie in `snapshots/`, there before the final
 ones are.
+
+Started by torchrun, its processes train one student in shards: the same result up to rounding,
+from the same state files. SIGTERM ends a run after the step under way; its state is saved, and the
+exit code 75 says that the same command goes on from there.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -22,9 +27,12 @@ from geosd.models.card import write_card
 from geosd.models.loading import save
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train
+from geosd.training.ranks import joined
 from geosd.training.resume import ResumeState
+from geosd.training.sharding import whole_model
 from geosd.training.snapshots import Snapshots
 from geosd.training.steplog import StepLog
+from geosd.training.stop import EXIT_CODE, ToBeContinued, heeding
 
 
 def main(
@@ -58,26 +66,40 @@ def main(
     inputs = [base / "model.safetensors", problems, pool]
     identity = {"settings": settings, "seed": seed, "inputs": [sha256(path) for path in inputs]}
     resume = ResumeState(scratch, identity)
-    run = assemble_run(settings, base, problems, pool, seed)
     snapshots = Snapshots(out / "snapshots", settings["snapshots"])
-    log = train(
-        run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step), snapshots
-    )
-    with atomic_write(out / "steps.csv") as temporary:
-        log.table().to_csv(temporary)
-    write_json(out / "settings.json", settings)
-    write_card(
-        out,
-        study=study,
-        model=model,
-        variant=variant,
-        seed=seed,
-        prompt=run.encoding.text(run.encoding.student(run.draws.problems[0])),
-        settings=settings,
-    )
-    save(run.student, run.encoding.tokenizer, out)
-    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
-    resume.clear()
+    with joined() as ranks, heeding() as stopping:
+        run = assemble_run(settings, base, problems, pool, seed, ranks)
+        try:
+            log = train(
+                run,
+                recipe_of(settings),
+                resume,
+                lambda step: StepLog(scratch / "log", step),
+                snapshots,
+                stopping,
+            )
+        except ToBeContinued as asked:
+            print(asked, file=sys.stderr)
+            sys.exit(EXIT_CODE)
+        student = whole_model(run.student)
+        if ranks.first:
+            with atomic_write(out / "steps.csv") as temporary:
+                log.table().to_csv(temporary)
+            write_json(out / "settings.json", settings)
+            write_card(
+                out,
+                study=study,
+                model=model,
+                variant=variant,
+                seed=seed,
+                prompt=run.encoding.text(run.encoding.student(run.draws.problems[0])),
+                settings=settings,
+            )
+            save(student, run.encoding.tokenizer, out)
+            made = manifest(inputs, settings, time.monotonic() - began)
+            write_json(out / "manifest.json", {**made, "ranks": ranks.size})
+            resume.clear()
+        ranks.wait()
 
 
 if __name__ == "__main__":

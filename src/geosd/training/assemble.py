@@ -19,12 +19,19 @@ from geosd.rollout.sampler import Decoding
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.training.copies import Copies
 from geosd.training.draws import Draws
-from geosd.training.loop import Recipe, Run
+from geosd.training.ranks import Ranks, device_here
 from geosd.training.rollouts import Gathering
+from geosd.training.run import Here, Recipe, Run
+from geosd.training.sharding import shard
 
 
 def assemble_run(
-    settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
+    settings: Mapping[str, Any],
+    base: Path,
+    problems: Path,
+    pool: Path,
+    seed: int,
+    ranks: Ranks | None = None,
 ) -> Run:
     """The parts of a run.
 
@@ -35,6 +42,7 @@ def assemble_run(
         problems: Training problems, JSON lines.
         pool: Their verified solutions, JSON lines.
         seed: The run's seed.
+        ranks: The processes that train the student together, in shards; None is this one alone.
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
@@ -43,6 +51,15 @@ def assemble_run(
     objective = build(**settings["objective"])
     draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
     student, tokenizer = load(base)
+    ranks = ranks or Ranks()
+    compute = getattr(torch, settings["precision"])
+    if ranks.group is None:
+        student.to(device_here())
+    else:
+        shard(student, ranks.group, device_here(), compute)
+    if settings["recompute"]:
+        student.gradient_checkpointing_enable({"use_reentrant": False})
+        student.train()  # transformers recomputes in training mode only; no model here has dropout
     source = source_of(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
     encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
@@ -55,7 +72,7 @@ def assemble_run(
         lr=settings["learning_rate"],
         betas=tuple(settings["betas"]),
         weight_decay=settings["weight_decay"],
-        kfac=_kfac(optimiser["kfac"]),
+        kfac=_kfac(optimiser["kfac"], ranks),
     )
     gathering = Gathering(
         source=objective.rollouts,
@@ -64,19 +81,31 @@ def assemble_run(
         decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
         privilege=settings["privilege"],
     )
+    experience = Here(
+        student=student,
+        gathering=gathering,
+        draws=draws,
+        encoding=encoding,
+        sampler=TransformersSampler(student, encoding.end_ids, encoding.pad_id),
+        grade=lambda response, gold: grade(response, gold).correct,
+        ranks=ranks,
+    )
     return Run(
         student=student,
         objective=objective,
         update=update,
         copies=Copies(
-            student, settings["anchor_every"], settings["teacher"], settings["teacher_decay"]
+            student,
+            settings["anchor_every"],
+            settings["teacher"],
+            settings["teacher_decay"],
+            compute,
         ),
         draws=draws,
-        gathering=gathering,
+        experience=experience,
         encoding=encoding,
-        sampler=TransformersSampler(student, encoding.end_ids, encoding.pad_id),
-        grade=lambda response, gold: grade(response, gold).correct,
         seed=seed,
+        ranks=ranks,
     )
 
 
@@ -91,11 +120,12 @@ def recipe_of(settings: Mapping[str, Any]) -> Recipe:
         save_every=settings["save_every"],
         diagnose_every=settings["diagnose_every"],
         chunk=settings["chunk"],
+        microbatch=settings["microbatch"],
         precision=settings["precision"],
     )
 
 
-def _kfac(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _kfac(values: Mapping[str, Any] | None, ranks: Ranks) -> dict[str, Any] | None:
     if values is None:
         return None
-    return {**values, "storage": getattr(torch, values["storage"])}
+    return {**values, "storage": getattr(torch, values["storage"]), "group": ranks.group}

@@ -11,13 +11,35 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+
+from geosd.training.sharding import (
+    load_whole_weights,
+    reshard,
+    sharded_twin,
+    whole_weights,
+)
 
 TeacherKind = Literal["live", "fixed", "delayed", "average"]
 
 
-def frozen_copy(model: nn.Module) -> nn.Module:
-    """A copy that carries no gradients, and whose later life is its own."""
-    twin = copy.deepcopy(model)
+def frozen_copy(
+    model: nn.Module,
+    dtype: torch.dtype = torch.float32,
+    compute: torch.dtype = torch.float32,
+) -> nn.Module:
+    """A copy that carries no gradients, and whose later life is its own.
+
+    Args:
+        model: Sharded or not; the copy is like it.
+        dtype: What the copy of a sharded model is stored as. bfloat16 loses nothing where the
+            student computes in it: these are its compute weights.
+        compute: What it is gathered as.
+    """
+    if isinstance(model, FSDPModule):
+        twin = sharded_twin(model, dtype, compute)
+    else:
+        twin = copy.deepcopy(model)
     twin.requires_grad_(False)
     return twin.eval()
 
@@ -38,6 +60,7 @@ class Copies:
         teacher: "live" is the student itself; "fixed" is pi_0; "delayed" is the anchor;
             "average" is an exponential moving average of the students.
         average_decay: Weight of the past in "average", per step.
+        compute: What a sharded student computes in.
     """
 
     def __init__(
@@ -46,14 +69,17 @@ class Copies:
         anchor_every: int,
         teacher: TeacherKind = "live",
         average_decay: float = 0.99,
+        compute: torch.dtype = torch.float32,
     ) -> None:
         """Copy the student as it is now."""
         self.student = student
         self.anchor_every = anchor_every
         self.average_decay = average_decay
-        self.reference = frozen_copy(student)
-        self.anchor = frozen_copy(student)
-        self.average = frozen_copy(student) if teacher == "average" else None
+        self.reference = frozen_copy(student, compute, compute)
+        self.anchor = frozen_copy(student, compute, compute)
+        self.average = None
+        if teacher == "average":  # of small changes: fp32
+            self.average = frozen_copy(student, compute=compute)
         self.teacher = {
             "live": student,
             "fixed": self.reference,
@@ -74,15 +100,21 @@ class Copies:
         for mean, now in pairs:
             mean.lerp_(now, 1 - self.average_decay)
 
+    def reshard(self) -> None:
+        """Let go of what a step gathered."""
+        for model in (self.reference, self.anchor, self.average):
+            if model is not None:
+                reshard(model)
+
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """Weights that cannot be had from the student or from pi_0."""
-        state = {"anchor": self.anchor.state_dict()}
+        """Weights that cannot be had from the student or from pi_0, whole on the first rank."""
+        state = {"anchor": whole_weights(self.anchor)}
         if self.average is not None:
-            state["average"] = self.average.state_dict()
+            state["average"] = whole_weights(self.average)
         return state
 
     def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
         """Continue from what `state_dict` gave."""
-        self.anchor.load_state_dict(state["anchor"])
+        load_whole_weights(self.anchor, state["anchor"])
         if self.average is not None:
-            self.average.load_state_dict(state["average"])
+            load_whole_weights(self.average, state["average"])

@@ -21,6 +21,7 @@ from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_suppo
 from geosd.models.forward import head_logits, hidden_at
 from geosd.objectives.base import Objective, States
 from geosd.training.packing import Packed
+from geosd.training.sharding import through
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,13 @@ class View:
 
 def view(model: nn.Module, packed: Packed) -> View:
     """Run a model's body once; the states that predict each response token [N, D]."""
+    return View(model, through(model, lambda whole: states_at(whole, packed)))
+
+
+def states_at(model: nn.Module, packed: Packed) -> Tensor:
+    """The hidden states that predict each response token [N, D], of a model whose root is whole."""
     hidden_BTD = hidden_at(model, packed.ids, packed.mask)
-    return View(model, hidden_BTD[packed.row, packed.column])
+    return hidden_BTD[packed.row, packed.column]
 
 
 def local_quantities(
@@ -99,8 +105,17 @@ def _token_log_prob(logits: Tensor, token: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def diagnose(views: dict[str, View], top_k: int, chunk: int) -> dict[str, float]:
+def diagnose(
+    views: dict[str, View], top_k: int, chunk: int, positions: int | None = None
+) -> dict[str, float]:
     """Means over the visited positions that the step log shows.
+
+    Args:
+        views: "student", and of "teacher", "anchor", "reference" those that are to be compared.
+        top_k: K of the union of top-K supports.
+        chunk: Positions whose logits are held at once.
+        positions: Those of the whole step, of which these are a part: the parts' values then add up
+            to the means.
 
     Returns:
         `overlap` sum_i sqrt(p_i q_i) with the teacher; `mismatch` the share of positions where the
@@ -108,13 +123,14 @@ def diagnose(views: dict[str, View], top_k: int, chunk: int) -> dict[str, float]
         support); `drift/anchor` and `drift/pi_0`, mean d_FR (not squared) to the anchor and to the
         base model (paper, Figure mechanism B). Each only where that model is among the views.
     """
-    positions = len(views["student"].hidden)
+    here = len(views["student"].hidden)
     totals: dict[str, float] = {}
 
     def add(name: str, value_n: Tensor) -> None:
-        totals[name] = totals.get(name, 0.0) + value_n.double().sum().item() / positions
+        total = value_n.double().sum().item() / (positions or here)
+        totals[name] = totals.get(name, 0.0) + total
 
-    for at in _chunks(positions, chunk):
+    for at in _chunks(here, chunk):
         logits = {name: view.logits(at) for name, view in views.items()}
         support = union_support(list(logits.values()), top_k)
         log = {name: support.restrict(value) for name, value in logits.items()}
@@ -147,14 +163,14 @@ class Before:
             self.kept.append((at, support, support.restrict(logits_nV)))
 
     @torch.no_grad()
-    def kl_to(self, after: View) -> float:
-        """Mean over positions of KL(old || new), in nats."""
+    def kl_to(self, after: View, positions: int) -> float:
+        """Sum over these positions of KL(old || new) in nats, over all `positions` of the step."""
         total = 0.0
         for at, support, log_old in self.kept:
             log_new = support.restrict(after.logits(at))
             # forward_kl(p, q) is KL(q || p): here the new student stands for p, the old one for q.
             total += forward_kl(log_new, log_old).double().sum().item()
-        return total / len(after.hidden)
+        return total / positions
 
 
 def _chunks(positions: int, size: int) -> Iterator[slice]:

@@ -1,0 +1,34 @@
+"""Being asked to stop: a scheduler that wants its node back sends SIGTERM and waits a while."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+EXIT_CODE = 75
+"""Of a program that saved its state and wants to be started again: EX_TEMPFAIL of sysexits.h."""
+
+
+class ToBeContinued(Exception):
+    """The run was asked to stop, and its state is saved.
+
+    Attributes:
+        steps: Steps done.
+    """
+
+    def __init__(self, steps: int) -> None:
+        """Remember how far the run came."""
+        super().__init__(f"asked to stop after {steps} steps; start again to go on from there")
+        self.steps = steps
+
+
+@contextmanager
+def heeding() -> Iterator[Callable[[], bool]]:
+    """Inside, SIGTERM ends nothing; what is yielded says whether one came."""
+    asked = []
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGTERM, before)
