@@ -5,7 +5,7 @@ or on costs has one row. The statistics are those of the paper (Statistical anal
 the run is the unit, the tests are one-sided Welch tests, and Holm's correction runs over a family:
 all rows, of one study's ledger, of the claims that one kind of study is designed for.
 
-Rules of decision, fixed before any study was looked at:
+Rules of decision, fixed before any study of the miniature was looked at:
 
 reproduced      Holm-adjusted p < .05. The p of a conjunction is the largest p of its comparisons
                 (intersection-union test): every one of them must hold. A `within` comparison

@@ -1,0 +1,209 @@
+"""What claims compare: places in a sweep, pairing within a run, states by problem, costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from geosd.analysis import scores, states
+from geosd.analysis.claims import Claim, Computed, Side, compare
+from geosd.analysis.evidence import Evidence, Lacking
+from geosd.analysis.frontier import gaps
+from geosd.analysis.places import expanded
+from geosd.analysis.quantities import measure
+from geosd.analysis.statistics import Group, contrast
+from geosd.analysis.verdicts import evaluate
+
+RATES = (1e-7, 3e-7, 1e-6)
+POINTS = [
+    *({"run": f"f-{rate}", "variant": "f", "learning_rate": rate, "steps": 90} for rate in RATES),
+    *({"run": f"f-{n}", "variant": "f", "learning_rate": 3e-7, "steps": n} for n in (30, 60)),
+]
+
+
+def table(runs: dict[str, list[tuple[float, float]]]) -> pd.DataFrame:
+    """Scores of runs: (ID, OOD) of each seed."""
+    rows = [
+        ("m", run, seed, name, split, "avg@k", 16, value)
+        for run, values in runs.items()
+        for seed, both in enumerate(values)
+        for name, split, value in zip(("id", "ood_avg"), ("ID", "OOD"), both, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(scores.COLUMNS))
+
+
+def sweep(**more) -> Evidence:
+    names = ["pi_0", *(point["run"] for point in POINTS)]
+    return Evidence(table({name: [(60, 50), (61, 51)] for name in names}), **more)
+
+
+def places(word: object, key: str = "learning_rate") -> list[float]:
+    comparison = compare({"variant": "f", key: word}, "pi_0", "less")
+    return [c.a.said(key) for c in expanded(comparison, "m", sweep(plane={"m": POINTS}))]
+
+
+@pytest.mark.parametrize(
+    ("word", "values"),
+    [
+        ("first", [1e-7]),
+        ("last", [1e-6]),
+        ("last_but_one", [3e-7]),
+        ("middle", [3e-7]),
+        ("own", [3e-7]),
+        ("each", list(RATES)),
+        ("but_last", [1e-7, 3e-7]),
+        ("below_middle", [1e-7]),
+        ("first_half", [1e-7, 3e-7]),
+        (3.0000000001e-7, [3e-7]),
+    ],
+)
+def test_a_place_is_what_the_study_ran_there(word, values):
+    assert places(word) == values
+
+
+def test_stops_lie_at_the_rate_that_was_stopped_and_end_in_its_full_run():
+    assert places("each", "steps") == [30, 60, 90]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "pairs"),
+    [
+        ("next", "each", [(60, 30), (90, 60)]),
+        ("each", "next", [(30, 60), (60, 90)]),
+        ("last", "others", [(90, 30), (90, 60)]),
+        ("each", "same", [(30, 30), (60, 60), (90, 90)]),
+        ("first", "last", [(30, 90)]),
+    ],
+)
+def test_places_of_two_sides_may_depend_on_each_other(a, b, pairs):
+    sides = ({"variant": "f", "steps": word} for word in (a, b))
+    found = expanded(compare(*sides, "less"), "m", sweep(plane={"m": POINTS}))
+    assert [(c.a.said("steps"), c.b.said("steps")) for c in found] == pairs
+
+
+def test_a_place_that_was_not_run_is_lacking_and_a_word_that_is_none_is_an_error():
+    with pytest.raises(Lacking, match="f at learning_rate 0.5"):
+        places(0.5)
+    with pytest.raises(Lacking, match="a sweep of privilege for f"):
+        places("first", "privilege")
+    with pytest.raises(ValueError, match="(?s)'top' is no place.*Hint:"):
+        places("top")
+
+
+def judged(comparison, evidence: Evidence):
+    [found] = evaluate([Claim("c", "", "", "", "", "main", (comparison,))], evidence, ["m"])
+    return found
+
+
+def test_a_run_and_the_same_run_stopped_early_are_paired_and_different_runs_are_not():
+    seeds = np.array([0.0, 10.0, 20.0, 30.0])  # what a seed shares swamps the difference of 1
+    early, late = 50 + seeds, 49 + seeds + np.array([0.1, -0.1, 0.05, -0.05])
+    runs = {"f-30": early, "f-3e-07": late, "f-1e-06": late, "pi_0": early}
+    scored = table({name: [(60, value) for value in values] for name, values in runs.items()})
+    evidence = Evidence(scored, plane={"m": POINTS})
+    stopped, full, other = (
+        {"variant": "f", "steps": 30},
+        {"variant": "f", "steps": 90},
+        {"variant": "f", "learning_rate": 1e-6},
+    )
+    paired = judged(compare(full, stopped, "less"), evidence)
+    apart = judged(compare(other, stopped, "less"), evidence)
+    assert paired.p == pytest.approx(stats.ttest_rel(late, early, alternative="less").pvalue)
+    welch = stats.ttest_ind(late, early, equal_var=False, alternative="less")
+    assert apart.p == pytest.approx(welch.pvalue)
+    assert (paired.verdict, apart.verdict) == ("reproduced", "undetermined")
+
+
+def test_a_contrast_of_gains_has_the_spread_of_all_its_terms():
+    draw = np.random.default_rng(2)
+    parts = [draw.normal(0, sd, n) for sd, n in ((1, 4), (2, 5), (0.5, 3), (1, 6))]
+    signs = (1, -1, -0.5, 0.5)
+    test = contrast([Group.of(s * x) for s, x in zip(signs, parts, strict=True)])
+    variances = [s**2 * x.var(ddof=1) / len(x) for s, x in zip(signs, parts, strict=True)]
+    df = sum(variances) ** 2 / sum(
+        v**2 / (len(x) - 1) for v, x in zip(variances, parts, strict=True)
+    )
+    total = sum(s * x.mean() for s, x in zip(signs, parts, strict=True))
+    assert (test.difference, test.df) == (pytest.approx(total), pytest.approx(df))
+    assert test.p == pytest.approx(stats.t.sf(total / np.sqrt(sum(variances)), df))
+
+
+def test_under_the_null_a_contrast_of_four_is_significant_as_often_as_it_says():
+    draw = np.random.default_rng(4)
+    low = sum(
+        contrast([Group.of(draw.normal(0, sd, 3)) for sd in (1, 3, 1, 0.5)]).p < 0.05
+        for _ in range(2000)
+    )
+    assert 0.025 * 2000 < low < 0.06 * 2000  # Satterthwaite's test is conservative at n = 3
+
+
+def test_stops_are_held_against_the_frontier_of_their_own_seed():
+    scored = table(
+        {
+            "pi_0": [(60, 50), (62, 50)],
+            "slow": [(70, 45), (72, 46)],
+            "fast": [(80, 35), (82, 34)],
+            "stop": [(65, 46), (77, 41)],
+            "beyond": [(90, 30), (40, 20)],
+        }
+    )
+    found = gaps(scored, "m", ["pi_0", "slow", "fast"], ["stop", "beyond"])
+    # Seed 0: halfway from 50 to 45; seed 1: halfway from 46 to 34. `beyond` has no match.
+    assert found.to_dict() == pytest.approx({0: 46 - 47.5, 1: 41 - 40})
+
+
+def seen(problems: int, draw) -> pd.DataFrame:
+    """States whose share of mismatch differs from problem to problem, as does their number."""
+    rows = []
+    for problem in range(problems):
+        share = draw.uniform(0, 0.6)
+        for position in range(draw.integers(2, 20)):
+            q_star, p_star = (0.9, 0.05) if draw.random() < share else (0.5, 0.4)
+            head = ("m", f"p{problem}", problem, position, 0, 1.0, False, 0.3, 0, q_star, p_star)
+            rows.append((*head, 1.0, 1.0, 1.0))
+    return pd.DataFrame(rows, columns=list(states.COLUMNS))
+
+
+def test_a_share_of_states_has_the_spread_of_problems_and_not_of_states():
+    draw = np.random.default_rng(0)
+    side = Side("pi_0", metric="mismatch")
+    one = measure(side, "m", Evidence(states=seen(150, draw)))
+    shares, claimed = [], []
+    for _ in range(60):
+        table = seen(150, draw)
+        values = measure(side, "m", Evidence(states=table)).values
+        assert values.mean() == pytest.approx(100 * states.mismatch_share(table))
+        shares.append(values.mean())
+        claimed.append(values.std(ddof=1) / np.sqrt(len(values)))
+    assert one.kind == "problems" and len(one.values) == 150
+    assert np.mean(claimed) == pytest.approx(np.std(shares, ddof=1), rel=0.25)
+
+
+def test_too_few_states_of_low_overlap_are_not_read():
+    side = Side("pi_0", metric="gradient_fwdkl", where=(("overlap", "lowest"),))
+    with pytest.raises(Lacking, match="20 problems with states of overlap lowest"):
+        measure(side, "m", Evidence(states=seen(50, np.random.default_rng(1))))
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        (1.27, "reproduced"),
+        (1.2799, "reproduced"),
+        (1.2801, "not reproduced"),
+        (1.2, "not reproduced"),
+    ],
+)
+def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(ours, verdict):
+    claim = Claim("c", "", "", "", "", "main", computed=(Computed("ratio", 1.27, 2),))
+    [found] = evaluate([claim], Evidence(costs={"ratio": ours}), [])
+    assert found.verdict == verdict and found.effect == ours
+
+
+def test_an_upper_bound_is_kept_or_not():
+    claim = Claim("c", "", "", "", "", "main", computed=(Computed("gb", 1, 0, "less"),))
+    for ours, verdict in ((0.6, "reproduced"), (1.5, "not reproduced")):
+        [found] = evaluate([claim], Evidence(costs={"gb": ours}), [])
+        assert found.verdict == verdict
