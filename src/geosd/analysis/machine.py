@@ -1,0 +1,84 @@
+"""What a plan takes for granted: the GPU, what a program gets of it, and how long answers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, by its data sheet.
+
+    Attributes:
+        label: Its name in print.
+        memory: Bytes.
+        bandwidth: Bytes of its memory a second.
+        flops: bf16 operations a second, dense matrices, without sparsity.
+    """
+
+    label: str
+    memory: float
+    bandwidth: float
+    flops: float
+
+
+GPUS = {
+    "h200": Gpu("H200 SXM", 141e9, 4.8e12, 989e12),
+    "h100": Gpu("H100 SXM", 80e9, 3.35e12, 989e12),
+}
+"""NVIDIA's data sheets. The paper ran on H200 (Appendix Hardware)."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is not known before a run; the paper gives none of it but the GPU.
+
+    Attributes:
+        gpu: The GPU.
+        mfu: Share of the GPU's operations that passes over whole sequences get.
+        bandwidth_share: Share of the GPU's bandwidth that decoding gets.
+        usable: Share of the GPU's memory that is planned with; the rest is for the allocator.
+        length: Mean length of a response, in caps; 1 is the longest there can be.
+        prompt: Tokens of a question with its template.
+        concurrent: Sequences that are decoded side by side at most, if the KV cache holds them.
+        microbatch: Sequences that a training GPU runs forward and backward at once.
+    """
+
+    gpu: Literal["h200", "h100"] = "h200"
+    mfu: float = 0.4
+    bandwidth_share: float = 0.7
+    usable: float = 0.9
+    length: float = 1.0
+    prompt: int = 256
+    concurrent: int = 256
+    microbatch: int = 1
+
+    def __post_init__(self) -> None:
+        """Check that shares are shares and sizes are sizes."""
+        for name in ("mfu", "bandwidth_share", "usable", "length"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it is a share, above 0 and at most 1.\n"
+                    "Hint: 0.4 is 40 percent."
+                )
+        for name in ("prompt", "concurrent", "microbatch"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it is a count, 1 or more.\n"
+                    "Hint: leave the option out to take the usual value."
+                )
+
+    @property
+    def device(self) -> Gpu:
+        """The GPU's data sheet."""
+        return GPUS[self.gpu]
+
+    @property
+    def room(self) -> float:
+        """Bytes of a GPU that are planned with."""
+        return self.usable * self.device.memory
+
+
+USUAL = Assumptions()
+"""What is taken where nothing else is said."""

@@ -1,0 +1,200 @@
+"""Say what a study will cost before anything is spent: jobs, GPUs, memory, hours, disk.
+
+Nothing is run, fetched or written, and no data need be there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from geosd.analysis.budget import Sharding, gpus_needed, inference_gpu, training_gpu
+from geosd.analysis.hours import Training, step_seconds, update_units
+from geosd.analysis.machine import USUAL, Assumptions
+from geosd.analysis.plan import (
+    BENCHMARKS,
+    REFERENCE,
+    Asked,
+    Sampling,
+    Work,
+    against_the_paper,
+    disk,
+    lines,
+    update_of,
+)
+from geosd.config import ConfigError, Study, load, resolve
+from geosd.config.jobs import jobs
+from geosd.config.overlays import StudyOverlay
+from geosd.models.shapes import architecture, published
+from geosd.objectives.registry import build
+from geosd.reporting import plan as told
+
+BASELINE = "fwdkl"
+"""The variant whose hours at 8B stand for the paper's "single 8B baseline method"."""
+
+
+def main(
+    study: str | None = None,
+    model: str | None = None,
+    params: Path = Path("params.yaml"),
+    assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = USUAL,
+) -> None:
+    """Print the plan of a study, or one of its models in detail.
+
+    Args:
+        study: Name of the study; default: the one that params.yaml names.
+        model: Name of one of the paper's models: its memory, units, and seconds of a step.
+        params: The configuration.
+        assumed: What is not known before a run.
+    """
+    try:
+        resolved = resolve(load(params), study)
+        times = against_the_paper(_papers(resolved, assumed), BASELINE, assumed)
+        if model is None:
+            print(_of_study(resolved, times, assumed))
+        else:
+            print(_of_model(resolved, model, times, assumed))
+    except ValueError as error:  # a name, a share, or a model that fits nowhere
+        sys.exit(str(error))
+
+
+def _of_study(study: Study, times: Mapping[str, float], assumed: Assumptions) -> str:
+    """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
+    works = [_work(study, model, assumed) for model in study.models]
+    found = [line for work in works for line in lines(work, times, assumed)]
+    once = f"Once each, without GPU: {', '.join(['data', 'analyse', *study.shows])}."
+    parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
+    parts += [told.study(found), once]
+    if any(line.gpus for line in found):
+        on_disk = [disk(work, assumed) for work in works]
+        parts += [told.disk(on_disk), told.assumptions(assumed, times)]
+    return "\n\n".join(parts)
+
+
+def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Assumptions) -> str:
+    """Memory by part, units and seconds of a step, hours of a job."""
+    if model not in study.params.models or model not in published():
+        known = [name for name in study.params.models if name in published()]
+        raise ConfigError(
+            f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
+            "\nHint: without --model the plan lists every model of the study."
+        )
+    work, shape = _work(study, model, assumed), architecture(model)
+    asked = work.asked["train"]
+    trainers = asked.gpus - asked.inference
+    layout = _fullest(study, model, work, trainers, asked.inference)
+    fewest = gpus_needed(shape, layout, assumed)
+    methods = {name: update_units(shape, one) for name, one in work.trainings.items()}
+    seconds = {
+        name: step_seconds(shape, one, trainers, asked.inference, assumed)
+        for name, one in work.trainings.items()
+    }
+    kfac = study.section("training", model)["optimiser"]["kfac"]
+    parts = [
+        f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
+        f"A training asks for {asked.gpus} GPUs: {trainers} train, {asked.inference} generate and"
+        f" score the anchor. Its state needs {fewest} or more to train.",
+        told.holds(
+            f"One of {trainers} training GPUs", training_gpu(shape, layout, assumed), assumed
+        ),
+    ]
+    if asked.inference:
+        title = f"One of {asked.inference} inference GPUs"
+        parts.append(told.holds(title, inference_gpu(shape, layout, assumed), assumed))
+    parts += [
+        told.state(model, kfac["blocks"], kfac["storage"]),
+        told.units(model, methods, seconds),
+    ]
+    if model in study.models:
+        parts.append(told.study(lines(work, times, assumed)))
+    else:
+        homes = [name for name, s in study.params.studies.items() if model in s.models]
+        parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")
+    return "\n\n".join([*parts, told.assumptions(assumed, times)])
+
+
+def _work(study: Study, model: str, assumed: Assumptions) -> Work:
+    """What the jobs of a model do, out of the resolved configuration."""
+    resources = study.params.needs(model)
+    pool, evaluation = study.section("pool", model), study.section("evaluation", model)
+    recipe, data = study.section("training", model), study.section("data", model)
+    counts = jobs(study)
+    problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
+    trainings = {
+        variant: _training(study.training(model, variant), assumed) for variant in study.trained
+    }
+    asked = {
+        rule: Asked(resources.of(rule).gpus, getattr(resources.of(rule), "inference_gpus", 0))
+        for rule in (*counts, "train")
+    }
+    snapshots = [len(study.training(model, variant)["snapshots"]) for variant in study.trained]
+    return Work(
+        model=model,
+        jobs=counts,
+        asked=asked,
+        pool=Sampling(problems * pool["rollouts"], pool["response_tokens"]),
+        evaluation=Sampling(
+            _judged_on(data) * evaluation["samples"], evaluation["response_tokens"]
+        ),
+        trainings=trainings,
+        states=Sampling(problems, recipe["response_tokens"]),
+        checkpoints=max(snapshots) + 2,  # and pi_0 and the end
+        weights=1 + len(study.seeds) * sum(kept + 1 for kept in snapshots),
+    )
+
+
+def _judged_on(data: Mapping[str, Any]) -> int:
+    """Problems of an evaluation."""
+    if data["purpose"] == "selection":
+        return data["select_validation"]
+    each = data["test_per_benchmark"]
+    whole = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
+    return data["test_id"] + whole
+
+
+def _training(settings: Mapping[str, Any], assumed: Assumptions) -> Training:
+    objective, kfac = build(**settings["objective"]), settings["optimiser"]["kfac"]
+    sequences = settings["group"] if objective.rollouts == "group" else settings["problems"]
+    natural = settings["optimiser"]["rule"] == "kfac"
+    return Training(
+        steps=settings["steps"],
+        update=update_of(sequences, settings["response_tokens"], assumed),
+        cap=settings["response_tokens"],
+        generates=objective.rollouts != "solution",
+        needs=objective.needs,
+        kfac=(kfac["blocks"], kfac["subsample"]) if natural else None,
+    )
+
+
+def _fullest(study: Study, model: str, work: Work, trainers: int, inference: int) -> Sharding:
+    """The layout of the variant that holds most: with K-FAC, and with the most models beside it."""
+    recipe = study.section("training", model)
+    kfac, all_ = recipe["optimiser"]["kfac"], work.trainings.values()
+    return Sharding(
+        training=trainers,
+        inference=inference,
+        blocks=kfac["blocks"] if any(one.kfac for one in all_) else None,
+        storage=kfac["storage"],
+        anchor=any("anchor" in one.needs for one in all_),
+        sequences=max(one.update.sequences for one in all_),
+        response=recipe["response_tokens"],
+        chunk=recipe["chunk"],
+        models=1 + max(len(one.needs) for one in all_),
+    )
+
+
+def _papers(study: Study, assumed: Assumptions) -> Work:
+    """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
+    bare = StudyOverlay(
+        about="the protocol", models=[REFERENCE], methods=[BASELINE], seeds=[0], shows=["claims"]
+    )
+    params = study.params.model_copy(update={"studies": {"protocol": bare}})
+    return _work(resolve(params, "protocol"), REFERENCE, assumed)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
