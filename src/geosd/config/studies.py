@@ -146,6 +146,10 @@ def _data(study: Study, *_: Any) -> dict[str, Any]:
     return {key: value for key, value in study.section("data").items() if key != "thinking"}
 
 
+def _fetch(study: Study, *_: Any) -> dict[str, Any]:
+    return {key: study.section("data")[key] for key in ("source", "raw")}
+
+
 def _pool(study: Study, model: str, _: Any) -> dict[str, Any]:
     return {**study.section("pool", model), **asked(study, model)}
 
@@ -196,6 +200,7 @@ def everything(study: Study, *_: Any) -> dict[str, Any]:
 
 
 RULES = {
+    "fetch": _fetch,
     "data": _data,
     "base": lambda study, model, _: study.section("base", model),
     "pool": _pool,

@@ -1,0 +1,60 @@
+"""What a fetched data set consists of: its files, pinned, as `<source>.yaml` beside the source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of a data set.
+
+    Attributes:
+        name: Where it goes, inside the folder of raw files.
+        repo: Data set repository of the hub, `owner/name`.
+        revision: Commit of that repository.
+        file: The file in the repository.
+        sha256: Of that file; None where the first fetch records it.
+        same: SHA-256 of other files with the same rows.
+        columns: The repository's names of `id`, `problem` and `answer`; None keeps the file as is.
+        integers: Whether every answer is an integer, written 70 for `070` and 27 for `27.0`.
+        rows: How many problems it holds; None where this is not checked.
+        answers: `hash_of` its answers.
+    """
+
+    name: str
+    repo: str
+    revision: str
+    file: str
+    sha256: str | None
+    same: tuple[str, ...] = ()
+    columns: Mapping[str, str] | None = None
+    integers: bool = False
+    rows: int | None = None
+    answers: str | None = None
+
+
+def catalogue(source: str) -> tuple[Entry, ...]:
+    """The files of a source, in the catalogue's order; none where it has no catalogue."""
+    name = f"{source.replace('-', '_')}.yaml"
+    path = resources.files("geosd.problems.sources").joinpath(name)
+    if not path.is_file():
+        return ()
+    entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return tuple(
+        Entry(**{"name": name, **told, "same": tuple(told.get("same", ()))})
+        for name, told in entries.items()
+    )
+
+
+def hash_of(answers: Iterable[str]) -> str:
+    """SHA-256 of answers, sorted, one a line: what copies of a benchmark share, in any order.
+
+    Wordings differ between copies of a benchmark, answers do not.
+    """
+    return hashlib.sha256("\n".join(sorted(answers)).encode()).hexdigest()

@@ -1,0 +1,168 @@
+"""Raw files from the hub, each at its commit and of its hash; what is in place is not fetched.
+
+The lock is a JSON file that remembers the hashes which nobody could tell beforehand: the first
+fetch writes them, every later one is held to them. It is meant to be committed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from geosd.files import atomic_write, write_json
+from geosd.problems.catalogue import Entry, hash_of
+
+
+class WrongFile(ValueError):
+    """A file is not the one that is pinned."""
+
+
+class Unfetched(RuntimeError):
+    """A file is not here and cannot be fetched."""
+
+
+def fetch(entry: Entry, raw: Path, lock: Path) -> dict[str, str]:
+    """Put one file in place, or check the one that is.
+
+    Args:
+        entry: What it is.
+        raw: Folder of raw files.
+        lock: The lock.
+
+    Returns:
+        The file's `sha256`, and the `repo` and `revision` that it is from, or should be from.
+
+    Raises:
+        WrongFile: A file is not the one that is pinned, or that the lock remembers.
+        Unfetched: The file is neither in place nor in the cache, and there is no network.
+    """
+    path = raw / entry.name
+    if not path.is_file():
+        fetched = _download(entry)
+        _held_to(entry, "fetched", fetched, entry.sha256, lock)
+        with atomic_write(path) as temporary:
+            if entry.columns is None:
+                shutil.copyfile(fetched, temporary)
+            else:
+                temporary.write_text(_converted(entry, fetched), encoding="utf-8")
+    if entry.columns is None:
+        _held_to(entry, "sha256", path, entry.sha256, lock, entry.same)
+    else:
+        _check_answers(entry, path)
+        _held_to(entry, "sha256", path, None, lock)
+    return {"sha256": sha256(path), "repo": entry.repo, "revision": entry.revision}
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(entry: Entry) -> Path:
+    """The hub's file, out of the cache where it is there."""
+    import huggingface_hub
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    def ask(**where: Any) -> Path:
+        told = {"repo_type": "dataset", "revision": entry.revision}
+        return Path(huggingface_hub.hf_hub_download(entry.repo, entry.file, **told, **where))
+
+    try:
+        return ask(local_files_only=True)
+    except LocalEntryNotFoundError:
+        pass
+    try:
+        return ask()
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise Unfetched(
+            f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"
+            f" and cannot be fetched: {type(error).__name__}: {error}\nHint: without network, put"
+            " the files in the folder that data.raw names; docs/data.md says what they hold."
+        ) from error
+
+
+def _held_to(
+    entry: Entry, kind: str, path: Path, pinned: str | None, lock: Path, same: tuple[str, ...] = ()
+) -> None:
+    """Check a file's hash against the pin, or the lock; remember it where neither knows one."""
+    got = sha256(path)
+    if pinned is not None:
+        if got not in (pinned, *same):
+            raise _wrong(entry, path, pinned, got)
+        return
+    known = json.loads(lock.read_text(encoding="utf-8")) if lock.exists() else {}
+    mine = known.setdefault(entry.name, {})
+    if kind not in mine:
+        mine[kind] = got
+        write_json(lock, known)
+    elif mine[kind] != got:
+        raise _wrong(entry, path, f"{mine[kind]} (as {lock} remembers)", got)
+
+
+def _wrong(entry: Entry, path: Path, expected: str, got: str) -> WrongFile:
+    return WrongFile(
+        f"{entry.name} ({path}): SHA-256 expected {expected}, got {got}.\nHint: remove the file and"
+        " fetch it again; if you mean to use another one, pin it in the source's catalogue or"
+        " remove its line from the lock, and say so in your report."
+    )
+
+
+def _converted(entry: Entry, path: Path) -> str:
+    """The hub's rows as JSON lines with id, problem and answer."""
+    assert entry.columns is not None
+    if path.suffix == ".parquet":
+        values = pyarrow.parquet.read_table(path).to_pylist()
+    else:
+        values = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = []
+    for number, value in enumerate(values):
+        if missing := [name for name in entry.columns.values() if name not in value]:
+            raise WrongFile(
+                f"{entry.name}: row {number} of {entry.file} of {entry.repo} has no"
+                f" {', '.join(missing)}, only {', '.join(value)}.\nHint: the catalogue's `columns`"
+                " name the repository's."
+            )
+        row = {mine: str(value[theirs]) for mine, theirs in entry.columns.items()}
+        if entry.integers:
+            row["answer"] = _integer(row["answer"], entry, number)
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+def _integer(answer: str, entry: Entry, number: int) -> str:
+    r"""An integer in its shortest form; copies write 070, 70.0 or 336^\circ."""
+    try:
+        bare = float(answer.strip().strip("$").removesuffix(r"^\circ"))
+        if bare != int(bare):
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise WrongFile(
+            f"{entry.name}: row {number} answers {answer!r}, which is no integer.\nHint: the"
+            " catalogue says that every answer of this benchmark is one."
+        ) from None
+    return str(int(bare))
+
+
+def _check_answers(entry: Entry, path: Path) -> None:
+    """Hold a benchmark to its number of problems and to their answers."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        answers = [str(row["answer"]) for row in rows]
+    except (ValueError, KeyError, TypeError) as error:
+        raise WrongFile(
+            f"{path}: no JSON lines with an answer each: {error!r}.\nHint: remove the file and"
+            " fetch it again."
+        ) from error
+    got = hash_of(answers)
+    if (len(rows), got) != (entry.rows, entry.answers):
+        raise WrongFile(
+            f"{entry.name} ({path}): expected {entry.rows} problems whose answers hash to"
+            f" {entry.answers}, got {len(rows)} and {got}.\nHint: it is another edition of the"
+            " benchmark; remove the file and fetch it again."
+        )

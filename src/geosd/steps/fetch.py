@@ -1,0 +1,47 @@
+"""Put the raw files of a study's data set in place: from the hub, or as they are there already.
+
+Writes `raw.json`, the hash and the origin of each file. The files themselves go to the folder that
+data.raw names and stay there, for all studies; what is there is checked and not fetched.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tyro
+from tqdm import tqdm
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.files import write_json
+from geosd.problems.catalogue import catalogue
+from geosd.problems.fetching import fetch
+
+
+def main(
+    study: str, out: Path, lock: Path = Path("data.lock.json"), params: Path = Path("params.yaml")
+) -> None:
+    """Fetch and check the raw files.
+
+    Args:
+        study: Name of the study.
+        out: Folder of `raw.json`.
+        lock: Remembers hashes from the first fetch on; commit it.
+        params: The configuration.
+    """
+    settings = settings_of("fetch", resolve(load_params(params), study))
+    entries = catalogue(settings["source"])
+    if settings["raw"] is None and entries:
+        raise ValueError(
+            f"data.raw is null, but {settings['source']} is made from raw files.\nHint: name the"
+            " folder where they are to be put; docs/data.md says what they hold."
+        )
+    files = {}
+    for entry in tqdm(entries, desc="raw files", unit="file"):
+        files[entry.name] = fetch(entry, Path(settings["raw"]), lock)
+    write_json(out / "raw.json", files)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,151 @@
+"""Raw files are the pinned ones, or refused; a network is asked only for what is not there."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+
+import huggingface_hub
+import pyarrow
+import pyarrow.parquet
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from geosd.problems.catalogue import Entry, catalogue, hash_of
+from geosd.problems.dapo.raw import BENCHMARKS, TRAINING, read_raw
+from geosd.problems.fetching import Unfetched, WrongFile, fetch
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+ROWS = [
+    {"number": 1, "question": "One?", "answer": "070"},
+    {"number": 2, "question": "Two?", "answer": "27.0"},
+    {"number": 3, "question": "Three?", "answer": r"336^\circ"},
+]
+ENTRY = Entry(
+    name="bench/small.jsonl",
+    repo="owner/small",
+    revision=COMMIT,
+    file="test.parquet",
+    sha256=None,
+    columns={"id": "number", "problem": "question", "answer": "answer"},
+    integers=True,
+    rows=3,
+    answers=hash_of(["27", "70", "336"]),
+)
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub in a folder: what was asked of the network is in `asked`."""
+    file = tmp_path / "hub/test.parquet"
+    file.parent.mkdir()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), file)
+
+    class Hub:
+        asked, path, network = [], file, True
+
+    def download(repo, name, *, repo_type, revision, local_files_only=False):
+        assert (repo, name, repo_type, revision) == ("owner/small", file.name, "dataset", COMMIT)
+        if local_files_only:
+            raise LocalEntryNotFoundError("not in the cache")
+        Hub.asked.append(name)
+        if not Hub.network:
+            raise LocalEntryNotFoundError("offline")
+        return str(file)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    return Hub
+
+
+def test_a_file_is_fetched_once_converted_and_remembered(hub, tmp_path):
+    lock = tmp_path / "lock.json"
+    told = fetch(ENTRY, tmp_path / "raw", lock)
+    lines = (tmp_path / "raw/bench/small.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"id": "1", "problem": "One?", "answer": "70"},
+        {"id": "2", "problem": "Two?", "answer": "27"},
+        {"id": "3", "problem": "Three?", "answer": "336"},
+    ]
+    fetched = hashlib.sha256(hub.path.read_bytes()).hexdigest()
+    remembered = json.loads(lock.read_text())
+    assert remembered == {ENTRY.name: {"fetched": fetched, "sha256": told["sha256"]}}
+    hub.network = False
+    assert fetch(ENTRY, tmp_path / "raw", lock) == told and len(hub.asked) == 1
+
+
+def test_the_hub_is_held_to_the_first_fetch(hub, tmp_path):
+    lock = tmp_path / "lock.json"
+    fetch(ENTRY, tmp_path / "raw", lock)
+    remembered = json.loads(lock.read_text())[ENTRY.name]["fetched"]
+    shutil.rmtree(tmp_path / "raw")
+    changed = [{**ROWS[0], "question": "Other?"}, *ROWS[1:]]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(changed), hub.path)
+    got = hashlib.sha256(hub.path.read_bytes()).hexdigest()
+    with pytest.raises(WrongFile, match=f"(?s)bench/small.jsonl.*{remembered}.*{got}.*Hint:"):
+        fetch(ENTRY, tmp_path / "raw", lock)
+    assert not (tmp_path / "raw/bench/small.jsonl").exists()
+
+
+def test_a_pinned_hash_goes_before_the_lock(hub, tmp_path):
+    with pytest.raises(WrongFile, match="(?s)bench/small.jsonl.*expected 000.*got.*Hint:"):
+        fetch(replace(ENTRY, sha256="0" * 64), tmp_path / "raw", tmp_path / "lock.json")
+
+
+def test_a_file_in_place_that_changed_is_refused(hub, tmp_path):
+    lock = tmp_path / "lock.json"
+    fetch(ENTRY, tmp_path / "raw", lock)
+    path = tmp_path / "raw/bench/small.jsonl"
+    path.write_text(path.read_text().replace("One?", "Won?"))
+    with pytest.raises(WrongFile, match="(?s)as .*lock.json remembers.*Hint:"):
+        fetch(ENTRY, tmp_path / "raw", lock)
+
+
+def test_another_edition_is_known_by_its_answers(hub, tmp_path):
+    (tmp_path / "raw/bench").mkdir(parents=True)
+    rows = "".join(
+        json.dumps({"id": str(i), "problem": "?", "answer": "1"}) + "\n" for i in range(3)
+    )
+    (tmp_path / "raw/bench/small.jsonl").write_text(rows)
+    with pytest.raises(WrongFile, match="(?s)expected 3 problems whose answers.*another edition"):
+        fetch(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+    assert hub.asked == []
+
+
+def test_without_network_the_error_says_where_files_go(hub, tmp_path):
+    hub.network = False
+    with pytest.raises(Unfetched, match=f"(?s)test.parquet of owner/small at {COMMIT}.*data.raw"):
+        fetch(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+
+
+def test_a_column_that_is_not_there_is_named(hub, tmp_path):
+    entry = replace(ENTRY, columns={**ENTRY.columns, "problem": "text"})
+    with pytest.raises(WrongFile, match="(?s)row 0 .* has no text, only number, question, answer"):
+        fetch(entry, tmp_path / "raw", tmp_path / "lock.json")
+
+
+def test_an_answer_that_is_no_integer_is_named(hub, tmp_path):
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{**ROWS[0], "answer": "1/2"}]), hub.path)
+    with pytest.raises(WrongFile, match="(?s)row 0 answers '1/2'"):
+        fetch(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+
+
+def test_the_catalogue_lists_the_files_that_the_source_reads_each_pinned_to_a_commit():
+    entries = catalogue("dapo-math")
+    assert {e.name for e in entries} == {str(TRAINING), *map(str, BENCHMARKS.values())}
+    for entry in entries:
+        assert len(entry.revision) == 40 and int(entry.revision, 16)
+        assert entry.sha256 is None or len(entry.sha256) == 64
+    assert catalogue("world") == ()
+
+
+def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_path, monkeypatch):
+    def no_network(*args, **kwargs):
+        raise AssertionError("a file in place was fetched")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", no_network)
+    for entry in catalogue("dapo-math"):
+        fetch(entry, shared_data, tmp_path / "lock.json")
+    assert set(json.loads((tmp_path / "lock.json").read_text())) == {
+        str(file) for file in BENCHMARKS.values()
+    }
+    assert len(read_raw(shared_data).training) == 17917
