@@ -1,0 +1,156 @@
+"""What is published and restored: Snakemake and DVC agree about it in every clone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ONE = "results/quick/train/mini-qwen3/geosd/0"
+
+# A training that takes no time and whose result depends on its settings.
+QUICK_TRAIN = """
+import sys
+from pathlib import Path
+from geosd.config import load, resolve, settings
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+study = resolve(load(given["--params"]), given["--study"])
+what = settings("train", study, given["--model"], given["--variant"])
+names = "model.safetensors config.json tokenizer.json steps.csv settings.json manifest.json"
+for name in names.split():
+    (Path(given["--out"]) / name).write_text(f"{name} {what} {given['--seed']}")
+"""
+
+
+def call(workflow, *command: str) -> str:
+    """What a command prints that is run as in an activated environment."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(workflow.folder / "src"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        **{
+            f"GIT_{who}_{what}": "test"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
+    }
+    done = subprocess.run(
+        command, cwd=workflow.folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def published(workflow, what: str, *targets: str) -> str:
+    script = "workflow/dvc/published.py"
+    return call(workflow, sys.executable, script, what, "--study", "quick", *targets)
+
+
+@pytest.fixture(scope="module")
+def origin(done_once, root, tmp_path_factory):
+    """A finished, published study in a repository of its own."""
+    folder = tmp_path_factory.mktemp("published") / "origin"
+    shutil.copytree(done_once.folder, folder, symlinks=True)
+    for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy2(root / name, folder / name)
+    workflow = type(done_once)(folder)
+    (folder / "src/geosd/steps/train.py").write_text(QUICK_TRAIN)
+    workflow.snakemake("--profile", "local", "--touch", "--forceall")
+    call(workflow, "git", "init", "--quiet")
+    call(workflow, "git", "add", ".")
+    call(workflow, "git", "commit", "--quiet", "-m", "Begin")
+    published(workflow, "publish")
+    return workflow
+
+
+@pytest.fixture
+def clone(origin, tmp_path):
+    """A fresh clone that fetches from the same store."""
+    target = tmp_path / "clone"
+    call(origin, "git", "clone", "--quiet", str(origin.folder), str(target))
+    clone = type(origin)(target)
+    store = str(origin.folder / "dvc-store")
+    call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
+    return clone
+
+
+def up_to_date(workflow) -> bool:
+    return "up to date" in call(workflow, "dvc", "status")
+
+
+def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
+    assert origin.wanted() == {}
+    assert call(origin, "git", "status", "--porcelain") == ""
+    assert up_to_date(origin)
+
+
+def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(clone):
+    published(clone, "restore")
+    assert clone.wanted() == {}
+    assert up_to_date(clone)
+
+
+def test_after_one_parameter_has_changed_only_its_dependants_are_wanted(clone):
+    published(clone, "restore")
+    clone.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
+    wanted = clone.wanted()
+    assert wanted["analyse"] == 1
+    assert wanted["train"] == wanted["evaluate"] == wanted["base"] == 0
+
+
+def test_a_parameter_that_changed_before_the_restoring_is_noticed_too(clone):
+    clone.edit("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 ")
+    published(clone, "restore")
+    assert clone.wanted()["train"] == 3
+
+
+def test_what_is_restored_in_part_is_not_made_again(clone):
+    published(clone, "restore", "data", "base", "pool", "train@mini-qwen3-geosd-0")
+    wanted = clone.wanted()
+    assert wanted["data"] == wanted["base"] == wanted["pool"] == 0
+    assert (wanted["train"], wanted["evaluate"]) == (11, 12)
+
+
+def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(clone):
+    published(clone, "restore")
+    text = (clone.folder / "params.yaml").read_text()
+    line = next(x for x in text.splitlines() if x.strip().startswith("geosd: {training"))
+    clone.edit("params.yaml", line, "      geosd: {training: {learning_rate: 7.0e-6}}")
+    call(clone, "dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
+    assert "7e-06" in (clone.folder / ONE / "settings.json").read_text()
+    wanted = clone.wanted()
+    assert (wanted["train"], wanted["evaluate"]) == (2, 3)  # the other two seeds; all three
+
+
+def test_a_file_that_is_not_the_published_one_is_made_again(clone):
+    call(clone, "dvc", "pull")
+    (clone.folder / ONE / "model.safetensors").write_text("somebody else's")
+    call(clone, sys.executable, "-c", INSTALL)
+    assert clone.wanted()["train"] == 1
+
+
+INSTALL = """
+import gzip, json, sys
+sys.path.insert(0, "workflow/dvc")
+from published import install, kept
+assert install("quick", json.loads(gzip.decompress(kept("quick").read_bytes())))[1] == 1
+"""
+
+
+def test_a_record_that_leads_out_of_the_study_is_refused(clone):
+    code = INSTALL.replace("assert install(", "install(").replace(")[1] == 1", " | BAD)")
+    with pytest.raises(AssertionError, match="names results/quick/../../evil, which is no file"):
+        call(clone, sys.executable, "-c", "BAD = {'results/quick/../../evil': {}}" + code)
+    assert not (clone.folder / "evil").exists()
+
+
+def test_an_unfinished_study_is_not_published(clone):
+    with pytest.raises(AssertionError, match="not finished, or not up to date"):
+        published(clone, "publish")
