@@ -21,7 +21,7 @@ from geosd.config.shown import SHOWN
 
 SECTIONS = ("data", "base", "pool", "training", "evaluation")
 PER_MODEL = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states", "alignment")
-RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier", "claims")
+RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier")
 
 
 @dataclass(frozen=True)
