@@ -27,6 +27,7 @@ rule base:
     threads: 1
     resources:
         gpu=asked("base", "gpus"),
+        gpu_model=gpu_model("base"),
         mem_mb=asked("base", "mem_mb", 2),
         runtime=asked("base", "minutes", 2),
     params:

@@ -128,6 +128,14 @@ def asked(rule, amount, factor=1):
     ) * factor ** (attempt - 1)
 
 
+def gpu_model(rule):
+    """Resource function: the site's type of GPU, where a rule's job asks for a GPU."""
+    site = safe_load(Path("profiles/slurm/site.yaml").read_text())
+    return lambda wildcards: (
+        site["gpu_model"] if PARAMS.needs(wildcards.model).of(rule).gpus else None
+    )
+
+
 def scale(base, factor=2):
     """Resource that grows on each retry: base, base * factor, ..."""
     return lambda wildcards, attempt: base * factor ** (attempt - 1)

@@ -26,6 +26,7 @@ rule evaluate:
     threads: 1
     resources:
         gpu=asked("evaluate", "gpus"),
+        gpu_model=gpu_model("evaluate"),
         mem_mb=asked("evaluate", "mem_mb", 2),
         runtime=asked("evaluate", "minutes", 2),
     params:

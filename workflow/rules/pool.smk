@@ -28,6 +28,7 @@ rule pool:
     threads: 1
     resources:
         gpu=asked("pool", "gpus"),
+        gpu_model=gpu_model("pool"),
         mem_mb=asked("pool", "mem_mb", 2),
         runtime=asked("pool", "minutes", 2),
     params:

@@ -34,6 +34,7 @@ rule states:
     threads: 1
     resources:
         gpu=asked("states", "gpus"),
+        gpu_model=gpu_model("states"),
         mem_mb=asked("states", "mem_mb", 2),
         runtime=asked("states", "minutes", 2),
     params:
@@ -62,6 +63,7 @@ rule alignment:
     threads: 1
     resources:
         gpu=asked("alignment", "gpus"),
+        gpu_model=gpu_model("alignment"),
         mem_mb=asked("alignment", "mem_mb", 2),
         runtime=asked("alignment", "minutes", 2),
     params:

@@ -34,6 +34,7 @@ rule train:
     threads: 1
     resources:
         gpu=asked("train", "gpus"),
+        gpu_model=gpu_model("train"),
         mem_mb=asked("train", "mem_mb", 2),
         runtime=asked("train", "minutes", 2),
     params:
