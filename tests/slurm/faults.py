@@ -24,6 +24,7 @@ from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
 
 HERE = Path(__file__).resolve().parent
 FOLDER = Path(os.environ.get("FOLDER", "/tmp/geosd-slurm"))
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--profile", "slurm"]
 PATIENCE_S = 900
 STRUCK = "fwdkl"  # the variant whose training is hit
 
@@ -58,7 +59,7 @@ class Driver:
         """Start a driver; its output goes to driver.log."""
         with (self.project / "driver.log").open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "snakemake", "--profile", "slurm", *arguments],
+                [*SNAKEMAKE, *arguments, "--config", "study=quick"],
                 cwd=self.project,
                 env={**os.environ, "PYTHONPATH": str(self.project / "src")},
                 stdout=log,
@@ -98,11 +99,13 @@ class Driver:
 
 
 def trainings(project: Path) -> Iterator[str]:
-    """The variant of each process that is at work on a training of this project."""
+    """The variant of each launcher that is at work on a training of this project."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().decode().split("\0")
-            if words[1:3] == ["-m", "geosd.steps.train"] and (entry / "cwd").readlink() == project:
+            if words[1:2] != ["workflow/scripts/launch.py"] or "--variant" not in words:
+                continue
+            if (entry / "cwd").readlink() == project:
                 yield words[words.index("--variant") + 1]
         except OSError:
             continue  # it has just ended

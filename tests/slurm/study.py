@@ -12,7 +12,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 MODEL, VARIANTS, STEPS = "mini-qwen3", ("fwdkl", "geosd"), 100
 
-# A training takes a whole node, two evaluations share one: both ways of handing out GPUs are seen.
+# A training takes a whole node and runs as two processes, two evaluations share a node.
 GPUS = {"train": 2, "evaluate": 1}
 SITE: dict[str, Any] = {
     "account": None,
@@ -36,13 +36,6 @@ def copy_project(target: Path) -> Path:
             shutil.copy2(ROOT / name, target / name, follow_symlinks=False)
     shrink(target / "params.yaml")
     (target / "profiles/slurm/site.yaml").write_text(yaml.safe_dump(SITE))
-    profile = target / "profiles/slurm/config.yaml"
-    text = profile.read_text()
-    for rule, gpus in GPUS.items():
-        asked = f"  {rule}: {{gpu: {gpus}, "
-        known = f"  {rule}: {{"
-        text = text.replace(known, asked) if known in text else f"{text}{asked[:-2]}}}\n"
-    profile.write_text(text)
     return target
 
 
@@ -50,6 +43,8 @@ def shrink(path: Path) -> None:
     """Make study quick one of seconds: two variants, one seed, a base hardly trained."""
     params = yaml.safe_load(path.read_text())
     params["models"][MODEL]["base"]["pretraining"]["steps"] = 120
+    for rule, gpus in GPUS.items():
+        params["resources"]["default"][rule] |= {"gpus": gpus}
     quick = params["studies"]["quick"]
     quick |= {"methods": list(VARIANTS), "seeds": [0], "shows": ["table_main"]}
     quick["variants"] = {name: quick["variants"][name] for name in VARIANTS}
