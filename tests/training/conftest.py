@@ -61,6 +61,7 @@ def settings():
         "recompute": False,
         "source": "world",
         "thinking": False,
+        "rollout": {"engine": "transformers", "sequences": 256},
         "optimiser": {
             "rule": "kfac",
             "inner": "adamw",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from geosd.config.asked import asked
+
 if TYPE_CHECKING:
     from geosd.config.studies import Study
 
@@ -18,10 +20,8 @@ def _states(study: Study, model: str, _: Any) -> dict[str, Any]:
     """The recipe that all variants share: the states are pi_0's, and no variant's."""
     recipe = study.section("training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
-    data = study.section("data", model)
-    put = {key: data[key] for key in ("source", "thinking")}
     seed = study.section("pool", model)["seed"]
-    return {"seed": seed, **put, **{key: recipe[key] for key in keys}}
+    return {"seed": seed, **asked(study, model), **{key: recipe[key] for key in keys}}
 
 
 def _alignment(study: Study, model: str, variant: str) -> dict[str, Any]:

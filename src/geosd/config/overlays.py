@@ -17,6 +17,7 @@ from geosd.config.sections import (
     Objective,
     Pool,
     Protocol,
+    Rollout,
     Scalar,
     Section,
     Training,
@@ -56,6 +57,7 @@ BaseOverlay = overlay_of(Base)
 PoolOverlay = overlay_of(Pool)
 TrainingOverlay = overlay_of(Training)
 EvaluationOverlay = overlay_of(Evaluation)
+RolloutOverlay = overlay_of(Rollout)
 
 
 class Sections(Section):
@@ -66,6 +68,7 @@ class Sections(Section):
     pool: PoolOverlay = Field(default_factory=lambda: None)
     training: TrainingOverlay = Field(default_factory=lambda: None)
     evaluation: EvaluationOverlay = Field(default_factory=lambda: None)
+    rollout: RolloutOverlay = Field(default_factory=lambda: None)
 
 
 class Model(Sections):

@@ -240,6 +240,23 @@ class Evaluation(Section):
     """Longest response, in tokens. Table hparams: 8192."""
 
 
+class Rollout(Section):
+    """What samples: one engine for pool, training and evaluation. Not in the paper."""
+
+    engine: Literal["transformers", "vllm"]
+    """transformers needs nothing more; vllm is the extra of that name, docs/rollouts.md."""
+    sequences: Count
+    """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
+    tensor_parallel: Count
+    """Devices that share each matrix. Read by vllm only, as all that follow."""
+    precision: Literal["bfloat16", "float32"]
+    """Type of the engine's copy of the weights."""
+    memory: Share
+    """Share of a device's memory for the engine's weights and cache; of the host's on a CPU."""
+    process: Literal["own", "same"]
+    """Whether the engine has a process of its own, or runs in the trainer's."""
+
+
 class Protocol(Section):
     """The paper's protocol."""
 
@@ -248,3 +265,4 @@ class Protocol(Section):
     pool: Pool
     training: Recipe
     evaluation: Evaluation
+    rollout: Rollout

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from geosd.config.asked import asked
 from geosd.config.checking import close_to, validate
 from geosd.config.checkpoints import unplaced
 from geosd.config.costed import COSTED
@@ -19,7 +20,7 @@ from geosd.config.resources import DEFAULT
 from geosd.config.sections import Evaluation, Training
 from geosd.config.shown import SHOWN
 
-SECTIONS = ("data", "base", "pool", "training", "evaluation")
+SECTIONS = ("data", "base", "pool", "training", "evaluation", "rollout")
 PER_MODEL = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states", "alignment")
 RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier")
 
@@ -134,12 +135,6 @@ def settings(
     if rule in ("train", "alignment"):
         _known("trained variant", variant, study.trained)
     return RULES[rule](study, model, variant)
-
-
-def asked(study: Study, model: str) -> dict[str, Any]:
-    """What whoever puts problems to a model reads: whose problems they are, and how it answers."""
-    section = study.section("data", model)
-    return {key: section[key] for key in ("source", "thinking")}
 
 
 def _data(study: Study, *_: Any) -> dict[str, Any]:

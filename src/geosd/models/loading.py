@@ -6,8 +6,10 @@ from pathlib import Path
 
 import torch
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
+    GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -51,6 +53,25 @@ def load(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     Raises:
         FileNotFoundError: The folder holds no model.
     """
+    tokenizer, _ = load_words(folder)
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+    )
+    return model.eval(), tokenizer
+
+
+def load_words(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
+    """Open what turns text into tokens and back, and leave the weights where they are.
+
+    Args:
+        folder: Local; nothing is ever fetched.
+
+    Returns:
+        The tokenizer, and how the release says to generate: among others, where to stop.
+
+    Raises:
+        FileNotFoundError: The folder holds no model.
+    """
     folder = Path(folder)
     if not (folder / "config.json").exists():
         raise FileNotFoundError(
@@ -58,7 +79,7 @@ def load(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
             " base models and the rule `train` the others; let the workflow run them."
         )
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
-    )
-    return model.eval(), tokenizer
+    if (folder / "generation_config.json").exists():
+        return tokenizer, GenerationConfig.from_pretrained(folder, local_files_only=True)
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    return tokenizer, GenerationConfig.from_model_config(config)

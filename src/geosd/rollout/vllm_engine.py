@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-WORKER = "geosd.rollout.vllm_worker"  # a name, not an import: that module needs vLLM
 BACKEND = "geosd_files"
 
 
@@ -90,6 +89,8 @@ def start(
     from vllm.config import WeightTransferConfig
     from vllm.platforms import current_platform
 
+    from geosd.rollout import vllm_worker  # needs vLLM itself
+
     transfer = {"weight_transfer_config": WeightTransferConfig(backend=BACKEND)} if live else {}
     llm = vllm.LLM(
         str(checkpoint),
@@ -103,7 +104,7 @@ def start(
         gpu_memory_utilization=memory,
         enable_prefix_caching=True,  # samples of one problem share their prompt's cache
         enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
-        worker_extension_cls=f"{WORKER}.Extension",
+        worker_extension_cls=f"{vllm_worker.__name__}.{vllm_worker.Extension.__name__}",
         **transfer,
     )
     if live:

@@ -17,12 +17,12 @@ from geosd.config import settings as settings_of
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.manifest import manifest
-from geosd.models.loading import load
+from geosd.models.loading import load_words
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
 from geosd.problems.sources import source as source_of
+from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
-from geosd.rollout.transformers_sampler import TransformersSampler
 
 
 def main(
@@ -49,12 +49,12 @@ def main(
     """
     began = time.monotonic()
     settings = settings_of("evaluate", resolve(load_params(params), study), model)
-    student, tokenizer = load(checkpoint)
+    tokenizer, generation = load_words(checkpoint)
     source = source_of(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
-    sampler = TransformersSampler(
-        student, encoding.end_ids, encoding.pad_id, progress=f"{model}, {variant}, seed {seed}"
+    encoding = Encoding(tokenizer, prompts, stops_of(generation))
+    sampler = build_sampler(
+        settings["rollout"], checkpoint, encoding, progress=f"{model}, {variant}, seed {seed}"
     )
     decoding = Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"])
     with closing(source.grader()) as grade:
@@ -70,7 +70,8 @@ def main(
     write_jsonl(out / "samples.jsonl", rows)
     inputs = [checkpoint / "model.safetensors", problems]
     told = {**settings, "model": model, "variant": variant, "seed": seed}
-    write_json(out / "manifest.json", manifest(inputs, told, time.monotonic() - began))
+    made = manifest(inputs, told, time.monotonic() - began)
+    write_json(out / "manifest.json", {**made, "sampler": sampler.record()})
 
 
 if __name__ == "__main__":

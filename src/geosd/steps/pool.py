@@ -13,13 +13,13 @@ from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.manifest import manifest
-from geosd.models.loading import load
+from geosd.models.loading import load_words
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
 from geosd.problems.sources import source as source_of
+from geosd.rollout.build import build_sampler
 from geosd.rollout.pool import count, pool_solutions
 from geosd.rollout.sampler import Decoding
-from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
 
 
@@ -43,13 +43,11 @@ def main(
     """
     began = time.monotonic()
     settings = settings_of("pool", resolve(load_params(params), study), model)
-    student, tokenizer = load(base)
+    tokenizer, generation = load_words(base)
     source = source_of(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
-    sampler = TransformersSampler(
-        student, encoding.end_ids, encoding.pad_id, progress=f"pool of {model}"
-    )
+    encoding = Encoding(tokenizer, prompts, stops_of(generation))
+    sampler = build_sampler(settings["rollout"], base, encoding, progress=f"pool of {model}")
     with closing(source.grader()) as grade:
         rows = pool_solutions(
             read_jsonl(problems, Problem),
@@ -62,7 +60,7 @@ def main(
             seed=seed_of(settings["seed"], "pool"),
         )
     write_jsonl(out / "pool.jsonl", rows)
-    write_json(out / "counts.json", count(rows))
+    write_json(out / "counts.json", {**count(rows), "sampler": sampler.record()})
     inputs = [base / "model.safetensors", problems]
     write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
 

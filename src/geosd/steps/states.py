@@ -23,8 +23,8 @@ from geosd.models.loading import load
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
+from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
-from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
 from geosd.training.draws import Draws
 from geosd.training.rollouts import Gathering, Rollouts, gather
@@ -65,8 +65,8 @@ def main(
         decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
         privilege=settings["privilege"],
     )
-    sampler = TransformersSampler(
-        student, encoding.end_ids, encoding.pad_id, progress=f"states of {model}"
+    sampler = build_sampler(
+        settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
     )
     with closing(source.grader()) as grade:
         rollouts = gather(

@@ -97,7 +97,8 @@ def main(
             )
             save(student, run.encoding.tokenizer, out)
             made = manifest(inputs, settings, time.monotonic() - began)
-            write_json(out / "manifest.json", {**made, "ranks": ranks.size})
+            sampled = run.experience.sampler.record()
+            write_json(out / "manifest.json", {**made, "ranks": ranks.size, "sampler": sampled})
             resume.clear()
         ranks.wait()
 

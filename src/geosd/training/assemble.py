@@ -15,8 +15,8 @@ from geosd.optim.update import build_update
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
+from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
-from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.training.copies import Copies
 from geosd.training.draws import Draws
 from geosd.training.ranks import Ranks, device_here
@@ -37,7 +37,7 @@ def assemble_run(
 
     Args:
         settings: Plain values, as the training section of the configuration names them, and
-            `source` and `thinking` of the data section.
+            `source` and `thinking` of the data section, and the section `rollout`.
         base: Folder of pi_0.
         problems: Training problems, JSON lines.
         pool: Their verified solutions, JSON lines.
@@ -86,7 +86,7 @@ def assemble_run(
         gathering=gathering,
         draws=draws,
         encoding=encoding,
-        sampler=TransformersSampler(student, encoding.end_ids, encoding.pad_id),
+        sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
         grade=lambda response, gold: grade(response, gold).correct,
         ranks=ranks,
     )
