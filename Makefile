@@ -24,7 +24,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger adopt plan report repro test test-slurm lint schema pins stop \
+.PHONY: help run smollm2 miniature ledger adopt plan report repro test test-slurm lint schema pins stop gpu-check \
   publish restore stale clean clean-study
 
 help:  ## this list
@@ -87,6 +87,9 @@ restore: .venv/installed  ## fetch a published study; nothing is left to do (STU
 
 stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
 	@$(BIN)/python -m geosd.steps.provenance --study $(STUDY)
+
+gpu-check:  ## bf16 against fp32, and one full-size update, on this machine; needs torch and transformers
+	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check
 
 lint: .venv/installed-test  ## format and check Python and Snakemake files
 	$(BIN)/ruff format src tests examples workflow

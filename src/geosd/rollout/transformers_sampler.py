@@ -9,8 +9,9 @@ import torch
 import transformers
 from torch import nn
 from tqdm import tqdm
-from transformers import GenerationConfig
+from transformers import GenerationConfig, StoppingCriteriaList
 
+from geosd.rollout.finishing import Finishing, OnFinish
 from geosd.rollout.sampler import Completion, Decoding
 from geosd.seeds import seed_of
 
@@ -26,6 +27,9 @@ class TransformersSampler:
         pad_id: Fills the left of short prompts; never seen by the model behind the mask.
         rows: Prompts generated together.
         progress: What the progress bar says; None shows none.
+
+    Attributes:
+        on_finish: Told of each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class TransformersSampler:
         self.pad_id = pad_id
         self.rows = rows
         self.progress = progress
+        self.on_finish: OnFinish | None = None
 
     @torch.no_grad()
     def sample(
@@ -62,7 +67,7 @@ class TransformersSampler:
             for start in bar:
                 batch = order[start : start + self.rows]
                 draws = seed_of(seed, "batch", start)
-                completions = self._batch([prompts[i] for i in batch], decoding, draws)
+                completions = self._batch([prompts[i] for i in batch], decoding, draws, batch)
                 done.update(zip(batch, completions, strict=True))
         finally:
             self.model.train(training)
@@ -77,7 +82,7 @@ class TransformersSampler:
         }
 
     def _batch(
-        self, prompts: list[Sequence[int]], decoding: Decoding, seed: int
+        self, prompts: list[Sequence[int]], decoding: Decoding, seed: int, places: list[int]
     ) -> list[Completion]:
         device = next(self.model.parameters()).device
         width = max(map(len, prompts))
@@ -85,6 +90,9 @@ class TransformersSampler:
         ids_BP = torch.tensor(padded, device=device)
         lengths_B = torch.tensor([len(p) for p in prompts], device=device)
         mask_BP = torch.arange(width, device=device) >= width - lengths_B[:, None]
+        heard = None
+        if self.on_finish is not None:
+            heard = StoppingCriteriaList([Finishing(places, width, self.end_ids, self.on_finish)])
         # generate() draws from the global generator: lend it one, and give the caller's back.
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
@@ -92,6 +100,7 @@ class TransformersSampler:
                 input_ids=ids_BP,
                 attention_mask=mask_BP.long(),
                 generation_config=self._generation(decoding),
+                stopping_criteria=heard,
                 synced_gpus=False,  # a rank that samples does so alone, from whole weights
             )
         return [self._completion(row, decoding) for row in output[:, width:].tolist()]

@@ -25,8 +25,9 @@ from geosd.files import atomic_write, write_json
 from geosd.manifest import manifest, sha256
 from geosd.models.card import write_card
 from geosd.models.loading import save
-from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
 from geosd.training.loop import train
+from geosd.training.placement import Across, serve
 from geosd.training.ranks import joined
 from geosd.training.resume import ResumeState
 from geosd.training.sharding import whole_model
@@ -46,6 +47,7 @@ def main(
     out: Path,
     scratch: Path,
     params: Path = Path("params.yaml"),
+    worker: bool = False,
 ) -> None:
     """Train one student.
 
@@ -60,6 +62,7 @@ def main(
         out: Folder of the trained student.
         scratch: Folder of the state that a killed run continues from.
         params: The configuration.
+        worker: Sample and score in a worker: the last process that torchrun has started.
     """
     began = time.monotonic()
     settings = settings_of("train", resolve(load_params(params), study), model, variant)
@@ -67,8 +70,13 @@ def main(
     identity = {"settings": settings, "seed": seed, "inputs": [sha256(path) for path in inputs]}
     resume = ResumeState(scratch, identity)
     snapshots = Snapshots(out / "snapshots", settings["snapshots"])
-    with joined() as ranks, heeding() as stopping:
-        run = assemble_run(settings, base, problems, pool, seed, ranks)
+    with joined(worker) as (ranks, link), heeding() as stopping:
+        places = (settings, base, problems, pool, seed)
+        if ranks is None:
+            serve(assemble_worker(*places), link, link.worker)
+            return
+        samples = assemble_worker(*places) if worker and link is None else link
+        run = assemble_run(*places, ranks, samples)
         try:
             log = train(
                 run,
@@ -81,6 +89,9 @@ def main(
         except ToBeContinued as asked:
             print(asked, file=sys.stderr)
             sys.exit(EXIT_CODE)
+        finally:  # a failure elsewhere ends all processes: torchrun sees to it
+            if isinstance(run.experience, Across) and not isinstance(sys.exception(), Exception):
+                run.experience.end()
         student = whole_model(run.student)
         if ranks.first:
             with atomic_write(out / "steps.csv") as temporary:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
+from transformers import PreTrainedTokenizerBase
 
 from geosd.files import read_jsonl
 from geosd.models.loading import load
@@ -15,14 +18,31 @@ from geosd.optim.update import build_update
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
+from geosd.problems.sources.base import Grader
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.training.copies import Copies
 from geosd.training.draws import Draws
-from geosd.training.ranks import Ranks, device_here
+from geosd.training.placement import Across, Beside, Heads, Worker
+from geosd.training.ranks import Link, Ranks, device_here
 from geosd.training.rollouts import Gathering
 from geosd.training.run import Here, Recipe, Run
 from geosd.training.sharding import shard
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a run reads.
+
+    Attributes:
+        base: Folder of pi_0.
+        problems: Training problems, JSON lines.
+        pool: Their verified solutions, JSON lines.
+    """
+
+    base: Path
+    problems: Path
+    pool: Path
 
 
 def assemble_run(
@@ -32,6 +52,7 @@ def assemble_run(
     pool: Path,
     seed: int,
     ranks: Ranks | None = None,
+    worker: Worker | Link | None = None,
 ) -> Run:
     """The parts of a run.
 
@@ -43,16 +64,16 @@ def assemble_run(
         pool: Their verified solutions, JSON lines.
         seed: The run's seed.
         ranks: The processes that train the student together, in shards; None is this one alone.
+        worker: What samples and scores, here or behind a link; None leaves both to the trainers.
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.files.DamagedLine: A problem or pool line is damaged.
     """
-    objective = build(**settings["objective"])
-    draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
-    student, tokenizer = load(base)
     ranks = ranks or Ranks()
     compute = getattr(torch, settings["precision"])
+    objective = build(**settings["objective"])
+    student, tokenizer = load(base)
     if ranks.group is None:
         student.to(device_here())
     else:
@@ -60,10 +81,6 @@ def assemble_run(
     if settings["recompute"]:
         student.gradient_checkpointing_enable({"use_reentrant": False})
         student.train()  # transformers recomputes in training mode only; no model here has dropout
-    source = source_of(settings["source"])
-    prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
-    grade = source.grader()  # its processes, if it starts any, end with this one
     optimiser = settings["optimiser"]
     update = build_update(
         student,
@@ -74,39 +91,93 @@ def assemble_run(
         weight_decay=settings["weight_decay"],
         kfac=_kfac(optimiser["kfac"], ranks),
     )
-    gathering = Gathering(
-        source=objective.rollouts,
-        problems=settings["problems"],
-        group=settings["group"],
-        decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
-        privilege=settings["privilege"],
-    )
-    experience = Here(
-        student=student,
-        gathering=gathering,
-        draws=draws,
-        encoding=encoding,
-        sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
-        grade=lambda response, gold: grade(response, gold).correct,
-        ranks=ranks,
-    )
+    every, teacher = settings["anchor_every"], settings["teacher"]
+    if worker is None:
+        files = Files(base, problems, pool)
+        here = _here(settings, files, seed, student, tokenizer, ranks)
+        experience, draws, encoding = here, here.draws, here.encoding
+        copies = Copies(student, every, teacher, settings["teacher_decay"], compute)
+    else:
+        if teacher != "live":
+            raise ValueError(
+                f"training.teacher is {teacher!r}, which has no place beside an inference worker;"
+                " allowed is 'live'.\nHint: train without --worker."
+            )
+        draws = _draws(problems, pool, seed)
+        encoding = _encoding(settings, student, tokenizer)[0]
+        needs = frozenset(objective.needs)
+        if isinstance(worker, Worker):
+            experience = Beside(student, worker, needs)
+        else:
+            experience = Across(student, worker, needs, ranks, compute)
+        copies = Heads(student, experience, every)
     return Run(
         student=student,
         objective=objective,
         update=update,
-        copies=Copies(
-            student,
-            settings["anchor_every"],
-            settings["teacher"],
-            settings["teacher_decay"],
-            compute,
-        ),
+        copies=copies,
         draws=draws,
         experience=experience,
         encoding=encoding,
         seed=seed,
         ranks=ranks,
     )
+
+
+def assemble_worker(
+    settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
+) -> Worker:
+    """What samples and scores for a run; see `assemble_run` for the arguments.
+
+    Its models have the precision that the trainers compute in.
+    """
+    student, tokenizer = load(base)
+    for parameter in student.parameters():  # not .to(): rotary frequencies stay float32
+        parameter.data = parameter.data.to(getattr(torch, settings["precision"]))
+    student.to(device_here())
+    files = Files(base, problems, pool)
+    here = _here(settings, files, seed, student, tokenizer, Ranks())
+    return Worker(here, settings["anchor_every"])
+
+
+def _here(
+    settings: Mapping[str, Any],
+    files: Files,
+    seed: int,
+    student: nn.Module,
+    tokenizer: PreTrainedTokenizerBase,
+    ranks: Ranks,
+) -> Here:
+    encoding, grade = _encoding(settings, student, tokenizer)
+    objective = build(**settings["objective"])
+    return Here(
+        student=student,
+        gathering=Gathering(
+            source=objective.rollouts,
+            problems=settings["problems"],
+            group=settings["group"],
+            decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+            privilege=settings["privilege"],
+        ),
+        draws=_draws(files.problems, files.pool, seed),
+        encoding=encoding,
+        sampler=build_sampler(settings["rollout"], files.base, encoding, model=student, live=True),
+        grade=lambda response, gold: grade(response, gold).correct,
+        ranks=ranks,
+    )
+
+
+def _draws(problems: Path, pool: Path, seed: int) -> Draws:
+    return Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
+
+
+def _encoding(
+    settings: Mapping[str, Any], student: nn.Module, tokenizer: PreTrainedTokenizerBase
+) -> tuple[Encoding, Grader]:
+    source = source_of(settings["source"])
+    prompts = source.prompts(tokenizer, settings["thinking"])
+    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
+    return encoding, source.grader()  # its processes, if it starts any, end with this one
 
 
 def recipe_of(settings: Mapping[str, Any]) -> Recipe:

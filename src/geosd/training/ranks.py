@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -71,21 +71,74 @@ class Ranks:
             dist.barrier(self.group)
 
 
+@dataclass(frozen=True)
+class Link:
+    """Between the training ranks and the worker that samples for them: the last process.
+
+    Attributes:
+        everyone: All processes.
+        pair: The first training rank and the worker, between which weights travel.
+        worker: The worker's number among all.
+    """
+
+    everyone: dist.ProcessGroup
+    pair: dist.ProcessGroup
+    worker: int
+
+    def tell(self, what: Any) -> None:
+        """Say something to the worker; every training rank calls this, the first one is heard."""
+        self._share([what], 0)
+
+    def told(self) -> Any:
+        """What the first training rank says to everyone."""
+        return self._share([None], 0)
+
+    def say(self, what: Any) -> None:
+        """Say something to every training rank; the worker calls this."""
+        self._share([what], self.worker)
+
+    def hear(self) -> Any:
+        """What the worker says to everyone."""
+        return self._share([None], self.worker)
+
+    def weights(self, tensor: Tensor, source: int = 0) -> Tensor:
+        """Overwrite the worker's tensor by the first training rank's, or the other way round."""
+        if self.everyone.rank() in (0, self.worker):
+            dist.broadcast(tensor, src=source, group=self.pair)
+        return tensor
+
+    def _share(self, box: list[Any], source: int) -> Any:
+        dist.broadcast_object_list(box, src=source, group=self.everyone, device=device_here())
+        return box[0]
+
+
 @contextmanager
-def joined() -> Iterator[Ranks]:
+def joined(worker: bool = False) -> Iterator[tuple[Ranks | None, Link | None]]:
     """All processes that torchrun has started, or this one alone.
 
     torchrun says by environment variables that there are others, also where they are none.
+
+    Args:
+        worker: Whether the last of several processes samples for the others.
+
+    Yields:
+        The training ranks, None in the worker; and the link to it, None where there is no worker.
     """
     if not dist.is_torchelastic_launched():
-        yield Ranks()
+        yield Ranks(), None
         return
     device = device_here()
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
     try:
-        yield Ranks(dist.group.WORLD)
+        world, last = dist.group.WORLD, dist.get_world_size() - 1
+        if not worker or not last:
+            yield Ranks(world), None
+            return
+        trainers = dist.new_group(list(range(last)), timeout=PATIENCE)
+        link = Link(world, dist.new_group([0, last], timeout=PATIENCE), last)
+        yield None if dist.get_rank() == last else Ranks(trainers), link
     finally:
         dist.destroy_process_group()
 

@@ -1,0 +1,300 @@
+"""Check a CUDA machine: bf16 against fp32, then time and memory of one update at the paper's size.
+
+Needs torch and transformers; models and responses are random. The update is the training loop's
+own, on one device, in shards of one (fp32 masters, bf16 compute). Where Qwen3-8B does not fit it
+takes fewer of its blocks, and says so. Without CUDA it checks the numerics on the CPU.
+
+    python -m geosd.steps.gpu_check --out docs/measurements
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from geosd.files import write_text
+from geosd.models.shapes import Architecture, architecture
+from geosd.objectives.registry import build
+from geosd.optim.memory import Dimensions, factor_bytes
+from geosd.optim.sharded import whole
+from geosd.optim.update import build_update
+from geosd.training.copies import frozen_copy
+from geosd.training.ranks import Ranks, device_here
+from geosd.training.rollouts import Rollouts
+from geosd.training.run import Recipe, Run
+from geosd.training.sharding import reshard, shard
+from geosd.training.step import update_once
+
+TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)
+METHODS = {"OPSD (standard)": ("fwdkl", "adamw"), "GeoSD": ("geosd", "kfac")}
+LARGEST = {"loss": 0.05, "gradient": 0.1, "update": 0.1}
+"""Relative error of bf16 that passes; bf16 has 8 bits, and errors add up over blocks."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """The responses of an update: how many, and their tokens and those of their prompts."""
+
+    responses: int = 8
+    tokens: int = 4096
+    prompt: int = 256
+    privileged: int = 2304  # the teacher's sequences are half as long again (paper, Table flops)
+
+    def rollouts(self, vocabulary: int) -> Rollouts:
+        """Random ids, some responses shorter than others."""
+        draw = torch.Generator().manual_seed(0)
+
+        def ids(length: int) -> list[int]:
+            return torch.randint(vocabulary, (length,), generator=draw).tolist()
+
+        lengths = [self.tokens * (16 - i) // 16 for i in range(self.responses)]
+        return Rollouts(
+            problems=[None] * self.responses,
+            student=[ids(self.prompt) for _ in lengths],
+            teacher=[ids(self.privileged) for _ in lengths],
+            responses=[ids(length) for length in lengths],
+            rewards=[0.0] * self.responses,
+            truncated=[False] * self.responses,
+        )
+
+
+class Anchored:
+    """A live teacher, and an anchor where the method asks for one; pi_0 is not looked at."""
+
+    def __init__(self, student: nn.Module, compute: torch.dtype, needed: bool) -> None:
+        """Copy the student as it is now."""
+        self.teacher = student
+        self.anchor = frozen_copy(student, compute, compute) if needed else None
+        self.reference = None
+
+    def before(self, step: int) -> None:
+        """Nothing: one anchor serves."""
+
+    def reshard(self) -> None:
+        """Let go of what a step gathered."""
+        if self.anchor is not None:
+            reshard(self.anchor)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check this machine; the number of checks that failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/measurements"))
+    out = parser.parse_args(arguments).out
+    device = device_here()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    lines = [f"# {name}", "", f"`make gpu-check`, torch {torch.__version__}.", ""]
+    if device.type != "cuda":
+        lines += ["There is no CUDA device here: numerics only, on the CPU, on a tiny shape.", ""]
+    with alone(device) as ranks:
+        failed, table = numerics(ranks, device)
+        lines += table
+        if device.type == "cuda":
+            lines += cost(ranks, device)
+    print("\n".join(lines))
+    write_text(out / f"{name.lower().replace(' ', '-')}.md", "\n".join(lines) + "\n")
+    return failed
+
+
+@contextmanager
+def alone(device: torch.device) -> Iterator[Ranks]:
+    """A group of this process, which is what FSDP2 shards over."""
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        yield Ranks(dist.group.WORLD)
+    finally:
+        dist.destroy_process_group()
+
+
+def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
+    """How many quantities bf16 gets wrong, and the table of all."""
+    load = Load(responses=4, tokens=48, prompt=16, privileged=32)
+    lines = ["| bf16 against fp32 | loss | gradient | update after K-FAC |", "|---|---:|---:|---:|"]
+    failed = 0
+    for method in METHODS:
+        exact, rough = (
+            first_update(ranks, device, method, compute, load)
+            for compute in (torch.float32, torch.bfloat16)
+        )
+        errors = {
+            kind: ((rough[kind] - exact[kind]).norm() / exact[kind].norm()).item() for kind in exact
+        }
+        failed += sum(not error <= LARGEST[kind] for kind, error in errors.items())
+        told = [f"{errors[kind]:.1e}" if kind in errors else "–" for kind in LARGEST]
+        lines.append(f"| {method} | {' | '.join(told)} |")
+    limits = ", ".join(f"{kind} {limit}" for kind, limit in LARGEST.items())
+    verdict = f"**{failed} out of bounds**" if failed else "all within bounds"
+    note = "Relative errors (Euclidean norm over all parameters) of one update on random weights"
+    return failed, [*lines, "", f"{note}; allowed: {limits}: {verdict}.", ""]
+
+
+def first_update(
+    ranks: Ranks, device: torch.device, method: str, compute: torch.dtype, load: Load
+) -> dict[str, Tensor]:
+    """Loss, gradient, and the gradient as K-FAC leaves it, of one update of the tiny shape."""
+    run, recipe = assembled(TINY, ranks, device, method, compute, load)
+    found: dict[str, Tensor] = {}
+
+    def gradient() -> Tensor:
+        parameters = run.student.parameters()
+        return torch.cat([whole(p.grad).float().flatten() for p in parameters])
+
+    def look(rate: float) -> None:
+        found["gradient"] = gradient()
+        if run.update.preconditioner is not None:
+            run.update.preconditioner.step()
+            found["update"] = gradient()
+
+    run.update.step = look
+    found["loss"] = torch.tensor(update_once(run, recipe, 1)["loss/total"])
+    return found
+
+
+def cost(ranks: Ranks, device: torch.device) -> list[str]:
+    """Time and peak memory of one update of each method, at the largest shape that fits."""
+    full = architecture("qwen3-8b")
+    total = torch.cuda.get_device_properties(device).total_memory
+    for layers in (full.layers, 24, 16, 12, 8, 4, 2, 1):
+        shape = replace(full, layers=layers)
+        if state_bytes(shape) > 0.92 * total:
+            continue
+        try:
+            measured = {m: timed(shape, ranks, device, m, Load()) for m in METHODS}
+        except torch.cuda.OutOfMemoryError:
+            continue
+        return table(shape, full, measured)
+    return [f"No shape fits this device's {total / 1e9:.0f} GB: not one block of Qwen3-8B.", ""]
+
+
+def state_bytes(shape: Architecture) -> int:
+    """What GeoSD keeps: 16 bytes a parameter, the anchor's 2, factors, and their sums of a step."""
+    sides = Dimensions(
+        shape.layers, shape.hidden, shape.ffn, shape.heads, shape.kv_heads, shape.head
+    )
+    return 18 * shape.parameters + factor_bytes(sides) * 3 // 2
+
+
+def timed(
+    shape: Architecture, ranks: Ranks, device: torch.device, method: str, load: Load
+) -> tuple[float, float]:
+    """Seconds of the second update, and peak memory in GB of both."""
+    run = None
+    try:
+        torch.cuda.reset_peak_memory_stats(device)
+        run, recipe = assembled(shape, ranks, device, method, torch.bfloat16, load)
+        update_once(run, recipe, 1)
+        torch.cuda.synchronize(device)
+        began = time.monotonic()
+        update_once(run, recipe, 2)
+        torch.cuda.synchronize(device)
+        return time.monotonic() - began, torch.cuda.max_memory_allocated(device) / 1e9
+    finally:
+        del run
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def table(
+    shape: Architecture, full: Architecture, measured: dict[str, tuple[float, float]]
+) -> list[str]:
+    """The paper's memory and cost tables, as measured."""
+    what = "Qwen3-8B" if shape == full else f"{shape.layers} of {full.layers} blocks of Qwen3-8B"
+    if shape != full:
+        what += " (all of them do not fit)"
+    seconds, gigabytes = measured["OPSD (standard)"]
+    load = Load()
+    lines = [
+        f"One update of {what}, {shape.parameters / 1e9:.2f}e9 parameters: {load.responses}"
+        f" responses of up to {load.tokens} tokens, one at a time, activations recomputed, without"
+        " generation. The paper has 131 and 158 GB at 8B, x 1.21, and x 1.27 operations.",
+        "",
+        "| Method | Time, s | x OPSD | Peak memory, GB | x OPSD |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for method, (time_, memory) in measured.items():
+        lines.append(
+            f"| {method} | {time_:.2f} | {time_ / seconds:.2f} | {memory:.1f} |"
+            f" {memory / gigabytes:.2f} |"
+        )
+    return [*lines, ""]
+
+
+def assembled(
+    shape: Architecture,
+    ranks: Ranks,
+    device: torch.device,
+    method: str,
+    compute: torch.dtype,
+    load: Load,
+) -> tuple[Run, Recipe]:
+    """A run of random weights on random responses."""
+    name, rule = METHODS[method]
+    objective = build(name)
+    student = random_model(shape, device)
+    shard(student, ranks.group, device, compute)
+    student.gradient_checkpointing_enable({"use_reentrant": False})
+    student.train()
+    copies = Anchored(student, compute, "anchor" in objective.needs)
+    with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
+        for parameter in student.parameters():
+            parameter.mul_(1.01)
+    update = build_update(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
+    rollouts = load.rollouts(shape.vocabulary)
+    run = Run(
+        student=student,
+        objective=objective,
+        update=update,
+        copies=copies,
+        draws=None,
+        experience=SimpleNamespace(collect=lambda step, measured: (rollouts, {})),
+        encoding=SimpleNamespace(pad_id=0),
+        seed=0,
+        ranks=ranks,
+    )
+    return run, Recipe(
+        steps=10**6,
+        learning_rate=1e-6,
+        warmup_steps=20,
+        top_k=min(1024, shape.vocabulary // 8),
+        loss_mean="sequence",
+        save_every=10**6,
+        diagnose_every=10**6,
+        chunk=1024,
+        microbatch=1,
+        precision=str(compute).removeprefix("torch."),
+    )
+
+
+def random_model(shape: Architecture, device: torch.device) -> nn.Module:
+    """A Qwen3 of this shape, the same weights on every call."""
+    config = Qwen3Config(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.ffn,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head,
+        tie_word_embeddings=shape.tied,
+        max_position_embeddings=2**15,
+    )
+    torch.manual_seed(0)
+    with device:
+        return Qwen3ForCausalLM(config)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The program of the rule `train` when it is asked to stop, and when torchrun starts it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+STEPS = 30  # long enough to be asked to stop on the way
+
+
+def command(small, out, *, launcher=()):
+    """How the workflow starts it."""
+    values = yaml.safe_load(small.shared["params"].read_text())
+    values["studies"]["quick"]["training"]["steps"] = STEPS
+    params = out.with_name("params.yaml")
+    params.write_text(yaml.safe_dump(values))
+    arguments = {
+        "study": "quick",
+        "params": params,
+        "model": "mini-qwen3",
+        "variant": "geosd",
+        "seed": 0,
+        "base": small.base,
+        "problems": small.train,
+        "pool": small.folder / "pool.jsonl",
+        "out": out,
+        "scratch": out.with_name(out.name + "-scratch"),
+    }
+    told = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    return [sys.executable, "-m", *launcher, "geosd.steps.train", *told]
+
+
+def until_it_has_logged(out, process):
+    """Wait until the run has done its first step."""
+    log = out.with_name(out.name + "-scratch") / "log"
+    deadline = time.monotonic() + 120
+    while not list(log.rglob("*.tsv")):
+        assert process.poll() is None, "the run ended before it could be asked to stop"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undisturbed(
+    small, tmp_path
+):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run(command(small, tmp_path / "whole"), env=environment, check=True)
+    out = tmp_path / "stopped"
+    process = subprocess.Popen(
+        command(small, out), env=environment, stderr=subprocess.PIPE, text=True
+    )
+    until_it_has_logged(out, process)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 75
+    assert "asked to stop after" in said and "Traceback" not in said
+    assert (out.with_name("stopped-scratch") / "state.pt").exists()
+    assert not (out / "model.safetensors").exists()
+    subprocess.run(command(small, out), env=environment, check=True)
+    for name in ("model.safetensors", "steps.csv"):
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not (out.with_name("stopped-scratch") / "state.pt").exists()
+
+
+@pytest.mark.slow
+def test_torchrun_starts_the_same_program_and_the_first_rank_writes(small, tmp_path):
+    from safetensors.torch import load_file
+
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")
+    two, one = tmp_path / "two", tmp_path / "one"
+    subprocess.run(command(small, two, launcher=launcher), env=environment, check=True, timeout=300)
+    subprocess.run(command(small, one), env=environment, check=True)
+    assert sorted(p.name for p in two.iterdir()) == sorted(p.name for p in one.iterdir())
+    mine, theirs = load_file(two / "model.safetensors"), load_file(one / "model.safetensors")
+    assert mine.keys() == theirs.keys()
+    assert max((mine[name] - theirs[name]).abs().max().item() for name in mine) < 1e-5

@@ -1,0 +1,138 @@
+"""A worker that samples and scores, in the trainer's process and in another.
+
+Run as a program, this file is what each of two processes does: one trains, one works.
+"""
+
+import dataclasses
+import json
+import runpy
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from geosd.rollout.sampler import Decoding
+from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
+from geosd.training.loop import train
+from geosd.training.placement import Across, serve
+from geosd.training.ranks import joined
+from geosd.training.resume import ResumeState
+from geosd.training.sharding import whole_weights
+from geosd.training.steplog import StepLog
+
+
+def inputs(tiny):
+    tiny = Path(tiny)
+    return tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0
+
+
+def trained(tiny, settings, out, ranks=None, worker=None, steps=None):
+    """Weights and log of a run; None but on the first training rank."""
+    run = assemble_run(settings, *inputs(tiny), ranks, worker)
+    recipe = recipe_of(settings)
+    recipe = dataclasses.replace(recipe, steps=steps or recipe.steps)
+    resume = ResumeState(out, settings)
+    log = train(run, recipe, resume, lambda first: StepLog(out / "log", first))
+    weights = whole_weights(run.student)
+    if isinstance(run.experience, Across):
+        run.experience.end()
+    return weights, log.table()
+
+
+def main(folder):
+    """One of two processes: a trainer in shards of one, or the worker."""
+    torch.set_num_threads(1)
+    folder = Path(folder)
+    tiny, settings = json.loads((folder / "case.json").read_text())
+    with joined(worker=True) as (ranks, link):
+        if ranks is None:
+            worker = assemble_worker(settings, *inputs(tiny))
+            slowly(worker)
+            serve(worker, link, link.worker)
+            times = dataclasses.asdict(worker.times) | {"overlap": worker.times.overlap()}
+            (folder / "times.json").write_text(json.dumps(times))
+            return
+        weights, log = trained(tiny, settings, folder / "across", ranks, link)
+        torch.save({"weights": weights, "log": log.to_dict("list")}, folder / "across.pt")
+
+
+def slowly(worker):
+    """Sampling that takes as long a token as on a model of size, so that scores can be in time."""
+    model = worker.here.student
+    model.register_forward_pre_hook(lambda *_: time.sleep(0.02))
+
+
+def furthest(one, other):
+    assert one.keys() == other.keys()
+    return max((one[name] - other[name]).abs().max().item() for name in one)
+
+
+@pytest.fixture
+def plain(tiny, settings, tmp_path):
+    """A run whose trainer does everything itself."""
+    settings |= {"steps": 5, "learning_rate": 3e-4, "problems": 6, "response_tokens": 30}
+    return trained(tiny, settings, tmp_path / "plain")
+
+
+def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, plain, tmp_path):
+    worker = assemble_worker(settings, *inputs(tiny))
+    weights, log = trained(tiny, settings, tmp_path / "beside", worker=worker)
+    assert furthest(weights, plain[0]) < 1e-5
+    assert log["rollout/tokens"].tolist() == plain[1]["rollout/tokens"].tolist()
+    assert len(worker.times.scored) == 5 * 6
+
+
+def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, plain, tmp_path):
+    settings["save_every"] = 3
+    out = tmp_path / "left"
+    trained(tiny, settings, out, worker=assemble_worker(settings, *inputs(tiny)), steps=3)
+    worker = assemble_worker(settings, *inputs(tiny))
+    weights, log = trained(tiny, settings, out, worker=worker)
+    assert len(worker.times.scored) == 2 * 6
+    assert furthest(weights, plain[0]) < 1e-5
+
+
+def test_a_teacher_of_another_time_is_refused_beside_a_worker(tiny, settings):
+    worker = assemble_worker(settings, *inputs(tiny))
+    with pytest.raises(ValueError, match="training.teacher is 'fixed'"):
+        assemble_run(settings | {"teacher": "fixed"}, *inputs(tiny), worker=worker)
+
+
+def test_a_response_is_told_when_it_ends_and_the_same_is_sampled(tiny, settings):
+    worker = assemble_worker(settings, *inputs(tiny))
+    sampler, prompts = worker.here.sampler, [[1, 2, 3], [4, 5], [1]] * 4
+    decoding = Decoding(1.0, 1.0, 30)
+    silent = sampler.sample(prompts, decoding, 0)
+    told, passes = {}, []
+    worker.here.student.register_forward_pre_hook(lambda *_: passes.append(len(told)))
+    sampler.on_finish = told.__setitem__
+    assert sampler.sample(prompts, decoding, 0) == silent
+    assert told == {i: c for i, c in enumerate(silent) if c.finish == "stop"}
+    assert 0 < passes[-1]  # some were told before the last token was sampled
+
+
+@pytest.mark.slow
+def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples(
+    tiny, settings, plain, tmp_path
+):
+    (tmp_path / "case.json").write_text(json.dumps([str(tiny), settings]))
+    launch = runpy.run_path(Path(__file__).with_name("test_ranks.py"))["launch"]
+    launch(__file__, tmp_path)
+    across = torch.load(tmp_path / "across.pt", weights_only=True)
+    assert furthest(across["weights"], plain[0]) < 1e-5
+    assert across["log"]["rollout/tokens"] == plain[1]["rollout/tokens"].tolist()
+    times = json.loads((tmp_path / "times.json").read_text())
+    assert len(times["scored"]) == 5 * 6
+    early = [
+        end
+        for (start, stop), n in zip(times["sampled"], range(5), strict=True)
+        for begin, end in times["scored"][6 * n : 6 * n + 6]
+        if start < begin and end < stop
+    ]
+    assert early and times["overlap"] > 0
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

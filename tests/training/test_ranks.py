@@ -1,0 +1,179 @@
+"""Two processes with half of a step's responses each, in shards, against one process with all.
+
+Run as a program, this file is what each of the two does.
+"""
+
+import copy
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.loop import train
+from geosd.training.ranks import Ranks, joined
+from geosd.training.resume import ResumeState
+from geosd.training.sharding import whole_model, whole_weights
+from geosd.training.steplog import StepLog
+
+ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
+CASES = {
+    "fwdkl": {"objective": {"name": "fwdkl"}, "optimiser": ADAMW},
+    "geosd": {},
+    "geosd, a response a pass, recomputed": {"microbatch": 1, "recompute": True},
+    "fwdkl, a response a pass": {
+        "objective": {"name": "fwdkl"},
+        "optimiser": ADAMW,
+        "microbatch": 1,
+        "loss_mean": "token",
+    },
+    "tip, a response a pass": {"objective": {"name": "tip"}, "optimiser": ADAMW, "microbatch": 1},
+    "grpo, a response a pass": {"objective": {"name": "grpo"}, "optimiser": ADAMW, "microbatch": 1},
+}
+
+
+def five_steps(ranks, settings, tiny, out, steps=5):
+    """First gradients, last factors, weights and log; None but on the first rank."""
+    tiny = Path(tiny)
+    inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
+    run = assemble_run(settings, *inputs, 0, ranks)
+    graded = dataclasses.replace(run.experience, grade=lambda text, gold: len(text) % 2 == 0)
+    run = dataclasses.replace(run, experience=graded)
+    step, gradients = run.update.step, {}
+
+    def remember(rate):
+        if not gradients:
+            for name, parameter in run.student.named_parameters():
+                grad = parameter.grad
+                gradients[name] = getattr(grad, "full_tensor", lambda grad=grad: grad)().clone()
+        step(rate)
+
+    run.update.step = remember
+    recipe = dataclasses.replace(recipe_of(settings), steps=steps)
+    resume = ResumeState(out, settings)
+    log = train(run, recipe, resume, lambda first: StepLog(out / "log", first))
+    factors = run.update.state_dict()["kfac"]
+    weights = whole_weights(run.student)
+    model = whole_model(run.student)
+    if not ranks.first:
+        return None
+    assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
+    found = {"gradients": gradients, "weights": weights, "log": log.table()}
+    if factors is not None:
+        found["factors"] = dict(enumerate(factors["factors"]["averages"]))
+    return found
+
+
+def main(folder):
+    """A rank: all cases, then a run that stops half way, for one process to go on from."""
+    torch.set_num_threads(1)
+    folder = Path(folder)
+    tiny, cases, half = json.loads((folder / "cases.json").read_text())
+    with joined() as (ranks, _):
+        for name, settings in cases.items():
+            found = five_steps(ranks, settings, tiny, folder / name)
+            if found is not None:
+                found["log"] = found["log"].to_dict("list")
+                torch.save(found, folder / f"{name}.pt")
+        five_steps(ranks, half, tiny, folder / "half", steps=3)
+
+
+def launch(program, *arguments, processes=2, timeout=240, **more):
+    """Run a program as torchrun would; every process must end well."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = []
+    for rank in range(processes):
+        torchrun = {
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(processes),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "TORCHELASTIC_RUN_ID": "test",
+            "OMP_NUM_THREADS": "1",
+        }
+        command = [sys.executable, program, *map(str, arguments)]
+        started.append(subprocess.Popen(command, env={**os.environ, **torchrun}, **more))
+    try:
+        codes = []
+        for process in started:
+            codes.append(process.wait(timeout=timeout))
+            assert codes[-1] == 0
+    finally:
+        for process in started:
+            process.kill()
+
+
+def settings_of(settings, case):
+    settings = copy.deepcopy(settings) | {"problems": 4, "learning_rate": 1e-3, "steps": 5}
+    return settings | CASES[case]
+
+
+def furthest(one, other):
+    """The largest difference of two dicts of tensors, beside their largest entry."""
+    assert one.keys() == other.keys()
+    apart = max((one[name] - other[name]).abs().max().item() for name in one)
+    return apart / max(value.abs().max().item() for value in other.values())
+
+
+@pytest.mark.slow
+def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsys):
+    cases = {name: settings_of(settings, name) for name in CASES}
+    half = cases["geosd"] | {"save_every": 3}
+    (tmp_path / "cases.json").write_text(json.dumps([str(tiny), cases, half]))
+    launch(__file__, tmp_path)
+    measured = {}
+    for name, values in cases.items():
+        two = torch.load(tmp_path / f"{name}.pt", weights_only=True)
+        one = five_steps(Ranks(), values, tiny, tmp_path / f"one {name}")
+        lengths = one["log"]["rollout/tokens"]
+        assert (lengths < values["response_tokens"]).any()  # sequences of unequal length
+        kinds = [kind for kind in ("gradients", "factors", "weights") if kind in one]
+        apart = {kind: furthest(two[kind], one[kind]) for kind in kinds}
+        log = one["log"].to_dict("list")
+        assert log.keys() == two["log"].keys()
+        apart["loss"] = max(
+            abs(a - b) for a, b in zip(log["loss/total"], two["log"]["loss/total"], strict=True)
+        )
+        for column in log:
+            torch.testing.assert_close(
+                torch.tensor(two["log"][column]),
+                torch.tensor(log[column]),
+                rtol=1e-3,
+                atol=1e-5,
+                equal_nan=True,
+                msg=lambda message, column=column: f"{column}: {message}",
+            )
+        measured[name] = apart
+    with capsys.disabled():
+        print()
+        for name, apart in measured.items():
+            print(name, {kind: f"{value:.1e}" for kind, value in apart.items()})
+    assert max(max(apart.values()) for apart in measured.values()) < 1e-5
+
+    # What two ranks saved after three steps, one process ends.
+    whole = five_steps(Ranks(), half, tiny, tmp_path / "whole")
+    ended = five_steps(Ranks(), half, tiny, tmp_path / "half")
+    assert ended["log"].index.tolist() == whole["log"].index.tolist() == [0, 1, 2, 3, 4]
+    assert furthest(ended["weights"], whole["weights"]) < 1e-5
+
+
+def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
+    from geosd.training.parts import parts_of
+    from geosd.training.rollouts import Rollouts
+
+    rollouts = Rollouts([None] * 3, [[1]] * 3, [[1]] * 3, [[2]] * 3, [0.0] * 3, [False] * 3)
+    with pytest.raises(ValueError, match="3 responses cannot be shared evenly by 2 ranks"):
+        parts_of(rollouts, 0, 2, None, 0, torch.device("cpu"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
