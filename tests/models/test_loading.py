@@ -3,7 +3,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from geosd.models.architectures import build
-from geosd.models.loading import load, save
+from geosd.models.loading import load, load_words, save
 from geosd.problems.tokenizer import build_tokenizer
 
 
@@ -52,3 +52,25 @@ def test_leavings_of_a_killed_save_do_not_stop_the_next(tmp_path):
 def test_a_folder_without_a_model_is_named_with_a_hint(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no model(.|\n)*Hint"):
         load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("release", [True, False], ids=["as released", "without advice"])
+def test_the_words_are_those_that_come_with_the_weights(release, tmp_path):
+    model, _ = saved("mini-qwen3-xs", tmp_path)
+    if release:  # two stops, as Qwen3 and Olmo 3 are released with
+        model.generation_config.eos_token_id = [1, 2]
+        model.generation_config.save_pretrained(tmp_path)
+    else:
+        (tmp_path / "generation_config.json").unlink()
+    opened, tokenizer = load(tmp_path)
+    words, generation = load_words(tmp_path)
+    assert words.get_vocab() == tokenizer.get_vocab()
+    assert generation.eos_token_id == opened.generation_config.eos_token_id
+
+
+def test_the_words_need_no_weights(tmp_path):
+    saved("mini-qwen3-xs", tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    assert load_words(tmp_path)
+    with pytest.raises(OSError):
+        load(tmp_path)
