@@ -7,7 +7,6 @@ import random
 import pytest
 
 from geosd.analysis import agreement, scores
-from geosd.files import write_jsonl
 from geosd.problems.records import Sample
 
 
@@ -57,12 +56,11 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
         for p in range(8)
         for sample in problem(benchmark, p, "".join(draw.choices("aabc.", k=16)))
     ]
-    run, file = scores.Run("m", "geosd", 0), tmp_path / "samples.jsonl"
-    write_jsonl(file, rows)
-    table = agreement.collect({run: file})
+    run = scores.Run("m", "geosd", 0)
+    table = agreement.collect({run: agreement.agreement(rows)})
     table.to_csv(tmp_path / "consensus.csv", index=False)
     table = agreement.read(tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
-    scored = scores.collect({run: file}, (1, 4, 16))
+    scored = scores.collect({run: scores.score(rows, (1, 4, 16))})
     for k in (1, 4, 16):
         expected = scores.values(scored, "m", "geosd", "ood_avg", "pass@k", k)[0]
         assert table["pass@k", k] == pytest.approx(expected)
@@ -70,7 +68,7 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
     assert table["false_consensus", 0.75] == pytest.approx(false)
 
 
-def test_a_selection_has_no_ood_problem_and_so_no_row(tmp_path):
-    write_jsonl(tmp_path / "s.jsonl", problem("select_validation", 0, "ab"))
-    table = agreement.collect({scores.Run("m", "geosd", 0): tmp_path / "s.jsonl"})
+def test_a_selection_has_no_ood_problem_and_so_no_row():
+    agreed = agreement.agreement(problem("select_validation", 0, "ab"))
+    table = agreement.collect({scores.Run("m", "geosd", 0): agreed})
     assert table.empty and tuple(table.columns) == agreement.COLUMNS

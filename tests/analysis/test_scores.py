@@ -31,9 +31,9 @@ SAMPLES = [
 
 @pytest.fixture
 def table(tmp_path) -> pd.DataFrame:
-    file = tmp_path / "samples.jsonl"
+    run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
     write_jsonl(file, SAMPLES)
-    return scores.collect({Run("m", "geosd", 3): file}, [1, 2, 4])
+    return scores.collect({run: scores.score(scores.samples_of(run, file), [1, 2, 4])})
 
 
 def of(table, benchmark, metric, k=4):
@@ -69,12 +69,9 @@ def test_the_table_is_tidy_and_reads_back_equal(table, tmp_path):
     )
 
 
-def test_values_are_per_seed_and_take_the_largest_k(tmp_path):
-    files = {}
-    for seed in (1, 0):
-        files[Run("m", "geosd", seed)] = tmp_path / f"{seed}.jsonl"
-        write_jsonl(files[Run("m", "geosd", seed)], SAMPLES)
-    table = scores.collect(files, [1, 4])
+def test_values_are_per_seed_and_take_the_largest_k():
+    scored = scores.score(SAMPLES, [1, 4])
+    table = scores.collect({Run("m", "geosd", seed): scored for seed in (1, 0)})
     assert scores.values(table, "m", "geosd", "long", "pass@k").to_dict() == {0: 100, 1: 100}
     assert scores.values(table, "m", "geosd", "long", "pass@k", 1).to_dict() == {0: 62.5, 1: 62.5}
     assert scores.values(table, "m", "absent", "long", "pass@k").empty
@@ -83,15 +80,14 @@ def test_values_are_per_seed_and_take_the_largest_k(tmp_path):
 
 def test_a_missing_sample_file_names_the_run(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)fwdkl, seed 2, on m.*Hint:"):
-        scores.collect({Run("m", "fwdkl", 2): tmp_path / "samples.jsonl"}, [1])
+        scores.samples_of(Run("m", "fwdkl", 2), tmp_path / "samples.jsonl")
 
 
-def test_runs_on_other_benchmarks_are_not_averaged_together(tmp_path):
-    whole, part = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    write_jsonl(whole, SAMPLES)
-    write_jsonl(part, [s for s in SAMPLES if s.benchmark != "easy"])
-    with pytest.raises(ValueError, match="(?s)b.jsonl: benchmarks.*easy.*Hint:"):
-        scores.collect({Run("m", "geosd", 0): whole, Run("m", "geosd", 1): part}, [1])
+def test_runs_on_other_benchmarks_are_not_averaged_together():
+    whole = scores.score(SAMPLES, [1])
+    part = scores.score([s for s in SAMPLES if s.benchmark != "easy"], [1])
+    with pytest.raises(ValueError, match="(?s)seed=1.* has benchmarks.*easy.*Hint:"):
+        scores.collect({Run("m", "geosd", 0): whole, Run("m", "geosd", 1): part})
 
 
 def test_a_table_without_its_columns_is_refused(tmp_path):

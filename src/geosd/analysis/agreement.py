@@ -27,7 +27,6 @@ from geosd.analysis.tidy import read_tidy
 from geosd.evaluation.accuracy import tallies
 from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rate
 from geosd.evaluation.passk import pass_at_k
-from geosd.files import read_jsonl
 from geosd.problems.records import Sample
 
 COLUMNS = ("model", "variant", "seed", "quantity", "x", "problems", "value")
@@ -37,23 +36,18 @@ THRESHOLD = 0.75
 Row = tuple[str, float, int, float]
 
 
-def collect(files: Mapping[Run, Path]) -> pd.DataFrame:
-    """The agreement of every run's OOD samples.
+def collect(agreed: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
+    """The agreement of a study's runs as one table.
 
     Args:
-        files: The sample file of each run.
+        agreed: What `agreement` says of each run.
 
     Returns:
         The tidy table described above, runs in the order given; a run without OOD problems, as in
         a selection of hyperparameters, has no row.
-
-    Raises:
-        FileNotFoundError: A run has no sample file.
     """
     rows = [
-        (run.model, run.variant, run.seed, *row)
-        for run, file in files.items()
-        for row in agreement(read_jsonl(file, Sample))
+        (run.model, run.variant, run.seed, *row) for run, found in agreed.items() for row in found
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -104,6 +98,6 @@ def _by_strength(found: Sequence[Consensus]) -> list[Row]:
     ]
 
 
-def read(path: Path | str) -> pd.DataFrame:
+def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
     """Read an agreement table back; see `read_tidy`."""
-    return read_tidy(path, COLUMNS, "an agreement table")
+    return read_tidy(files, COLUMNS, "an agreement table")

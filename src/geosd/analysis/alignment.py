@@ -24,15 +24,8 @@ COLUMNS = ("model", "variant", "seed", "step", "ranking", "rank", "mass", "posit
 
 
 def read(paths: Sequence[Path]) -> pd.DataFrame:
-    """The tables of several runs as one.
-
-    Raises:
-        ValueError: A column is missing.
-    """
-    return pd.concat(
-        [read_tidy(path, COLUMNS, "an alignment table", "alignment") for path in paths],
-        ignore_index=True,
-    )
+    """The tables of several runs as one; see `read_tidy`."""
+    return read_tidy(paths, COLUMNS, "an alignment table", "alignment")
 
 
 def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:

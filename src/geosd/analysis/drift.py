@@ -9,7 +9,7 @@ rollouts, so the end of training is the mean over the last `WINDOW` steps that l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -70,9 +70,9 @@ def last(path: Path) -> dict[str, float]:
     }
 
 
-def read(path: Path | str) -> pd.DataFrame:
+def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
     """Read a drift table back; see `read_tidy`."""
-    return read_tidy(path, COLUMNS, "a drift table")
+    return read_tidy(files, COLUMNS, "a drift table")
 
 
 def values(drift: pd.DataFrame, model: str, variant: str, quantity: str) -> pd.Series:

@@ -8,7 +8,7 @@ it (`training.diagnose_every`) have no row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -52,9 +52,9 @@ def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def read(path: Path | str) -> pd.DataFrame:
+def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
     """Read the table back; see `read_tidy`."""
-    return read_tidy(path, COLUMNS, "a table of drift over steps", "drift_over_steps")
+    return read_tidy(files, COLUMNS, "a table of drift over steps", "drift_over_steps")
 
 
 def band(drift: pd.DataFrame, model: str, variant: str) -> pd.DataFrame:

@@ -48,41 +48,45 @@ class Run:
     seed: int
 
 
-def collect(files: Mapping[Run, Path], pass_k: Sequence[int]) -> pd.DataFrame:
-    """Score the sample files of a study.
+def samples_of(run: Run, file: Path) -> list[Sample]:
+    """The samples of a run.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    if not file.exists():
+        raise FileNotFoundError(
+            f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
+            "Hint: let the workflow evaluate every run of the study before it analyses them."
+        )
+    return read_jsonl(file, Sample)
+
+
+def collect(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
+    """The scores of a study's runs as one table.
 
     Args:
-        files: The sample file of each run.
-        pass_k: The k of the pass@k rows.
+        scored: What `score` says of each run.
 
     Returns:
         The tidy table described above, runs in the order given, columns `COLUMNS`.
 
     Raises:
-        FileNotFoundError: A run has no sample file.
-        ValueError: Runs of one model were not examined on the same benchmarks.
+        ValueError: There is no run, or runs of one model were examined on different benchmarks.
     """
     tables = []
     seen: dict[str, tuple[Run, list[str]]] = {}
-    for run, file in files.items():
-        if not file.exists():
-            raise FileNotFoundError(
-                f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
-                "Hint: let the workflow evaluate every run of the study before it analyses them."
-            )
-        table = score(read_jsonl(file, Sample), pass_k)
+    for run, table in scored.items():
         benchmarks = sorted(table["benchmark"].unique())
         first, expected = seen.setdefault(run.model, (run, benchmarks))
         if benchmarks != expected:
             raise ValueError(
-                f"{file}: benchmarks {', '.join(benchmarks)}, but {first} has"
+                f"{run} has benchmarks {', '.join(benchmarks)}, but {first} has"
                 f" {', '.join(expected)}. Their OOD averages cannot be compared.\n"
                 "Hint: evaluate again the run whose samples are older than the test problems."
             )
-        table.insert(0, "model", run.model)
-        table.insert(1, "variant", run.variant)
-        table.insert(2, "seed", run.seed)
-        tables.append(table)
+        head = {"model": run.model, "variant": run.variant, "seed": run.seed}
+        tables.append(table.assign(**head))
     if not tables:
         raise ValueError("no runs to score.\nHint: does the study name models, methods and seeds?")
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
@@ -137,9 +141,9 @@ def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[st
     ]
 
 
-def read(path: Path | str) -> pd.DataFrame:
+def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
     """Read a tidy score table back; see `read_tidy`."""
-    return read_tidy(path, COLUMNS, "a score table")
+    return read_tidy(files, COLUMNS, "a score table")
 
 
 def values(

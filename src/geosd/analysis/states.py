@@ -96,12 +96,5 @@ def by_overlap(
 
 
 def read(paths: Sequence[Path]) -> pd.DataFrame:
-    """The tables of several models as one.
-
-    Raises:
-        ValueError: A column is missing.
-    """
-    return pd.concat(
-        [read_tidy(path, COLUMNS, "a table of states", "states") for path in paths],
-        ignore_index=True,
-    )
+    """The tables of several models as one; see `read_tidy`."""
+    return read_tidy(paths, COLUMNS, "a table of states", "states")

@@ -13,7 +13,7 @@ import tyro
 
 from geosd.analysis import agreement, drift, scores
 from geosd.analysis.metrics import summary
-from geosd.analysis.scores import Run
+from geosd.analysis.scores import Run, samples_of
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
@@ -40,22 +40,27 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
         for variant in settings["methods"]
         for seed in settings["seeds"]
     ]
-    samples = {run: _of(results / "evaluate", run) / "samples.jsonl" for run in runs}
     logs = {
         run: _of(results / "train", run) / "steps.csv"
         for run in runs
         if run.variant in resolved.trained
     }
+    files = {run: _of(results / "evaluate", run) / "samples.jsonl" for run in runs}
+    scored, agreed = {}, {}
+    for run, file in files.items():  # one at a time: those of all would not fit into memory
+        samples = samples_of(run, file)
+        scored[run] = scores.score(samples, settings["pass_k"])
+        agreed[run] = agreement.agreement(samples)
     tables = {
-        "scores": scores.collect(samples, settings["pass_k"]),
+        "scores": scores.collect(scored),
         "drift": drift.collect(logs),
-        "consensus": agreement.collect(samples),
+        "consensus": agreement.collect(agreed),
     }
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
     write_json(out / "metrics.json", summary(tables["scores"]))
-    inputs = [*samples.values(), *logs.values()]
+    inputs = [*files.values(), *logs.values()]
     write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
 
 
