@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.analysis.cost import Update
 from geosd.analysis.paper import published
-from geosd.models.shapes import Architecture
 from geosd.models.shapes import published as shapes
 from geosd.reporting import table_architectures, table_flops, table_kfac_memory, table_memory
 from geosd.reporting.beside import Quantity, differing
 from geosd.reporting.tables import to_csv, to_latex, to_markdown
 
-CAP = Update(8, 4096)
+CAP = (8, 4096)  # problems of an update, tokens of a response
 TABLES = {
-    "architectures": table_architectures.build({}),
-    "flops": table_flops.build(CAP, 16, 1 / 8),
-    "memory": table_memory.build(CAP, 1024),
+    "architectures": table_architectures.build([]),
+    "flops": table_flops.build(*CAP, 16, 1 / 8),
+    "memory": table_memory.build(*CAP, 1024),
     "kfac_memory": table_kfac_memory.build(),
 }
 
@@ -44,8 +42,7 @@ def test_one_entry_of_the_architectures_differs_from_the_paper():
 
 
 def test_a_studys_own_model_says_what_it_stands_for_and_has_no_companion():
-    own = Architecture("mini-olmo3", "olmo3", 2, 64, 192, 4, 2, 16, 22, False)
-    table = table_architectures.build({"mini-olmo3": own})
+    table = table_architectures.build(["mini-olmo3", "a-released-one"])
     assert values(table, "stands_for")["mini-olmo3"] == "Olmo-3-7B-Think"
     assert column(table, "hidden.paper")["mini-olmo3"].number is None
     assert len(table.rows) == 8 and table.rows[-1].kind == "This study's models"

@@ -86,5 +86,5 @@ def test_a_study_without_base_or_sweep_is_told_what_it_lacks():
     scores = made_up()
     with pytest.raises(ValueError, match="(?s)two or more privileges.*Hint:.*grid"):
         privilege.draw(scores, ["m"], {"m": points()[3:4]})
-    with pytest.raises(ValueError, match="(?s)pi_0 has no OOD score.*Hint:"):
+    with pytest.raises(ValueError, match="(?s)pi_0 has no score on ood_avg.*Hint:"):
         privilege.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})

@@ -107,5 +107,5 @@ def test_a_study_without_sweep_or_base_is_told_what_it_lacks():
     with pytest.raises(ValueError, match="(?s)two or more learning rates.*Hint:.*grid"):
         stepsize.draw(made_up(), ["m"], {"m": points(rates=RATES[:2])[1:2]})
     scores = made_up()
-    with pytest.raises(ValueError, match="(?s)pi_0 has no ID.*Hint:"):
+    with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
         stepsize.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})

@@ -1,4 +1,4 @@
-"""The programs of sweeps, ladders and ablations, each on a study made up for it."""
+"""Figures and tables of sweeps, ladders and ablations, each on a study made up for it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ import pytest
 
 from geosd.analysis import agreement, drift, scores
 from geosd.config import load, resolve, settings
-from geosd.steps import (
-    figure_consensus,
-    figure_overview,
-    figure_privilege,
-    figure_scale,
-    figure_stepsize,
-    table_ablations,
-)
+from geosd.shown import declared
+from geosd.steps import render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 STUDIES = """
@@ -71,21 +65,19 @@ def study(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("step", "inputs"),
+    ("name", "inputs"),
     [
-        (figure_overview, []),
-        (figure_consensus, ["consensus"]),
-        (figure_privilege, ["scores"]),
-        (figure_scale, ["scores"]),
-        (figure_stepsize, ["scores"]),
-        (table_ablations, ["scores", "drift"]),
+        ("figure_overview", []),
+        ("figure_consensus", ["consensus"]),
+        ("figure_privilege", ["scores"]),
+        ("figure_scale", ["scores"]),
+        ("figure_stepsize", ["scores"]),
+        ("table_ablations", ["drift", "scores"]),
     ],
-    ids=lambda value: getattr(value, "__name__", None),
 )
-def test_each_program_writes_what_its_rule_declares(study, tmp_path, step, inputs):
-    files = {name: study / f"{name}.csv" for name in inputs}
-    step.main("made_up", **files, out=tmp_path, params=study / "params.yaml")
-    name = step.__name__.rpartition(".")[2]
+def test_each_is_written_as_what_its_rule_declares(study, tmp_path, name, inputs):
+    files = tuple(study / f"{tidy}.csv" for tidy in inputs)
+    render.main(name, "made_up", tmp_path, files, study / "params.yaml")
     endings = ("csv", "md", "tex") if name.startswith("table_") else ("pdf", "svg", "png")
     made = sorted(path.name for path in tmp_path.iterdir())
     assert made == sorted(f"{name}.{ending}" for ending in endings)
@@ -121,7 +113,9 @@ def test_a_candidate_that_varies_something_else_too_is_no_point_of_the_sweep(res
 
 
 def test_candidates_are_no_methods_of_the_other_figures(resolved):
-    for rule in ("figure_consensus", "figure_scale", "table_ablations"):
+    asking = [name for name, shown in declared().items() if "methods" in shown.settings]
+    assert {"figure_frontier", "table_main", "table_significance"} <= set(asking)
+    for rule in [name for name in asking if not declared()[name].trained]:
         assert settings(rule, resolved)["methods"] == ["pi_0", "fwdkl", "geosd", "geosd_no_prox"]
 
 
@@ -133,6 +127,14 @@ def test_a_study_without_sweep_has_no_points_and_no_error(study):
 def test_the_figures_name_what_the_quick_study_lacks(study, tmp_path):
     files = tmp_path / "scores.csv"
     shutil.copy(study / "scores.csv", files)
-    for step, lacking in ((figure_privilege, "two or more privileges"), (figure_scale, "a ladder")):
-        with pytest.raises(ValueError, match=f"(?s){lacking}.*Hint:"):
-            step.main("quick", files, tmp_path, study / "params.yaml")
+    lacking = {"figure_privilege": "two or more privileges", "figure_scale": "a ladder"}
+    for name, words in lacking.items():
+        with pytest.raises(ValueError, match=f"(?s){words}.*Hint:"):
+            render.main(name, "quick", tmp_path, (files,), study / "params.yaml")
+
+
+def test_a_file_that_is_missing_or_not_read_is_named(study, tmp_path):
+    for files in ([], ["drift"], ["scores", "drift", "consensus"]):
+        given = tuple(study / f"{tidy}.csv" for tidy in files)
+        with pytest.raises(ValueError, match="(?s)_ablations reads scores.csv, drift.csv.*Hint"):
+            render.main("table_ablations", "made_up", tmp_path, given, study / "params.yaml")

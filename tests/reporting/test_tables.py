@@ -18,10 +18,10 @@ from geosd.reporting.tables import (
     Table,
     latex,
     ranked,
+    save,
     to_csv,
     to_latex,
     to_markdown,
-    write,
 )
 
 
@@ -122,8 +122,8 @@ def test_every_special_character_is_escaped():
 
 
 def test_write_makes_three_files_the_same_bytes_every_time(tmp_path):
-    first = [path.read_bytes() for path in write(full(), tmp_path / "a")]
-    assert first == [path.read_bytes() for path in write(full(), tmp_path / "b")]
+    first = [path.read_bytes() for path in save(full(), tmp_path / "a")]
+    assert first == [path.read_bytes() for path in save(full(), tmp_path / "b")]
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert names == ["demo.csv", "demo.md", "demo.tex"]
 

@@ -7,7 +7,8 @@ import re
 import pytest
 import yaml
 
-# evaluate_pi_0 runs the step evaluate; the other two only prepare the report.
+# evaluate_pi_0 runs the step evaluate; the other two only prepare the report. A table or figure is
+# named to the step `render`.
 WITHOUT_STEP = {"evaluate_pi_0", "configuration", "page"}
 
 
@@ -46,7 +47,7 @@ def test_tables_and_figures_are_targets_of_their_own(fresh, target):
 
 def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
     printed = fresh.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
-    commands = re.findall(r"python -m geosd\.steps\.(\w+) (.*)", printed)
+    commands = re.findall(r"python -m geosd\.steps\.(?:render )?(\w+) (.*)", printed)
     assert {rule for rule, _ in commands} == set(fresh.wanted()) - WITHOUT_STEP
     train = next(c for rule, c in commands if rule == "train" and "--variant geosd --seed 2" in c)
     assert train == (
@@ -64,7 +65,8 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
 def test_every_rule_with_a_program_has_its_module(root, fresh):
     rules = set(fresh.wanted()) - WITHOUT_STEP
     steps = {path.stem for path in (root / "src/geosd/steps").glob("*.py")}
-    assert rules <= steps
+    shown = {path.stem for path in (root / "src/geosd/reporting").glob("*.py")}
+    assert rules <= steps | shown
 
 
 def test_a_study_that_does_not_exist_is_named_with_what_does(fresh):

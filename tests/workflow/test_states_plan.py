@@ -42,7 +42,7 @@ def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(show
 def test_commands_name_every_file_they_read(showing):
     printed = showing.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
     states = "results/quick/states/mini-qwen3/states"
-    assert f"--states {states}.csv --drift results/quick/analyse/drift_over_steps.csv" in printed
+    assert f"--tidy {states}.csv results/quick/analyse/drift_over_steps.csv" in printed
     run = "--variant geosd --seed 2 --base results/quick/base/mini-qwen3"
     run += " --checkpoint results/quick/train/mini-qwen3/geosd/2"
     assert f"{run} --states {states}.jsonl --out results/quick/alignment" in printed
@@ -51,7 +51,7 @@ def test_commands_name_every_file_they_read(showing):
         for variant in ("fwdkl", "geosd")
         for seed in range(3)
     )
-    assert f"--alignment {' '.join(tables)} --out figures/quick" in printed
+    assert f"--tidy {' '.join(tables)} --out figures/quick" in printed
 
 
 def test_snapshots_of_a_variant_concern_its_training_and_its_alignment_only(root, tmp_path):

@@ -16,6 +16,7 @@ from functools import cache
 from snakemake.utils import min_version
 from yaml import safe_load
 
+from geosd import shown
 from geosd.config import resolve, settings
 
 min_version("9.20")  # pathvars, subpath
@@ -126,6 +127,17 @@ def asked(rule, amount, factor=1):
     return lambda wildcards, attempt: getattr(
         PARAMS.needs(wildcards.model).of(rule), amount
     ) * factor ** (attempt - 1)
+
+
+def code_of_shown(name):
+    """Files behind one table or figure: the program that writes all of them, and its own."""
+    return code_of("render", *shown.modules(name))
+
+
+def caption_of(name):
+    """What the report says beside a table or figure; claims have a text of their own."""
+    declared = shown.declared()
+    return declared[name].caption if name in declared else ""
 
 
 def gpu_model(rule):

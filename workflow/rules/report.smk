@@ -45,6 +45,8 @@ rule page:
     wildcard_constraints:
         page="|".join(PAGES),
     localrule: True
+    params:
+        caption=lambda wildcards: caption_of(wildcards.page),
     message:
         "Make {wildcards.page} a page of the report"
     shell:

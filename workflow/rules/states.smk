@@ -1,5 +1,5 @@
 """
-Look at the states that pi_0 visits, and at each checkpoint there; draw what is seen.
+Look at the states that pi_0 visits, and at each checkpoint there.
 
 REQUIRED INPUTS:
 
@@ -14,9 +14,6 @@ OUTPUTS:
     <results>/states/{model}/states.jsonl  = the rollouts, their most uncertain positions
     <results>/alignment/{model}/{variant}/{seed}/alignment.csv  = mass on the teacher's ranks
     <results>/analyse/drift_over_steps.csv = distance of each run from its base model, step by step
-    <figures>/figure_mechanism.{pdf,svg,png}  = gradient norm against overlap; drift over steps
-    <figures>/figure_alignment.{pdf,svg,png}  = mass on the teacher's ranks, checkpoint by checkpoint
-    <figures>/figure_density.{pdf,svg,png}    = teacher's top mass against the student's
 """
 
 
@@ -108,96 +105,3 @@ rule drift_over_steps:
     shell:
         "python -m geosd.steps.drift_over_steps --study {params.study} --params params.yaml"
         " --results {params.results} --out {params.out} > {log} 2>&1"
-
-
-rule figure_mechanism:
-    input:
-        states=collect(rules.states.output.table, model=STUDY.models),
-        drift=rules.drift_over_steps.output.drift,
-        code=code_of("figure_mechanism"),
-    output:
-        pdf="<figures>/figure_mechanism.pdf",
-        svg=report(
-            "<figures>/figure_mechanism.svg",
-            caption="../report/figure_mechanism.rst",
-            category="Figures",
-        ),
-        png="<figures>/figure_mechanism.png",
-    log:
-        "<logs>/figure_mechanism.log",
-    threads: 1
-    resources:
-        mem_mb=scale(2000),
-        runtime=scale(10),
-    params:
-        study=STUDY.name,
-        settings=settings_of("figure_mechanism"),
-        out=subpath(output.pdf, parent=True),
-    message:
-        "Figure: gradient norm against overlap, and drift over steps"
-    shell:
-        "python -m geosd.steps.figure_mechanism --study {params.study} --params params.yaml"
-        " --states {input.states} --drift {input.drift} --out {params.out} > {log} 2>&1"
-
-
-rule figure_alignment:
-    input:
-        alignment=collect(
-            rules.alignment.output,
-            model=STUDY.models,
-            variant=settings("figure_alignment", STUDY)["methods"],
-            seed=STUDY.seeds,
-        ),
-        code=code_of("figure_alignment"),
-    output:
-        pdf="<figures>/figure_alignment.pdf",
-        svg=report(
-            "<figures>/figure_alignment.svg",
-            caption="../report/figure_alignment.rst",
-            category="Figures",
-        ),
-        png="<figures>/figure_alignment.png",
-    log:
-        "<logs>/figure_alignment.log",
-    threads: 1
-    resources:
-        mem_mb=scale(2000),
-        runtime=scale(10),
-    params:
-        study=STUDY.name,
-        settings=settings_of("figure_alignment"),
-        out=subpath(output.pdf, parent=True),
-    message:
-        "Figure: mass on the teacher's ranks over checkpoints"
-    shell:
-        "python -m geosd.steps.figure_alignment --study {params.study} --params params.yaml"
-        " --alignment {input.alignment} --out {params.out} > {log} 2>&1"
-
-
-rule figure_density:
-    input:
-        states=collect(rules.states.output.table, model=STUDY.models),
-        code=code_of("figure_density"),
-    output:
-        pdf="<figures>/figure_density.pdf",
-        svg=report(
-            "<figures>/figure_density.svg",
-            caption="../report/figure_density.rst",
-            category="Figures",
-        ),
-        png="<figures>/figure_density.png",
-    log:
-        "<logs>/figure_density.log",
-    threads: 1
-    resources:
-        mem_mb=scale(2000),
-        runtime=scale(10),
-    params:
-        study=STUDY.name,
-        settings=settings_of("figure_density"),
-        out=subpath(output.pdf, parent=True),
-    message:
-        "Figure: the teacher's top mass against the student's"
-    shell:
-        "python -m geosd.steps.figure_density --study {params.study} --params params.yaml"
-        " --states {input.states} --out {params.out} > {log} 2>&1"

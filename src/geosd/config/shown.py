@@ -1,55 +1,118 @@
-"""What tables, figures and claims of sweeps and ladders may read: runs, and what they vary."""
+"""What tables, figures and claims may read of params.yaml; the first two say it themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from geosd.config.overlays import said
+from geosd.shown import Shown, declared
 
 if TYPE_CHECKING:
     from geosd.config.studies import Study
 
-
-def listed(study: Study, *_: Any) -> dict[str, Any]:
-    """Models and methods as the study lists them, without the candidates of its grids."""
-    methods = [name for name in study.methods if name not in study.candidates]
-    return {"models": list(study.models), "methods": methods}
+Word = Callable[["Study", Shown], Any]
 
 
-def swept(*keys: str) -> Callable[..., dict[str, Any]]:
-    """Settings that name the runs of a sweep over keys of the training section.
+def of_shown(shown: Shown, study: Study, *_: Any) -> dict[str, Any]:
+    """The settings of one table or figure: the last part of each word, and its value."""
+    return {word.rpartition(".")[2]: _value(word, study, shown) for word in shown.settings}
+
+
+def trained_among(study: Study, variants: tuple[str, ...]) -> list[str]:
+    """Those of some variants that the study trains, in the order given."""
+    return [variant for variant in variants if variant in study.trained]
+
+
+def _value(word: str, study: Study, shown: Shown) -> Any:
+    if word in WORDS:
+        return WORDS[word](study, shown)
+    value: Any = {"protocol": said(study.params.protocol)}
+    for key in word.split("."):
+        if not isinstance(value, dict) or key not in value:
+            raise ValueError(
+                f"{shown.title!r} asks for the setting {word!r}, which there is not.\nHint: allowed"
+                f" are {', '.join(WORDS)}, and keys of the protocol, as protocol.training.top_k."
+            )
+        value = value[key]
+    return value
+
+
+def _models(study: Study, _: Shown) -> list[str]:
+    return list(study.models)
+
+
+def _methods(study: Study, shown: Shown) -> list[str]:
+    """Methods as the study lists them, without the candidates of its grids."""
+    if shown.trained:
+        return trained_among(study, shown.trained)
+    return [name for name in study.methods if name not in study.candidates]
+
+
+def _candidates(study: Study, _: Shown) -> dict[str, str]:
+    """Each candidate, and the variant it is a point of."""
+    return {name: variant for name, (variant, _) in study.candidates.items()}
+
+
+def swept(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
+    """For each model the runs of a sweep: run, variant and the value of each key.
 
     A variant is swept if its grid varies some of the keys and nothing else. Its points are those
     candidates, and the variant itself where it is among the study's methods: it is one more point,
-    at the study's own values.
+    at the study's own values. Points that agree in variant and values are one run; the candidate
+    stands for it.
 
     Args:
+        study: The study.
         keys: Top keys of the training section, e.g. "privilege".
-
-    Returns:
-        A function of the study. Its value has, for each model, `points`: a list of run, variant
-        and the value of each key. Points that agree in variant and values are one run; the
-        candidate stands for it.
     """
+    of = {
+        name: variant
+        for name, (variant, changed) in study.candidates.items()
+        if set(changed) <= set(keys)
+    }
+    runs = {**of, **{name: name for name in study.methods if name in of.values()}}
+    points: dict[str, list[dict[str, Any]]] = {}
+    for model in study.models:
+        found: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for run, variant in runs.items():
+            training = study.training(model, run)
+            values = {key: training[key] for key in keys}
+            point = {"run": run, "variant": variant, **values}
+            found.setdefault((variant, *values.values()), point)
+        points[model] = list(found.values())
+    return points
 
-    def settings(study: Study, *_: Any) -> dict[str, Any]:
-        of = {
-            name: variant
-            for name, (variant, changed) in study.candidates.items()
-            if set(changed) <= set(keys)
+
+def _hyperparameters(study: Study, _: Shown) -> dict[str, Any]:
+    """All settings but those of the base models, which the paper takes as they are."""
+    own = [name for name in study.trained if name not in study.candidates]
+    models = {
+        model: {
+            "pool": study.section("pool", model),
+            "evaluation": study.section("evaluation", model),
+            "training": {variant: _read(study.training(model, variant)) for variant in own},
         }
-        runs = {**of, **{name: name for name in study.methods if name in of.values()}}
-        points: dict[str, list[dict[str, Any]]] = {}
-        for model in study.models:
-            found: dict[tuple[Any, ...], dict[str, Any]] = {}
-            for run, variant in runs.items():
-                training = study.training(model, run)
-                values = {key: training[key] for key in keys}
-                point = {"run": run, "variant": variant, **values}
-                found.setdefault((variant, *values.values()), point)
-            points[model] = list(found.values())
-        return {"models": list(study.models), "points": points}
+        for model in study.models
+    }
+    return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
 
-    return settings
+
+def _read(training: dict[str, Any]) -> dict[str, Any]:
+    """A variant's training without the numbers of an update rule that it does not use."""
+    optimiser = training["optimiser"]
+    return training if optimiser["rule"] == "kfac" else {**training, "optimiser": {"rule": "adamw"}}
+
+
+WORDS: dict[str, Word] = {
+    "models": _models,
+    "methods": _methods,
+    "candidates": _candidates,
+    "points": lambda study, shown: swept(study, *shown.swept),
+    "hyperparameters": _hyperparameters,
+}
+"""What a table or figure may ask for, beside keys of the protocol."""
 
 
 def claims(study: Study, *_: Any) -> dict[str, Any]:
@@ -69,8 +132,8 @@ def claims(study: Study, *_: Any) -> dict[str, Any]:
     }
     return {
         "models": models,
-        "privilege": swept("privilege")(study)["points"],
-        "plane": swept("learning_rate", "steps")(study)["points"],
+        "privilege": swept(study, "privilege"),
+        "plane": swept(study, "learning_rate", "steps"),
         "ladder": models if "figure_scale" in study.shows else [],
         "costs": costs if "table_flops" in study.shows else None,
     }
@@ -78,10 +141,5 @@ def claims(study: Study, *_: Any) -> dict[str, Any]:
 
 SHOWN: dict[str, Callable[..., dict[str, Any]]] = {
     "claims": claims,
-    "figure_overview": lambda *_: {},
-    "figure_consensus": listed,
-    "figure_privilege": swept("privilege"),
-    "figure_scale": listed,
-    "figure_stepsize": swept("learning_rate", "steps"),
-    "table_ablations": listed,
+    **{name: partial(of_shown, shown) for name, shown in declared().items()},
 }

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from geosd.config.asked import asked
 from geosd.config.checking import close_to, validate
 from geosd.config.checkpoints import unplaced
-from geosd.config.costed import COSTED
 from geosd.config.grid import candidates
 from geosd.config.mechanism import MECHANISM
 from geosd.config.overlays import Params, merge, said
@@ -22,7 +21,6 @@ from geosd.config.shown import SHOWN
 
 SECTIONS = ("data", "base", "pool", "training", "evaluation", "rollout")
 PER_MODEL = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states", "alignment")
-RENDERED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier")
 
 
 @dataclass(frozen=True)
@@ -176,11 +174,6 @@ def _rendered(study: Study, *_: Any) -> dict[str, Any]:
     return {"models": list(study.models), "methods": list(study.methods)}
 
 
-def _candidates(study: Study, *_: Any) -> dict[str, Any]:
-    of = {name: variant for name, (variant, _) in study.candidates.items()}
-    return {"models": list(study.models), "candidates": of}
-
-
 def everything(study: Study, *_: Any) -> dict[str, Any]:
     """The whole study as it is run, for the report and for people."""
     per_model = {
@@ -204,11 +197,8 @@ RULES = {
     "evaluate_pi_0": _evaluate,
     "analyse": _analyse,
     "configuration": everything,
-    "table_selection": _candidates,
-    **dict.fromkeys(RENDERED, _rendered),
-    **COSTED,
-    **SHOWN,
     **MECHANISM,
+    **SHOWN,
 }
 
 

@@ -14,6 +14,22 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting.panels import Estimate, estimate, head, ink
 from geosd.reporting.style import ABLATION, OTHER, PAGE_IN, method, ordered
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="what the samples agree on",
+    caption=(
+        "What the samples of each OOD problem agree on; means over seeds with 95 % confidence "
+        "intervals (Student's t over runs). A: pass@k against the number of samples k. B: share "
+        "of problems on which at least three quarters of the samples give one and the same wrong "
+        "answer. C: how often the majority answer is right against the share C(x) of samples that "
+        "give it, problems binned by C(x); on the diagonal, agreement says how reliable the "
+        "answer is. Bins of fewer than ten problems are not drawn, problems without any answer "
+        "have no majority."
+    ),
+    reads=("consensus",),
+    settings=("models", "methods"),
+)
 
 STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
@@ -64,11 +80,11 @@ def _of(table: pd.DataFrame, model: str, variant: str, quantity: str) -> pd.Data
     ]
 
 
-def draw(table: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw a row of three panels per model, means over seeds with 95 % intervals.
 
     Args:
-        table: The tidy agreement table, `geosd.analysis.agreement`.
+        consensus: The tidy agreement table, `geosd.analysis.agreement`.
         models: Models, one row each.
         methods: Variants; ablations are left out, the paper does not show them here.
 
@@ -76,9 +92,9 @@ def draw(table: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> 
         ValueError: A model has no OOD samples of any method.
     """
     shown = [v for v in ordered(methods) if method(v).kind not in (ABLATION, OTHER)]
-    present = [v for v in shown if any(curve(table, model, v) for model in models)]
+    present = [v for v in shown if any(curve(consensus, model, v) for model in models)]
     for model in models:
-        if not any(curve(table, model, variant) for variant in present):
+        if not any(curve(consensus, model, variant) for variant in present):
             raise ValueError(
                 f"{model}: no OOD samples of any of {', '.join(shown) or 'no methods'}, so there is"
                 " no consensus to draw.\nHint: the study must evaluate methods of the paper on OOD"
@@ -88,9 +104,9 @@ def draw(table: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> 
     grid = figure.subplots(len(models), 3, squeeze=False, width_ratios=(1.1, 0.8, 1.1))
     for row, (model, (passed, false, reliable)) in enumerate(zip(models, grid, strict=True)):
         name = f" ({model})" if len(models) > 1 else ""
-        _passed(passed, table, model, present)
-        _false(false, table, model, present)
-        _reliable(reliable, table, model, present)
+        _passed(passed, consensus, model, present)
+        _false(false, consensus, model, present)
+        _reliable(reliable, consensus, model, present)
         if row == 0 or name:
             head(passed, "A", f"coverage{name}")
             head(false, "B", "false consensus")

@@ -15,6 +15,19 @@ from matplotlib.patches import Rectangle
 
 from geosd.analysis.states import SURE, UNLIKELY, mismatch_share
 from geosd.reporting.style import COLUMN_IN, PAGE_IN
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="the teacher's top mass against the student's",
+    caption=(
+        "The teacher's mass q★ on its own first choice against the student's mass p★ on the same "
+        "token, at every response position of one rollout of π₀ on each training problem; density "
+        "on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region "
+        "q★ ≥ 0.8, p★ ≤ 0.1 with the share of positions in it."
+    ),
+    reads=("states",),
+    settings=("models",),
+)
 
 BINS = 40
 """Cells along each axis; 40 puts the borders of the mismatch region on edges of cells."""

@@ -8,13 +8,26 @@ from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from geosd.analysis.scores import ID, OOD_AVERAGE, values
 from geosd.analysis.statistics import Group
 from geosd.reporting.labels import Labelled, place
+from geosd.reporting.panels import ink
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
+from geosd.reporting.sweeps import untrained
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="accuracy in against out of distribution",
+    caption=(
+        "Each method's gain over the base model out of distribution against its gain in "
+        "distribution, mean over seeds; whiskers are standard deviations, the size of a mark is "
+        "pass@k out of distribution. The lines through the base model part gains from losses."
+    ),
+    reads=("scores",),
+    settings=("models", "methods"),
+)
 
 AREAS_PT2 = (12.0, 62.0)
 """Marker areas of the smallest and the largest pass@k of the figure."""
@@ -54,15 +67,8 @@ def points(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> list[Poi
     Raises:
         ValueError: The base model was not evaluated.
     """
-    base = {
-        benchmark: values(scores, model, "pi_0", benchmark, "avg@k")
-        for benchmark in (ID, OOD_AVERAGE)
-    }
-    if any(runs.empty for runs in base.values()):
-        raise ValueError(
-            f"{model}: pi_0 has no ID or no OOD score, so there is nothing to gain from.\n"
-            "Hint: add pi_0 to the study's methods."
-        )
+    benchmarks = (ID, OOD_AVERAGE)
+    base = dict(zip(benchmarks, untrained(scores, model, benchmarks), strict=True))
     found = []
     for variant in ordered(methods):
         mine = {name: values(scores, model, variant, name, "avg@k") for name in base}
@@ -147,18 +153,12 @@ def _panel(axes: Axes, found: Sequence[Point], area: Area) -> list[Labelled]:
         radius = math.sqrt(size / math.pi)
         spread = (point.id_sd, point.ood_sd)
         labelled.append(
-            Labelled(point.id_gain, point.ood_gain, look.label, _ink(look.colour), radius, spread)
+            Labelled(point.id_gain, point.ood_gain, look.label, ink(look.colour), radius, spread)
         )
     axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3)
     labelled.append(Labelled(0, 0, method("pi_0").label, "black", 3.0))
     _limits(axes, labelled)
     return labelled
-
-
-def _ink(colour: str) -> tuple[float, float, float]:
-    """A darker shade of a colour: light ones do not carry small letters."""
-    red, green, blue = to_rgb(colour)
-    return (0.62 * red, 0.62 * green, 0.62 * blue)
 
 
 def _limits(axes: Axes, labelled: Sequence[Labelled]) -> None:

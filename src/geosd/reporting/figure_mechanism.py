@@ -15,6 +15,22 @@ from geosd.analysis.drift_over_steps import band
 from geosd.analysis.states import by_overlap
 from geosd.reporting.panels import End, head, label_ends
 from geosd.reporting.style import PAGE_IN, method
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="gradient norm against overlap, and drift over steps",
+    caption=(
+        "A: norm of each divergence's gradient with respect to the student's logits, against the "
+        "overlap Σ √(p q) of student and teacher, at every response position of one rollout of π₀ "
+        "on each training problem; medians (lines) and quartiles (bands) in bins of overlap that "
+        "hold at least ten positions, and above them how many positions lie where. B: mean "
+        "Fisher-Rao distance from π₀ over the positions that a run visits at each step; mean over "
+        "seeds and its standard deviation."
+    ),
+    reads=("states", "drift_over_steps"),
+    settings=("models", "methods"),
+    trained=("fwdkl", "geosd_no_prox", "geosd"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,13 +51,16 @@ DASHED = {"geosd_no_prox": (0, (4, 1.5))}
 
 
 def draw(
-    states: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], methods: Sequence[str]
+    states: pd.DataFrame,
+    drift_over_steps: pd.DataFrame,
+    models: Sequence[str],
+    methods: Sequence[str],
 ) -> Figure:
     """Draw a row per model: gradient norm against overlap, and drift over steps.
 
     Args:
         states: The tidy table of states.
-        drift: The tidy table of drift over steps.
+        drift_over_steps: The tidy table of drift over steps.
         models: Models.
         methods: Variants of the right panels.
 
@@ -64,7 +83,9 @@ def draw(
         head(panels[f"n {model}"], "A", "pull at one state" + named)
         _norms(panels[f"A {model}"], mine)
         head(panels[f"B {model}"], "B", "drift of the run" + named)
-        ends.append((panels[f"B {model}"], _drift(panels[f"B {model}"], drift, model, methods)))
+        ends.append(
+            (panels[f"B {model}"], _drift(panels[f"B {model}"], drift_over_steps, model, methods))
+        )
     for axes, found in ends:
         _room(axes)
         label_ends(axes, found)

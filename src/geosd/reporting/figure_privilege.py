@@ -10,10 +10,24 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.analysis.scores import OOD_AVERAGE, values
+from geosd.analysis.scores import OOD_AVERAGE
 from geosd.analysis.statistics import Group, welch
 from geosd.reporting.panels import End, label_ends
-from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
+from geosd.reporting.style import COLUMN_IN, PAGE_IN, method
+from geosd.reporting.sweeps import by_variant, untrained
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="accuracy against what the teacher sees",
+    caption=(
+        "Change of the mean OOD accuracy from the base model against the share of the reference "
+        "solution that the teacher sees during training, mean over seeds with the 95 % confidence "
+        "interval of the difference (Welch)."
+    ),
+    reads=("scores",),
+    settings=("models", "points"),
+    swept=("privilege",),
+)
 
 
 @dataclass(frozen=True)
@@ -49,19 +63,14 @@ def changes(
     Raises:
         ValueError: The base model was not evaluated, or no variant has two points.
     """
-    base = values(scores, model, "pi_0", OOD_AVERAGE, "avg@k")
-    if base.empty:
-        raise ValueError(
-            f"{model}: pi_0 has no OOD score, so there is no change from it.\n"
-            "Hint: add pi_0 to the study's methods."
-        )
-    found: dict[str, list[Change]] = {}
-    for point in sorted(points, key=lambda point: point["privilege"]):
-        runs = values(scores, model, point["run"], OOD_AVERAGE, "avg@k")
-        if not runs.empty:
-            change = _change(point["privilege"], Group.of(runs), Group.of(base))
-            found.setdefault(point["variant"], []).append(change)
-    swept = {variant: found[variant] for variant in ordered(found) if len(found[variant]) > 1}
+    (base,) = map(Group.of, untrained(scores, model, [OOD_AVERAGE]))
+    ascending = sorted(points, key=lambda point: point["privilege"])
+    found = by_variant(scores, model, ascending, [OOD_AVERAGE])
+    swept = {
+        variant: [_change(point["privilege"], Group.of(runs), base) for point, (runs,) in of]
+        for variant, of in found.items()
+        if len(of) > 1
+    }
     if not swept:
         raise ValueError(
             f"{model}: no variant was trained at two or more privileges, so there is no sweep.\n"

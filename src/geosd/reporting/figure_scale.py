@@ -15,8 +15,21 @@ from geosd.analysis.statistics import Group
 from geosd.reporting.panels import head, ink
 from geosd.reporting.style import COLUMN_IN, method
 from geosd.reporting.table_main import said_k
+from geosd.shown import Shown
 
-SHOWN = ("pi_0", "geosd")
+SHOWN = Shown(
+    title="accuracy over the sizes of a model",
+    caption=(
+        "Accuracy in distribution (A) and on average out of distribution (B) of the base model "
+        "and of GeoSD over models of growing size, mean over seeds; the bands are one standard "
+        "deviation over seeds wide on either side. The numbers are the OOD gain over the base "
+        "model in percentage points."
+    ),
+    reads=("scores",),
+    settings=("models", "methods"),
+)
+
+COMPARED = ("pi_0", "geosd")
 
 
 def steps(names: Sequence[str]) -> tuple[str, list[str]]:
@@ -73,7 +86,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
             f"a ladder needs two models or more, the study has {', '.join(models) or 'none'}.\n"
             "Hint: list models of several sizes, from small to large, under the study's `models`."
         )
-    for variant in SHOWN:
+    for variant in COMPARED:
         found = ladder(scores, models, variant, OOD_AVERAGE) if variant in methods else [None]
         if None in found:
             at = models[found.index(None)] if variant in methods else "any model"
@@ -87,7 +100,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     for axes, benchmark, letter, title in zip(
         panels, (ID, OOD_AVERAGE), "AB", ("in distribution", "OOD average"), strict=True
     ):
-        for variant in SHOWN:
+        for variant in COMPARED:
             _line(axes, variant, ladder(scores, models, variant, benchmark))
         head(axes, letter, title)
         axes.set_xticks(range(len(models)), sizes)
@@ -129,7 +142,7 @@ def _line(axes: Axes, variant: str, groups: Sequence[Group | None]) -> None:
 
 def _gains(axes: Axes, scores: pd.DataFrame, models: Sequence[str]) -> None:
     """The change from pi_0 to geosd of each model, as a row above the lines."""
-    base, ours = (ladder(scores, models, variant, OOD_AVERAGE) for variant in SHOWN)
+    base, ours = (ladder(scores, models, variant, OOD_AVERAGE) for variant in COMPARED)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.12 * (high - low))
     for at, (a, b) in enumerate(zip(base, ours, strict=True)):

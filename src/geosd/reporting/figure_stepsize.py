@@ -12,11 +12,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.analysis.scores import ID, OOD_AVERAGE, values
+from geosd.analysis.scores import ID, OOD_AVERAGE
 from geosd.reporting.labels import Labelled, place
 from geosd.reporting.panels import Estimate, estimate, ink
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
+from geosd.reporting.sweeps import by_variant, untrained
 from geosd.reporting.table_main import said_k
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="learning rates and stopping steps",
+    caption=(
+        "Each point is one configuration: solid lines sweep the learning rate (labels at the "
+        "points), dashed lines follow one learning rate from the base model over runs of growing "
+        "length (open points), which are the same run stopped early. Means over seeds; whiskers "
+        "are 95 % confidence intervals (Student's t over runs). Grey lines mark the base model."
+    ),
+    reads=("scores",),
+    settings=("models", "points"),
+    swept=("learning_rate", "steps"),
+)
 
 DASHES = (0, (3, 1.5))
 
@@ -48,14 +63,10 @@ def spots(
         model: The model.
         points: `run` (the name in the scores), `variant`, `learning_rate` and `steps`.
     """
-    found: dict[str, list[Spot]] = {}
-    for point in points:
-        at = [values(scores, model, point["run"], name, "avg@k") for name in (ID, OOD_AVERAGE)]
-        if any(runs.empty for runs in at):
-            continue
-        spot = Spot(point["learning_rate"], point["steps"], *map(estimate, at))
-        found.setdefault(point["variant"], []).append(spot)
-    return {variant: found[variant] for variant in ordered(found)}
+    return {
+        variant: [Spot(p["learning_rate"], p["steps"], *map(estimate, runs)) for p, runs in of]
+        for variant, of in by_variant(scores, model, points, (ID, OOD_AVERAGE)).items()
+    }
 
 
 def over_rates(of: Sequence[Spot]) -> list[Spot]:
@@ -118,13 +129,8 @@ def draw(
 
 
 def _origin(scores: pd.DataFrame, model: str) -> tuple[float, float]:
-    base = [values(scores, model, "pi_0", name, "avg@k") for name in (ID, OOD_AVERAGE)]
-    if any(runs.empty for runs in base):
-        raise ValueError(
-            f"{model}: pi_0 has no ID or no OOD score, so the sweeps have no beginning.\n"
-            "Hint: add pi_0 to the study's methods."
-        )
-    return base[0].mean(), base[1].mean()
+    at_id, at_ood = untrained(scores, model, (ID, OOD_AVERAGE))
+    return at_id.mean(), at_ood.mean()
 
 
 def _panel(

@@ -13,6 +13,17 @@ from geosd.analysis.statistics import Group
 from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.table_main import said_k, said_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="GeoSD without each of its parts",
+    caption=(
+        "GeoSD without each of its parts, mean over seeds and its standard deviation; the change "
+        "is from the full method, d_FR the distance from the base model at the end of training."
+    ),
+    reads=("scores", "drift"),
+    settings=("models", "methods"),
+)
 
 FULL = "geosd"
 

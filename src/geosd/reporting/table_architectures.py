@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from geosd.analysis import paper
+from geosd.models.architectures import names
+from geosd.models.miniature import described
 from geosd.models.shapes import Architecture, published
+from geosd.problems.tokenizer import VOCABULARY
 from geosd.reporting.beside import Quantity, cells, columns, differing
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="dimensions and parameters of the models",
+    caption=(
+        "Dimensions and parameters of the models, counted from their configurations, beside what "
+        "the paper prints."
+    ),
+    settings=("models",),
+)
 
 QUANTITIES = (
     Quantity("layers", "L", "d"),
@@ -26,19 +39,21 @@ MORE = (
 )
 
 
-def build(own: Mapping[str, Architecture]) -> Table:
-    """A row for each of the paper's models, then one for each model of the study that is not.
+def build(models: Sequence[str]) -> Table:
+    """A row for each of the paper's models, then one for each small model of the study.
 
     Args:
-        own: The study's own small models, by name.
+        models: The study's models; those of the miniature are known by name.
 
     Returns:
         The table. N counts every parameter, a tied head once.
     """
     printed = paper.published()["archs"]["models"]
     rows = [_row(shape, printed[name], "The paper's models") for name, shape in published().items()]
-    for name, shape in own.items():
-        rows.append(_row(shape, {}, "This study's models", paper.family(name)))
+    for name in models:
+        if name in names():
+            shape = described(name, len(VOCABULARY))
+            rows.append(_row(shape, {}, "This study's models", paper.family(name)))
     note = (
         "L: blocks; d: hidden size; d_ff: width of the feed-forward layers; heads and kv: query"
         " heads, key and value heads; h: dimensions of a head; V: vocabulary; N: all parameters,"

@@ -11,6 +11,18 @@ from geosd.analysis.scores import OOD_AVERAGE, ood_benchmarks
 from geosd.reporting.style import method, ordered
 from geosd.reporting.table_main import measured, published, said_k, said_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="accuracy on each benchmark",
+    caption=(
+        "Accuracy on each out-of-distribution benchmark, mean over seeds and its standard "
+        "deviation. The paper's numbers stand beside the average, and beside a benchmark that is "
+        "the paper's."
+    ),
+    reads=("scores",),
+    settings=("models", "methods"),
+)
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:

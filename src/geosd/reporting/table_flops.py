@@ -16,6 +16,20 @@ from geosd.analysis.paper import published
 from geosd.models.shapes import architecture
 from geosd.reporting.beside import Quantity, cells, columns, differing
 from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="operations of an update",
+    caption=(
+        "Operations of one update, counted from the protocol's sizes, beside what the paper prints."
+    ),
+    settings=(
+        "protocol.training.problems",
+        "protocol.training.response_tokens",
+        "protocol.training.optimiser.kfac.blocks",
+        "protocol.training.optimiser.kfac.subsample",
+    ),
+)
 
 MODEL = "qwen3-8b"
 UNITS, SUMMARY = "Units by component", "Sums"
@@ -35,18 +49,19 @@ RULE = "By the rule: a forward pass 2, a backward pass 4"
 OPERATIONS = "Operation by operation, every response as long as the cap"
 
 
-def build(update: Update, blocks: int, subsample: float) -> Table:
+def build(problems: int, response_tokens: int, blocks: int, subsample: float) -> Table:
     """The paper's two rows by its own rule, under each reading of K-FAC's entry, then counted.
 
     Args:
-        update: Size of an update.
+        problems: Problems in an update.
+        response_tokens: Longest response, in tokens.
         blocks: The paper's g at 8B.
         subsample: The paper's s.
 
     Returns:
         The table, the paper's number beside each of ours.
     """
-    model = architecture(MODEL)
+    model, update = architecture(MODEL), Update(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)
     readings = {

@@ -8,6 +8,13 @@ from typing import Any, NamedTuple
 
 from geosd.analysis.paper import published
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="the settings of the study beside the paper's",
+    caption="Every setting that the paper prints, as this study sets it and as the paper does.",
+    settings=("hyperparameters",),
+)
 
 KINDS = {
     "runs": "Runs",
@@ -27,11 +34,11 @@ class Job(NamedTuple):
     variant: str | None
 
 
-def build(settings: Mapping[str, Any]) -> Table:
+def build(hyperparameters: Mapping[str, Any]) -> Table:
     """A row for each key: the study's value, the paper's, its place, whether they agree.
 
     Args:
-        settings: `runs` (how many seeds), `data`, and `models`: for each model its `pool`,
+        hyperparameters: `runs` (how many seeds), `data`, and `models`: for each model its `pool`,
             `evaluation` and, for each trained variant, `training`.
 
     Returns:
@@ -39,7 +46,7 @@ def build(settings: Mapping[str, Any]) -> Table:
         paper does not give say so; keys without a value are left out.
     """
     rows = {kind: [] for kind in KINDS}
-    for key, values in _by_key(settings).items():
+    for key, values in _by_key(hyperparameters).items():
         kind = key.split(".")[0]
         rows[kind].append(Row(key, KINDS[kind], _cells(key, values)))
     note = (

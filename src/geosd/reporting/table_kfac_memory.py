@@ -9,6 +9,15 @@ from geosd.analysis.paper import published
 from geosd.models.shapes import architecture
 from geosd.reporting.beside import Quantity, cells, columns, differing
 from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="memory of K-FAC over the scale ladder",
+    caption=(
+        "Memory of K-FAC's factors over the paper's ladder of model sizes, beside what the paper "
+        "prints."
+    ),
+)
 
 QUANTITIES = (
     Quantity("full", "Full EMA", ".1f", ".2f"),

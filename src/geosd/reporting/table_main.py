@@ -11,6 +11,17 @@ from geosd.analysis.scores import OOD_AVERAGE, values
 from geosd.analysis.statistics import Group
 from geosd.reporting.style import method, ordered
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="accuracy in and out of distribution",
+    caption=(
+        "Accuracy in and out of distribution, mean over seeds and its standard deviation, beside "
+        "the paper's."
+    ),
+    reads=("scores",),
+    settings=("models", "methods"),
+)
 
 QUANTITIES = (("id", "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))
 

@@ -7,6 +7,20 @@ from geosd.analysis.paper import published
 from geosd.models.shapes import architecture
 from geosd.reporting.beside import Quantity, cells, columns, differing
 from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="training memory at 8B",
+    caption=(
+        "Memory that training takes at 8B, counted from the protocol's sizes, beside what the "
+        "paper prints."
+    ),
+    settings=(
+        "protocol.training.problems",
+        "protocol.training.response_tokens",
+        "protocol.training.top_k",
+    ),
+)
 
 MODEL = "qwen3-8b"
 QUANTITIES = (
@@ -18,16 +32,18 @@ QUANTITIES = (
 )
 
 
-def build(update: Update, top_k: int) -> Table:
+def build(problems: int, response_tokens: int, top_k: int) -> Table:
     """A row for OPSD and three for GeoSD: as in the paper, without the anchor, as built here.
 
     Args:
-        update: Size of an update, for the logits that travel.
+        problems: Problems in an update, for the logits that travel.
+        response_tokens: Longest response, in tokens.
         top_k: Logits kept of each model.
 
     Returns:
         The table in GB, the paper's number beside each of ours.
     """
+    update = Update(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
     apart, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)

@@ -9,6 +9,17 @@ import pandas as pd
 from geosd.reporting.style import method
 from geosd.reporting.table_main import measured, said_k, said_runs
 from geosd.reporting.tables import Column, Row, Table, ranked
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="the candidates of each method",
+    caption=(
+        "Each candidate's accuracy on the validation problems, from which the rates of the "
+        "studies were chosen."
+    ),
+    reads=("scores",),
+    settings=("models", "candidates"),
+)
 
 VALIDATION = "select_validation"
 

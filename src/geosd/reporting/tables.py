@@ -133,10 +133,19 @@ def ranked(table: Table) -> Table:
     return replace(table, rows=marked)
 
 
-def write(table: Table, folder: Path | str) -> list[Path]:
-    """Write a table as CSV, Markdown and LaTeX; returns the three paths."""
+def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
+    """Write a table as CSV, Markdown and LaTeX.
+
+    Args:
+        table: What to write.
+        folder: Where to.
+        name: File name without ending; the table's own where empty.
+
+    Returns:
+        The three paths.
+    """
     forms = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table)}
-    paths = [Path(folder) / f"{table.name}.{ending}" for ending in forms]
+    paths = [Path(folder) / f"{name or table.name}.{ending}" for ending in forms]
     for path, text in zip(paths, forms.values(), strict=True):
         write_text(path, text)
     return paths

@@ -1,0 +1,53 @@
+"""Write any table or draw any figure from tidy files; its own module says how."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
+from geosd.shown import declared, kind_of, modules
+
+
+def main(
+    name: Annotated[str, tyro.conf.Positional],
+    study: str,
+    out: Path,
+    tidy: tuple[Path, ...] = (),
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Write a table or draw a figure.
+
+    Args:
+        name: Its name, that of its module in geosd.reporting, e.g. figure_frontier.
+        study: Name of the study.
+        out: Folder of the table or figure.
+        tidy: The tidy files that it reads, each known by its own name.
+        params: The configuration.
+    """
+    settings = settings_of(name, resolve(load(params), study))
+    own, writer, *readers = map(import_module, modules(name))
+    files: dict[str, list[Path]] = {}
+    for path in tidy:
+        files.setdefault(path.stem, []).append(path)
+    reads = declared()[name].reads
+    if set(files) != set(reads):
+        raise ValueError(
+            f"{name} reads {_listed(reads)}, and was given {_listed(files)}.\nHint: let the"
+            " workflow call this program, or give `--tidy` the files it reads."
+        )
+    tables = {tidy: module.read(files[tidy]) for tidy, module in zip(reads, readers, strict=True)}
+    made = getattr(own, kind_of(name).make)(**tables, **settings)
+    writer.save(made, out, name)
+
+
+def _listed(names: object) -> str:
+    return ", ".join(f"{name}.csv" for name in names) or "no tidy file"
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
