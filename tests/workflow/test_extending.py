@@ -1,0 +1,186 @@
+"""docs/extending.md, word for word: its blocks are applied to a finished project, and run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs/extending.md"
+SCORED = ("table_main", "table_benchmarks", "table_significance", "figure_frontier", "claims")
+TOLD = {"configuration", "page", "environment"}
+"""What the report tells of the study itself."""
+
+TWO_STEPS = """
+import random, yaml
+from pathlib import Path
+from geosd.files import read_jsonl, write_jsonl
+from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.world import solve
+from geosd.steps import base, data, train
+
+values = yaml.safe_load(Path("params.yaml").read_text())
+quick = values["studies"]["quick"]
+values["models"]["mini-qwen3"]["base"]["pretraining"] |= {"steps": 2, "documents": 4, "warmup": 1}
+quick["data"] |= {"train": 8, "select_train": 4, "select_validation": 4, "test_id": 4}
+quick["data"] |= {"test_per_benchmark": 2}
+quick["training"] |= {"steps": 2, "warmup": 1, "response_tokens": 12}
+params = Path("small.yaml")
+params.write_text(yaml.safe_dump(values))
+shared = {"study": "quick", "params": params}
+out = Path("small")
+data.main(out=out / "data", **shared)
+base.main(model="mini-qwen3", data=out / "data", out=out / "base", scratch=out / "s", **shared)
+draw, rows = random.Random(0), []
+for problem in read_jsonl(out / "data/train.jsonl", Problem):
+    solution = solve(problem.question, draw, (0.5, 0.3, 0.2))
+    rows.append(PooledSolutions(problem.id, (solution,), 4, 1))
+write_jsonl(out / "pool.jsonl", rows)
+train.main(
+    model="mini-qwen3", variant="variation", seed=0, base=out / "base", pool=out / "pool.jsonl",
+    problems=out / "data/train.jsonl", out=out / "run", scratch=out / "t", **shared,
+)
+"""
+
+
+def blocks() -> list[tuple[str, str]]:
+    """Kind and text of each fenced block of the page."""
+    return re.findall(r"^```(python|diff)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+
+
+def apply(folder: Path) -> list[str]:
+    """Write the page's files and make its changes; returns the paths."""
+    paths = []
+    for kind, text in blocks():
+        first, _, body = text.partition("\n")
+        path = first.removeprefix("# ").removeprefix("--- ")
+        paths.append(path)
+        if kind == "python":
+            assert not (folder / path).exists()
+            (folder / path).write_text(body, encoding="utf-8")
+            continue
+        lines = body.splitlines()
+        assert all(line[:1] in ("", " ", "+", "-") for line in lines)
+        old, new = (
+            "".join(f"\n{line[1:]}" for line in lines if line[:1] != leave) for leave in "+-"
+        )
+        was = (folder / path).read_text(encoding="utf-8")
+        assert was.count(old + "\n") == 1, f"{path} has {was.count(old)} times{old}"
+        (folder / path).write_text(was.replace(old + "\n", new + "\n"), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture(scope="module")
+def extended(done_once, tmp_path_factory):
+    """The finished workflow with all four examples in it."""
+    folder = tmp_path_factory.mktemp("extended") / "copy"
+    shutil.copytree(done_once.folder, folder, symlinks=True)
+    apply(folder)
+    return type(done_once)(folder)
+
+
+def python(workflow, *arguments: str) -> str:
+    """What a Python program prints that sees the copy's package."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=workflow.folder,
+        env={**os.environ, "PYTHONPATH": str(workflow.folder / "src"), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_each_of_the_four_is_one_file_or_none_beside_params():
+    paths = [text.partition("\n")[0].split()[-1] for _, text in blocks()]
+    added = [path for path in paths if path != "params.yaml"]
+    rooms = [Path(path).parent.name for path in added]
+    assert rooms == ["objectives", "sources", "reporting"]
+
+
+def test_the_configuration_is_right(extended):
+    assert "params.yaml is right" in python(extended, "-m", "geosd.config", "check")
+
+
+def test_the_method_and_the_figure_are_planned_and_nothing_else_trains(extended):
+    wanted = extended.wanted()
+    assert {rule: n for rule, n in wanted.items() if rule not in TOLD} == {
+        "train": 3,
+        "evaluate": 3,
+        "analyse": 1,
+        "figure_lengths": 1,
+        **dict.fromkeys(SCORED, 1),
+    }
+
+
+def test_the_figure_alone_is_drawn_where_nothing_else_is_new(done):
+    name = "src/geosd/reporting/figure_lengths.py"
+    text = next(text for _, text in blocks() if text.startswith(f"# {name}"))
+    (done.folder / name).write_text(text)
+    done.edit("params.yaml", "figure_frontier, claims]", "figure_frontier, figure_lengths, claims]")
+    wanted = done.wanted()
+    assert wanted["figure_lengths"] == 1
+    assert set(wanted) <= {"figure_lengths", *TOLD}
+
+
+def test_the_study_of_the_new_data_set_and_model_is_planned(extended):
+    wanted = extended.wanted("--config", "study=words")
+    methods = 5  # quick's four and the new one
+    assert (wanted["data"], wanted["base"], wanted["pool"]) == (1, 1, 1)
+    assert wanted["train"] == wanted["evaluate"] == 3 * methods
+    printed = extended.snakemake(
+        *("--profile", "local", "--dry-run", "--printshellcmds", "--config", "study=words")
+    )
+    assert "steps.base --study words --params params.yaml --model small-chat" in printed
+
+
+def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
+    head = "model,variant,seed,benchmark,split,metric,k,value\n"
+    rows = [
+        f"mini-qwen3,{variant},0,{name},{split},tokens,16,{20 + at}\n"
+        for at, variant in enumerate(("pi_0", "fwdkl", "revkl", "grpo", "geosd", "variation"))
+        for name, split in (("id", "ID"), ("ood_avg", "OOD"))
+    ]
+    (tmp_path / "scores.csv").write_text(head + "".join(rows))
+    step = ("-m", "geosd.steps.render", "figure_lengths", "--study", "quick")
+    python(extended, *step, "--tidy", str(tmp_path / "scores.csv"), "--out", str(tmp_path))
+    svg = (tmp_path / "figure_lengths.svg").read_text()
+    assert "tokens of a response" in svg or len(svg) > 10_000
+    assert (tmp_path / "figure_lengths.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "figure_lengths.png").stat().st_size > 1000
+
+
+def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
+    folder = extended.folder / "data/words"
+    folder.mkdir(parents=True)
+    for name, count in (("train", 720), ("other", 60)):
+        rows = [
+            {"question": f"{name}: what is {i} + 1?", "answer": str(i + 1)} for i in range(count)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "data"
+    python(extended, "-m", "geosd.steps.data", "--study", "words", "--out", str(out))
+    files = {name: (out / f"{name}.jsonl").read_text() for name in ("train", "select", "test")}
+    problems = [json.loads(line) for text in files.values() for line in text.splitlines()]
+    assert len({problem["question"] for problem in problems}) == len(problems) == 750
+    counts = pd.Series([problem["benchmark"] for problem in problems]).value_counts().to_dict()
+    assert counts == {
+        **{"train": 300, "select_train": 100, "select_validation": 200, "id": 100, "other": 50}
+    }
+
+
+@pytest.mark.slow
+def test_the_new_method_trains_two_steps(extended):
+    python(extended, "-c", TWO_STEPS)
+    log = pd.read_csv(extended.folder / "small/run/steps.csv")
+    assert len(log) == 2
+    assert (log["loss/total"] > 0).all()  # a distance of two models that differ
+    assert (extended.folder / "small/run/model.safetensors").exists()
