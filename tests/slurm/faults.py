@@ -65,6 +65,8 @@ class Driver:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 text=True,
+                # In the background of a script Ctrl-C is ignored, and children inherit that.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def end(self) -> None:

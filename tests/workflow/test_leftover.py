@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 
@@ -66,3 +67,25 @@ def test_the_profiles_names_are_the_ones_that_are_looked_for(leftover, root, mon
         prefix = ProfileConfigFileParser().parse(profile)["slurm-jobname-prefix"]
     [job] = leftover.parse(f"1|{prefix}_{RUN}|{root}", root)
     assert job == leftover.Job("1", os.getpid(), leftover.this_host())
+
+
+def deafen() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("before", [None, deafen])
+def test_a_driver_without_jobs_yet_is_found_and_ended(leftover, tmp_path, before):
+    code = "import time; time.sleep(60)"
+    words = [sys.executable, "-c", code, "--profile", "slurm"]
+    (tmp_path / "snakemake").symlink_to(sys.executable)
+    driver = subprocess.Popen([tmp_path / "snakemake", *words[1:]], cwd=tmp_path, preexec_fn=before)
+    inside_a_job = subprocess.Popen([tmp_path / "snakemake", *words[1:3]], cwd=tmp_path)
+    try:
+        assert leftover.drivers(tmp_path) == {driver.pid}
+        assert driver.pid not in leftover.drivers(tmp_path.parent)
+        leftover.interrupt({driver.pid})
+        assert driver.wait(5) != 0
+    finally:
+        for process in (driver, inside_a_job):
+            process.kill()
+            process.wait()

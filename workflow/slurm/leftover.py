@@ -45,11 +45,8 @@ class Job:
                 f" process {self.process}; from {this_host()} nobody can see whether that still"
                 " runs.\nHint: start there; or, if it is gone, `make stop` cancels its jobs."
             )
-        try:
-            command = Path(f"/proc/{self.process}/cmdline").read_bytes()
-        except OSError:
-            return False
-        return b"snakemake" in command  # else another program has got its number
+        # Else another program has got its number.
+        return any("snakemake" in word for word in command(self.process))
 
 
 def this_host() -> str:
@@ -92,15 +89,45 @@ def cancel(jobs: list[Job], folder: Path) -> None:
         time.sleep(2)
 
 
-def interrupt(drivers: set[int]) -> None:
+def command(process: int) -> list[str]:
+    """The command line of a process; none where it has ended, or waits only to be counted so."""
+    try:
+        return [word for word in Path(f"/proc/{process}/cmdline").read_text().split("\0") if word]
+    except OSError:
+        return []
+
+
+def deaf(process: int) -> bool:
+    """Whether a process ignores Ctrl-C, as one does that a script started in the background."""
+    status = Path(f"/proc/{process}/status").read_text()
+    ignored = next(line for line in status.splitlines() if line.startswith("SigIgn:"))
+    return bool(int(ignored.split()[1], 16) >> (signal.SIGINT - 1) & 1)
+
+
+def drivers(folder: Path) -> set[int]:
+    """The processes on this machine that submit, or soon will, jobs of one folder."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        words = command(int(entry.name))
+        try:
+            here = (entry / "cwd").readlink() == folder.resolve()
+        except OSError:
+            continue  # it has just ended, or is somebody else's
+        # A profile is named by a driver only; what runs inside a job gets every setting in full.
+        if here and "--profile" in words and any("snakemake" in word for word in words[:3]):
+            found.add(int(entry.name))
+    return found
+
+
+def interrupt(processes: set[int]) -> None:
     """Press Ctrl-C for drivers: they cancel their jobs; left alone they would submit them anew."""
-    for process in drivers:
+    for process in processes:
         print(f"Stopping the Snakemake of process {process}.")
-        os.kill(process, signal.SIGINT)
+        os.kill(process, signal.SIGKILL if deaf(process) else signal.SIGINT)
     end = time.monotonic() + PATIENCE_S
-    while any(Path(f"/proc/{process}").exists() for process in drivers):
+    while any(command(process) for process in processes):
         if time.monotonic() > end:
-            raise TimeoutError(f"Snakemake does not end: {drivers}.\nHint: look at its terminal.")
+            raise TimeoutError(f"Snakemake does not end: {processes}.\nHint: look at its terminal.")
         time.sleep(1)
 
 
@@ -116,9 +143,7 @@ def clear(everything: bool = False) -> None:
         print(f"leftover: SLURM does not answer, so no old jobs were looked for: {error}")
         return
     if everything:
-        interrupt(
-            {job.process for job in waiting if job.host == this_host() and job.driver_lives()}
-        )
+        interrupt(drivers(folder))
         waiting = queued(folder)
     jobs = [job for job in waiting if everything or not job.driver_lives()]
     if jobs:
@@ -130,4 +155,7 @@ def clear(everything: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    clear("--all" in sys.argv[1:])
+    try:
+        clear("--all" in sys.argv[1:])
+    except (RuntimeError, TimeoutError) as error:
+        sys.exit(str(error))
