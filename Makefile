@@ -54,8 +54,10 @@ adopt: .venv/installed  ## write the rates that STUDY_selection chose into param
 	@$(BIN)/python -m geosd.steps.adopt --study $(STUDY)_selection \
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --into $(STUDY) $(STUDY)_selection
 
-plan: .venv/installed  ## what `make run` would do, and why
+plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(snakemake) --dry-run --quiet host
+	@echo
+	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
 
 report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
 

@@ -18,9 +18,9 @@ from geosd.reporting.plan import state
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
 LADDER = published()["kfac_memory"]["rows"]
-OPSD = Training(625, Update(8, 4096), 4096, True, {"teacher"}, None)
+OPSD = Training(625, Update(8, 4096), 4096, True, {"teacher"}, None, True)
 GEOSD = replace(OPSD, needs={"teacher", "anchor"}, kfac=(16, 1 / 8))
-LAYOUT = Sharding(2, 1, 16, "float32", True, 8, 4096, 1024, 3)
+LAYOUT = Sharding(2, 1, 16, "float32", True, 8, 4096, 1024, 3, 1, True)
 
 
 def part(parts, name):
@@ -40,7 +40,8 @@ def test_sixteen_bytes_a_parameter_are_shared_out_among_the_training_gpus():
 
 def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_responses():
     parts = inference_gpu(M8B, LAYOUT, replace(USUAL, prompt=100))
-    assert part(parts, "bf16 weights") == part(parts, "anchor") == 2 * N
+    assert part(parts, "weights that sample") == part(parts, "anchor") == 2 * N
+    assert sum(p.bytes for p in parts) - part(parts, "KV cache") == 4 * 2 * N
     # 36 layers, 8 heads of 128 for keys and as many for values, 2 bytes each
     assert part(parts, "KV cache") == 8 * 4196 * 36 * 2 * 8 * 128 * 2
     assert "anchor" not in {
@@ -51,7 +52,11 @@ def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_response
 def test_logits_and_block_inputs_follow_from_their_sizes():
     parts = training_gpu(M8B, LAYOUT, replace(USUAL, prompt=100))
     assert part(parts, "logits") == 1024 * 151_936 * (3 * 2 + 4 + 4)
-    assert part(parts, "block inputs") == 36 * 4196 * 4096 * 2
+    assert part(parts, "inputs of the blocks") == 36 * 4196 * 4096 * 2
+    whole = training_gpu(M8B, replace(LAYOUT, recompute=False), replace(USUAL, prompt=100))
+    assert part(whole, "activations") == 36 * part(parts, "activations of one block")
+    two = training_gpu(M8B, replace(LAYOUT, microbatch=2), replace(USUAL, prompt=100))
+    assert part(two, "inputs of the blocks") == 2 * part(parts, "inputs of the blocks")
 
 
 def test_without_inference_gpus_the_training_gpus_hold_both():
@@ -108,7 +113,7 @@ def test_many_responses_are_decoded_side_by_side_as_far_as_their_caches_fit():
     a = Assumptions(prompt=100, concurrent=10_000)
     got = decoding(M8B, 10_000, 4096, 1, a)
     each = (100 + 2048) * kv_bytes(M8B)
-    assert got.side_by_side == int((0.9 * 141e9 - 2 * N) // each)
+    assert got.side_by_side == int((0.9 * 143_771 * 2**20 - 2 * N) // each)
     fewer = decoding(M8B, 10_000, 4096, 1, replace(a, concurrent=8))
     assert fewer.side_by_side == 8
     assert fewer.seconds > got.seconds
@@ -138,6 +143,8 @@ def test_an_update_takes_its_operations_at_the_share_that_is_granted():
     _, update = step_seconds(M8B, OPSD, 2, 1, USUAL)
     tokens = 8 * 4096
     assert update == pytest.approx((6 + 2 + 3) * N * tokens / (2 * 0.4 * 989e12))
+    _, kept = step_seconds(M8B, replace(OPSD, recompute=False), 2, 1, USUAL)
+    assert kept / update == pytest.approx(9 / 11)
 
 
 def test_the_anchors_pass_costs_time_only_where_no_other_gpu_does_it():

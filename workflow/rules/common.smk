@@ -121,7 +121,7 @@ def asked(rule, amount, factor=1):
 
     Args:
         rule: A rule of section `resources`.
-        amount: gpus, mem_mb or minutes.
+        amount: gpus, mem_mb or minutes; of a training, also processes and placement.
         factor: By which each retry asks for more.
     """
     return lambda wildcards, attempt: getattr(

@@ -35,6 +35,8 @@ rule train:
     resources:
         gpu=asked("train", "gpus"),
         gpu_model=gpu_model("train"),
+        processes=asked("train", "processes"),
+        placement=asked("train", "placement"),
         mem_mb=asked("train", "mem_mb", 2),
         runtime=asked("train", "minutes", 2),
     params:
@@ -46,8 +48,9 @@ rule train:
     message:
         "Train {wildcards.model} with {wildcards.variant}, seed {wildcards.seed}"
     shell:
-        "python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
+        "python workflow/scripts/launch.py --gpus {resources.gpu}"
+        " --processes {resources.processes} --scratch {params.scratch} --"
         " python -m geosd.steps.train --study {params.study} --params params.yaml"
         " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --base {params.base} --problems {input.problems} --pool {input.pool}"
-        " --out {params.out} --scratch {params.scratch} > {log} 2>&1"
+        " --out {params.out} --scratch {params.scratch} {resources.placement} > {log} 2>&1"

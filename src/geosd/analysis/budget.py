@@ -47,6 +47,8 @@ class Sharding:
         response: Longest response, in tokens.
         chunk: Positions whose logits are held at once.
         models: Models whose logits a chunk holds: student, teacher, anchor, pi_0.
+        microbatch: Sequences that a GPU runs forward and backward at once.
+        recompute: Whether the backward pass makes the blocks' activations again.
     """
 
     training: int
@@ -58,6 +60,8 @@ class Sharding:
     response: int
     chunk: int
     models: int
+    microbatch: int
+    recompute: bool
 
 
 def kv_bytes(model: Architecture) -> int:
@@ -77,14 +81,13 @@ def training_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) ->
     ]
     if layout.blocks is not None:
         parts += _kfac(model, layout)
-    parts.append(_compute_weights(model, n))
-    tokens = assumed.microbatch * (assumed.prompt + layout.response)
+    tokens = layout.microbatch * (assumed.prompt + layout.response)
+    seen = f"chunk of {layout.chunk}, {layout.models} models"
     parts += [
-        Part("block inputs", model.layers * tokens * model.hidden * BF16, "2 L T d, checkpointed"),
-        Part(
-            "one block, again", tokens * _inside_a_block(model) * BF16, "its activations, T tokens"
-        ),
-        Part("logits", _logits(model, layout), f"chunk of {layout.chunk}, {layout.models} models"),
+        _compute_weights(model, n),
+        _heads(model),
+        *_activations(model, layout, tokens),
+        Part("logits", _logits(model, layout), seen),
     ]
     if not layout.inference:
         parts += inference_gpu(model, layout, assumed)
@@ -92,16 +95,19 @@ def training_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) ->
 
 
 def inference_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) -> list[Part]:
-    """What each inference GPU of a training holds, for the longest responses."""
+    """What each inference GPU of a training holds, for the longest responses.
+
+    The worker's models are counted as shared out among its GPUs.
+    """
     m = layout.inference or layout.training
     tokens = layout.sequences * (assumed.prompt + layout.response)
-    parts = [Part("bf16 weights", BF16 * model.parameters / m, f"2 N / {m}")]
+    names = ["weights that sample", "the student's, as they come", "pi_0, for the drift"]
+    held = [Part(name, BF16 * model.parameters / m, f"2 N / {m}") for name in names]
     if layout.anchor:
-        held = SNAPSHOT_BYTES * model.parameters / m
-        parts.append(Part("anchor", held, f"{SNAPSHOT_BYTES} N / {m}"))
+        anchor = SNAPSHOT_BYTES * model.parameters / m
+        held.append(Part("anchor", anchor, f"{SNAPSHOT_BYTES} N / {m}"))
     cache = tokens * kv_bytes(model) / m
-    parts.append(Part("KV cache", cache, f"{layout.sequences} sequences at the cap / {m}"))
-    return parts
+    return [*held, Part("KV cache", cache, f"{layout.sequences} sequences at the cap / {m}")]
 
 
 def total(parts: list[Part]) -> float:
@@ -149,6 +155,24 @@ def _compute_weights(model: Architecture, n: int) -> Part:
     tables = model.parameters - model.projections - model.norms
     gathered = tables + 2 * model.projections / model.layers
     return Part("bf16 weights of a pass", BF16 * gathered, "embedding, head, two blocks")
+
+
+def _heads(model: Architecture) -> Part:
+    """The output heads of anchor and pi_0, bf16: they read the hidden states of a worker."""
+    each = BF16 * model.vocabulary * model.hidden
+    return Part("heads of anchor and pi_0", 2 * each, "4 V d")
+
+
+def _activations(model: Architecture, layout: Sharding, tokens: int) -> list[Part]:
+    """What a forward pass of so many tokens leaves for the backward pass, bf16."""
+    inside = tokens * _inside_a_block(model) * BF16
+    if not layout.recompute:
+        return [Part("activations", model.layers * inside, f"{tokens} tokens, all blocks")]
+    inputs = model.layers * tokens * model.hidden * BF16
+    return [
+        Part("inputs of the blocks", inputs, f"2 L d, {tokens} tokens"),
+        Part("activations of one block", inside, f"{tokens} tokens, made again"),
+    ]
 
 
 def _inside_a_block(model: Architecture) -> int:

@@ -95,6 +95,7 @@ class Training:
         generates: Whether it samples responses; SFT takes those of the pool.
         needs: Models besides the student that the objective reads: teacher, anchor, reference.
         kfac: Blocks g and share s of the tokens; None without K-FAC.
+        recompute: Whether the backward pass makes the blocks' activations again.
     """
 
     steps: int
@@ -103,6 +104,7 @@ class Training:
     generates: bool
     needs: Collection[str]
     kfac: tuple[int, float] | None
+    recompute: bool
 
 
 def update_units(model: Architecture, training: Training) -> Flops:
@@ -138,7 +140,9 @@ def step_seconds(
         a: The GPU and what is taken for granted.
     """
     units = update_units(model, training)
-    on_trainers = AGAIN + units.total - ((units.anchor or 0.0) if inference else 0.0)
+    on_trainers = (
+        AGAIN * training.recompute + units.total - ((units.anchor or 0.0) if inference else 0.0)
+    )
     update = pass_seconds(model, on_trainers, training.update.total, trainers, a)
     if not training.generates:
         return 0.0, update

@@ -8,13 +8,13 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, by its data sheet.
+    """A GPU.
 
     Attributes:
         label: Its name in print.
-        memory: Bytes.
-        bandwidth: Bytes of its memory a second.
-        flops: bf16 operations a second, dense matrices, without sparsity.
+        memory: Bytes, as nvidia-smi shows them; data sheets round to 141 and 80 GB.
+        bandwidth: Bytes of its memory a second, by its data sheet.
+        flops: bf16 operations a second on dense matrices, without sparsity, by its data sheet.
     """
 
     label: str
@@ -23,11 +23,12 @@ class Gpu:
     flops: float
 
 
+MIB = 2**20
 GPUS = {
-    "h200": Gpu("H200 SXM", 141e9, 4.8e12, 989e12),
-    "h100": Gpu("H100 SXM", 80e9, 3.35e12, 989e12),
+    "h200": Gpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
+    "h100": Gpu("H100 SXM", 81_559 * MIB, 3.35e12, 989e12),
 }
-"""NVIDIA's data sheets. The paper ran on H200 (Appendix Hardware)."""
+"""The paper ran on H200 (Appendix Hardware)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,6 @@ class Assumptions:
         length: Mean length of a response, in caps; 1 is the longest there can be.
         prompt: Tokens of a question with its template.
         concurrent: Sequences that are decoded side by side at most, if the KV cache holds them.
-        microbatch: Sequences that a training GPU runs forward and backward at once.
     """
 
     gpu: Literal["h200", "h100"] = "h200"
@@ -52,7 +52,6 @@ class Assumptions:
     length: float = 1.0
     prompt: int = 256
     concurrent: int = 256
-    microbatch: int = 1
 
     def __post_init__(self) -> None:
         """Check that shares are shares and sizes are sizes."""
@@ -62,7 +61,7 @@ class Assumptions:
                     f"{name} is {getattr(self, name)}; it is a share, above 0 and at most 1.\n"
                     "Hint: 0.4 is 40 percent."
                 )
-        for name in ("prompt", "concurrent", "microbatch"):
+        for name in ("prompt", "concurrent"):
             if getattr(self, name) < 1:
                 raise ValueError(
                     f"{name} is {getattr(self, name)}; it is a count, 1 or more.\n"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from geosd.config.mechanism import ALIGNED, trained_among
-from geosd.config.studies import Study
+from geosd.config.studies import Study, settings
 
 OF_STATES = {"figure_mechanism", "figure_density", "figure_alignment"}
 """What is shown and looks at the states that pi_0 visits."""
@@ -26,5 +25,5 @@ def jobs(study: Study) -> dict[str, int]:
         "states": 1 if OF_STATES & set(study.shows) else 0,
     }
     if "figure_alignment" in study.shows:
-        counts["alignment"] = len(trained_among(study, ALIGNED)) * seeds
+        counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
     return {rule: count for rule, count in counts.items() if count}

@@ -31,6 +31,16 @@ class TrainingJob(Job):
     sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
     and training workers; how many is not given."""
 
+    @property
+    def processes(self) -> int:
+        """Processes to start: one on each GPU that trains, one that samples and scores for them."""
+        return max(1, self.gpus - self.inference_gpus + bool(self.inference_gpus))
+
+    @property
+    def placement(self) -> str:
+        """The option of the step `train` that says whether the last process is such a worker."""
+        return "--worker" if self.inference_gpus else "--no-worker"
+
     @model_validator(mode="after")
     def _one_trains(self) -> TrainingJob:
         if self.gpus and self.inference_gpus >= self.gpus:

@@ -16,14 +16,13 @@ from geosd.reporting.tables import MISSING, aligned
 WHOLE = ("weights", "samples")
 """Of what is on disk, what stays."""
 MEANING = {
-    "gpu": "the GPU, by its data sheet",
+    "gpu": "the GPU",
     "mfu": "share of its operations that passes over whole sequences get",
     "bandwidth_share": "share of its bandwidth that decoding gets",
     "usable": "share of its memory that is planned with",
     "length": "mean response, in caps (a step waits for its longest, taken to be the cap)",
     "prompt": "tokens of a question with its template",
     "concurrent": "responses decoded side by side at most",
-    "microbatch": "sequences that a training GPU runs at once",
 }
 
 
@@ -34,7 +33,7 @@ def assumptions(assumed: Assumptions, times: Mapping[str, float]) -> str:
     for field in fields(assumed):
         value = getattr(assumed, field.name)
         rows.append([field.name, str(value), MEANING[field.name]])
-    sheet = f"{gpu.memory / GB:g} GB, {gpu.bandwidth / 1e12:g} TB/s, {gpu.flops / 1e12:g} TFLOP/s"
+    sheet = f"{gpu.memory / GB:.0f} GB, {gpu.bandwidth / 1e12:g} TB/s, {gpu.flops / 1e12:g} TFLOP/s"
     rows[1][2] += f": {sheet} dense bf16"
     told = {entry["key"]: entry["value"] for entry in published()["text"]}
     for rule, factor in times.items():

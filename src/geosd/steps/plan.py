@@ -167,6 +167,7 @@ def _training(settings: Mapping[str, Any], assumed: Assumptions) -> Training:
         generates=objective.rollouts != "solution",
         needs=objective.needs,
         kfac=(kfac["blocks"], kfac["subsample"]) if natural else None,
+        recompute=settings["recompute"],
     )
 
 
@@ -184,6 +185,8 @@ def _fullest(study: Study, model: str, work: Work, trainers: int, inference: int
         response=recipe["response_tokens"],
         chunk=recipe["chunk"],
         models=1 + max(len(one.needs) for one in all_),
+        microbatch=recipe["microbatch"] or recipe["problems"],
+        recompute=recipe["recompute"],
     )
 
 

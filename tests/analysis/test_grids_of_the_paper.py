@@ -1,0 +1,104 @@
+"""The studies of the paper sweep what the paper's words say it swept."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from geosd.config import load, resolve
+
+
+@pytest.fixture(scope="module")
+def params(root):
+    return load(root / "params.yaml")
+
+
+@pytest.fixture(scope="module")
+def grid(params):
+    return params.studies["paper_selection"].grid
+
+
+def numbers(text):
+    """The numbers of a set in LaTeX: powers of ten, products with one, decimals."""
+    found = []
+    for item in text.replace(r"\,", "").split(","):
+        times = re.fullmatch(r"(?:([\d.]+)\\times)?10\^\{(-\d+)\}", item.strip())
+        found.append(float(times[1] or 1) * 10 ** int(times[2]) if times else float(item))
+    return found
+
+
+def told(tex, before):
+    """The first set {...} after some words of the paper."""
+    after = tex.split(before, 1)[1]
+    return numbers(re.search(r"\\\{(.*?)\\\}", after, re.S)[1])
+
+
+def axis(grid, variant, key):
+    axes = grid[variant]
+    (values,) = [a[key] for a in (axes if isinstance(axes, list) else [axes]) if key in a]
+    return values
+
+
+def test_every_baseline_sweeps_the_learning_rates_of_the_appendix(tex, grid):
+    rates = told(tex, "so we sweep the learning rate over")
+    assert len(rates) == 5
+    for variant in ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip"):
+        assert axis(grid, variant, "learning_rate") == pytest.approx(rates), variant
+
+
+@pytest.mark.parametrize(
+    ("before", "variant", "key"),
+    [
+        ("we sweep the KL coefficient in", "grpo", "objective.kl_coefficient"),
+        ("and clipping parameter in", "grpo", "objective.clip"),
+        (r"we sweep $\beta\in", "jsd", "objective.beta"),
+        (r"we sweep $\alpha\in", "skewkl", "objective.alpha"),
+        (r"agreement threshold $\rho\in", "tropd", "objective.agreement_threshold"),
+        (r"outlier clipping cap $c\in", "tropd", "objective.outlier_cap"),
+        (r"retained-token fraction $r\in", "tip", "objective.retained_fraction"),
+        (r"mixture weight $\omega\in", "tip", "objective.entropy_weight"),
+        (r"jointly, $\eta\in", "geosd", "learning_rate"),
+        (r"\times\gamma\in", "geosd", "optimiser.kfac.damping"),
+        (r"alongside $\lambda\in", "geosd", "objective.drift_penalty"),
+        (r"and $K_{\mathrm{ckpt}}\in", "geosd", "anchor_every"),
+    ],
+)
+def test_every_method_sweeps_its_own_values_of_the_appendix(tex, grid, before, variant, key):
+    assert axis(grid, variant, key) == pytest.approx(told(tex, before))
+
+
+def test_step_size_and_stopping_are_swept_as_in_the_appendix(tex, params):
+    grid = params.studies["paper_stepsize"].grid
+    about = tex.split(r"\label{app:stepsize}", 1)[1]
+    fwdkl = told(about, "We sweep the learning rate over")
+    geosd = told(about, "for FwdKL and over")
+    assert (len(fwdkl), len(geosd)) == (6, 5)
+    assert axis(grid, "fwdkl", "learning_rate") == pytest.approx(fwdkl)
+    assert axis(grid, "geosd", "learning_rate") == pytest.approx(geosd)
+    # "every 25 steps over the first epoch and every 125 steps thereafter"; all rates have the end.
+    stops = [*range(25, 126, 25), *range(250, 625, 125)]
+    assert axis(grid, "fwdkl", "steps") == axis(grid, "geosd", "steps") == stops
+
+
+def test_nothing_but_what_is_swept_differs_from_the_protocol(params):
+    protocol = params.protocol
+    for name in [study for study in params.studies if study.startswith("paper")]:
+        study = params.studies[name]
+        assert study.training is None and study.pool is None and study.base is None
+        for model in resolve(params, name).models:
+            training = resolve(params, name).section("training", model)
+            training["optimiser"]["kfac"] |= {"blocks": 16, "storage": "float32"}
+            assert training == protocol.training.model_dump(mode="json")
+
+
+def test_the_seven_models_are_run_where_the_paper_runs_them(params, table):
+    ours = params.studies
+    assert ours["paper"].models == ["qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b"]
+    assert len(ours["paper"].methods) == 10 and len(ours["paper"].seeds) == 10
+    ladder = ours["paper_ladder"].models
+    assert len({*ours["paper"].models, *ladder}) == 7
+    sizes = [name for name, _ in table("tab:kfac_memory") if name.startswith("Qwen3")]
+    assert ladder == [name.lower() for name in sizes]
+    for name in ("ablation", "privilege", "stepsize"):
+        assert ours[f"paper_{name}"].models == ["qwen3-8b"]

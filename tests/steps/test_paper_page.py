@@ -1,0 +1,46 @@
+"""The page on the paper's study tells what the plan prints."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from geosd.analysis.machine import USUAL
+from geosd.steps import plan
+
+
+@pytest.fixture(scope="module")
+def page(root):
+    return (root / "docs/paper.md").read_text(encoding="utf-8")
+
+
+def printed(root, capsys, *which):
+    plan.main(*which, root / "params.yaml", USUAL)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_every_line_of_the_studys_plan_stands_on_the_page(root, page, capsys):
+    lines = printed(root, capsys, "paper", None)
+    table = lines[2 : lines.index("", 2)]
+    assert len(table) == 21
+    assert "\n".join(table) in page
+
+
+def test_what_a_gpu_holds_of_32b_stands_on_the_page(root, page, capsys):
+    lines = printed(root, capsys, "paper_ladder", "qwen3-32b")
+    first = next(i for i, line in enumerate(lines) if line.startswith("| One of 6 training"))
+    assert "\n".join(lines[first : lines.index("", first)]) in page
+
+
+def test_the_sums_of_all_six_studies_stand_on_the_page(root, page, capsys):
+    rows = re.findall(r"^\| `(paper\w*)` \|(.*)\|$", page, re.M)
+    assert len(rows) == 6
+    for study, row in rows:
+        lines = printed(root, capsys, study, None)
+        (sums,) = [line for line in lines if line.startswith("| all ")]
+        (disk,) = [line for line in lines if line.startswith("On disk")]
+        told = [cell.strip() for cell in row.split("|")][-4:]
+        cells = [cell.strip() for cell in sums.strip("|").split("|")]
+        assert told[:3] == [cells[2], *cells[-2:]], study
+        assert f"weights {told[3]} " in disk

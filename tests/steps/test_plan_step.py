@@ -1,0 +1,87 @@
+"""The plan of params.yaml: what is asked for suffices, and what is printed says so."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from geosd.analysis.budget import inference_gpu, total, training_gpu
+from geosd.analysis.machine import USUAL
+from geosd.analysis.plan import against_the_paper, lines
+from geosd.config import load, resolve
+from geosd.models.shapes import architecture
+from geosd.steps import plan
+
+PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")
+
+
+@pytest.fixture(scope="module")
+def given(root):
+    params = load(root / "params.yaml")
+    studies = [resolve(params, f"paper{part}") for part in PAPERS]
+    times = against_the_paper(plan._papers(studies[0], USUAL), plan.BASELINE, USUAL)
+    return SimpleNamespace(studies=studies, times=times)
+
+
+def test_every_job_is_given_half_as_long_again_as_it_should_take(given):
+    for study in given.studies:
+        for model in study.models:
+            for line in lines(plan._work(study, model, USUAL), given.times, USUAL):
+                if line.gpus:
+                    asked = study.params.needs(model).of(line.rule).minutes / 60
+                    most = max(line.expected, line.reckoned)
+                    assert asked >= 1.5 * most, (study.name, model, line.rule, most)
+
+
+def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
+    for study in given.studies:
+        for model in study.models:
+            work, asked = plan._work(study, model, USUAL), study.params.needs(model).train
+            trainers = asked.gpus - asked.inference_gpus
+            layout = plan._fullest(study, model, work, trainers, asked.inference_gpus)
+            for holds in (training_gpu, inference_gpu):
+                assert total(holds(architecture(model), layout, USUAL)) <= USUAL.room, model
+
+
+def test_the_plan_of_a_model_says_what_it_holds_and_what_its_jobs_cost(capsys, root):
+    plan.main("paper_ladder", "qwen3-32b", root / "params.yaml", USUAL)
+    printed = capsys.readouterr().out
+    for part in ("first moments", "K-FAC factors", "KV cache", "anchor", "logits", "585.2"):
+        assert part in printed
+    assert printed.count("| qwen3-32b |") == 5
+    assert "bandwidth_share" in printed and "The paper" not in printed.splitlines()[0]
+
+
+def test_a_model_of_another_study_is_told_where_it_is_run(capsys, root):
+    plan.main("paper", "qwen3-32b", root / "params.yaml", USUAL)
+    assert "Study paper does not run it; paper_ladder does." in capsys.readouterr().out
+
+
+def test_a_study_without_gpus_is_only_counted(capsys, root):
+    plan.main("quick", None, root / "params.yaml", USUAL)
+    printed = capsys.readouterr().out
+    assert "| train         |   12 |    0 |" in printed
+    assert "On disk" not in printed
+
+
+@pytest.mark.parametrize(
+    ("study", "model", "says"),
+    [
+        ("paper", "qwen3-9b", "'qwen3-9b' is none of the paper's models.*qwen3-8b.*\nHint:"),
+        ("paper", "mini-qwen3", "none of the paper's models"),
+        ("papr", None, "'papr' is no study. Did you mean paper?"),
+    ],
+)
+def test_unknown_names_are_told_with_what_is_known(root, study, model, says):
+    with pytest.raises(SystemExit, match=says):
+        plan.main(study, model, root / "params.yaml", USUAL)
+
+
+def test_as_many_gpus_sample_as_the_sampler_shares_a_model_out_among(given):
+    for study in given.studies:
+        for model in study.models:
+            needs = study.params.needs(model)
+            among = study.section("rollout", model)["tensor_parallel"]
+            asked = {needs.pool.gpus, needs.evaluate.gpus, needs.train.inference_gpus}
+            assert asked == {among}, model
