@@ -7,7 +7,7 @@ from geosd.problems.sources import Source, names, register, source
 
 def test_every_source_is_found_and_is_one():
     assert set(names()) >= {"dapo-math", "word-problems", "world"}
-    assert all(isinstance(source(name), Source) for name in names())
+    assert all(isinstance(source(name), Source) and source(name).limits for name in names())
 
 
 def test_an_unknown_source_is_answered_with_the_known_ones():

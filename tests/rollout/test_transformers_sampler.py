@@ -1,5 +1,6 @@
 """Sampling against the model's own distribution, computed without any sampler."""
 
+import copy
 import random
 from collections import Counter
 
@@ -119,3 +120,16 @@ def test_a_response_ends_with_its_first_end_token_or_at_the_cap(model):
         assert (one.ids[-1] == END) == (one.finish == "stop")
         assert END not in one.ids[:-1]
         assert len(one.ids) == 8 or one.finish == "stop"
+
+
+def test_how_a_release_likes_to_sample_changes_nothing(model):
+    """Qwen3's generation_config.json says top_k 20 and temperature .6; others punish repetition."""
+    before = sampler(model).sample(OTHERS * 4, Decoding(1.0, 1.0, 12), seed=5)
+    kept = copy.deepcopy(model.generation_config)
+    model.generation_config.update(
+        do_sample=True, top_k=1, temperature=0.1, top_p=0.1, repetition_penalty=9.0
+    )
+    try:
+        assert sampler(model).sample(OTHERS * 4, Decoding(1.0, 1.0, 12), seed=5) == before
+    finally:
+        model.generation_config = kept

@@ -46,10 +46,6 @@ A question is put as `{prompt}`.
 {limits}
 """
 
-MINIATURE = """\
-A model of the miniature world (chains of operations modulo 10). It knows no language, and what it
-shows about a method is a result of that world, not evidence about language models."""
-
 
 def write_card(
     folder: Path,
@@ -60,7 +56,7 @@ def write_card(
     seed: int,
     prompt: str,
     settings: Mapping[str, Any],
-    limits: str = MINIATURE,
+    limits: str,
 ) -> None:
     """Write the card of a trained student as the README.md of its folder.
 

@@ -115,6 +115,8 @@ class TransformersSampler:
         }
         return GenerationConfig(
             **(drawn if decoding.temperature > 0 else {"do_sample": False}),
+            # Left out, it would be what the model's release says, and bend the distribution.
+            repetition_penalty=1.0,
             max_new_tokens=decoding.max_new_tokens,
             eos_token_id=self.end_ids,
             pad_token_id=self.pad_id,

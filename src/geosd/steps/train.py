@@ -25,6 +25,7 @@ from geosd.files import atomic_write, write_json
 from geosd.manifest import manifest, sha256
 from geosd.models.card import write_card
 from geosd.models.loading import save
+from geosd.problems.sources import source
 from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
 from geosd.training.loop import train
 from geosd.training.placement import Across, serve
@@ -105,6 +106,7 @@ def main(
                 seed=seed,
                 prompt=run.encoding.text(run.encoding.student(run.draws.problems[0])),
                 settings=settings,
+                limits=source(settings["source"]).limits,
             )
             save(student, run.encoding.tokenizer, out)
             made = manifest(inputs, settings, time.monotonic() - began)

@@ -16,7 +16,13 @@ SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benc
 
 
 class Source(ABC):
-    """A data set. Everything that differs between data sets is behind these three."""
+    """A data set. Everything that differs between data sets is behind these three methods.
+
+    Attributes:
+        limits: What a model trained on it must not be taken for, for its model card.
+    """
+
+    limits: ClassVar[str]
 
     reads_raw: ClassVar[bool] = False
     """Whether its problems come from the files in `data.raw`."""

@@ -23,6 +23,12 @@ INSTRUCTION = r"Please reason step by step, and put your final answer within \bo
 class DapoMath(Source):
     """The paper's problems; docs/data.md."""
 
+    limits = (
+        "Trained on a thousand competition problems in English for research on a training method;"
+        " judged by final answers alone. Nothing else about it was measured: not its safety, and"
+        " not what it lost elsewhere."
+    )
+
     reads_raw = True
 
     def prepare(self, settings: Mapping[str, Any]) -> Prepared:

@@ -25,6 +25,11 @@ TRIES = 1000
 class WordProblems(Source):
     """Problems of `geosd.problems.stories`, no question twice; docs/data.md."""
 
+    limits = (
+        "Trained for a few steps on generated word problems, to show that every part of the"
+        " pipeline works on a real language model. It is evidence for nothing else."
+    )
+
     def prepare(self, settings: Mapping[str, Any]) -> Prepared:
         """Draw every problem from the seed, test problems first.
 

@@ -20,6 +20,12 @@ from geosd.problems.splits import draw_splits
 class World(Source):
     """Chains of operations modulo 10; docs/world.md."""
 
+    limits = (
+        "A model of the miniature world (chains of operations modulo 10). It knows no language, and"
+        " what it shows about a method is a result of that world, not evidence about language"
+        " models."
+    )
+
     def prepare(self, settings: Mapping[str, Any]) -> Prepared:
         """Draw every problem from the seed."""
         drawn = draw_splits(**sizes(settings), seed=settings["seed"])
