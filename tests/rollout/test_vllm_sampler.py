@@ -39,11 +39,11 @@ class Parameters:
 
 
 class StandIn:
-    """Answers with the number that its one weight holds."""
+    """Answers with the number that its one weight holds, and the length of the prompt."""
 
     def __init__(self, ends="stop", resets=True):
         self.weights, self.loading, self.cache = {"token": torch.tensor([5.0])}, None, {}
-        self.calls, self.asked, self.files, self.version = [], [], [], None
+        self.calls, self.asked, self.files, self.version, self.queue = [], [], [], None, {}
         self.ends, self.resets = ends, resets
 
     def start_weight_update(self):
@@ -66,14 +66,30 @@ class StandIn:
         self.cache = {}
         return self.resets
 
-    def generate(self, prompts, parameters, use_tqdm):
-        assert self.loading is None
+    def enqueue(self, prompts, parameters, use_tqdm):
+        assert self.loading is None and not self.queue
         self.calls.append("generate")
         self.asked.append((prompts, parameters))
         now = int(self.weights["token"])
-        tokens = [self.cache.setdefault(tuple(p["prompt_token_ids"]), now) for p in prompts]
-        outputs = [SimpleNamespace(token_ids=[t, END], finish_reason=self.ends) for t in tokens]
-        return [SimpleNamespace(outputs=[output]) for output in outputs]
+        for number, prompt in enumerate(prompts, start=12 * len(self.asked)):
+            ids = tuple(prompt["prompt_token_ids"])
+            token = self.cache.setdefault(ids, now)
+            drawn = SimpleNamespace(token_ids=[token, len(ids), END], finish_reason=self.ends)
+            self.queue[f"{number}"] = SimpleNamespace(outputs=[drawn], request_id=f"{number}")
+        return [f"{number}-3fa9c1d0" for number in self.queue]
+
+    @property
+    def llm_engine(self):
+        return self
+
+    def has_unfinished_requests(self):
+        return bool(self.queue)
+
+    def step(self):
+        """The last request ends first, after a step in which none has ended."""
+        _, output = self.queue.popitem()
+        output.finished = True
+        return [SimpleNamespace(finished=False, outputs=[], request_id="0"), output]
 
 
 class Student(nn.Module):
@@ -159,7 +175,23 @@ def test_a_cache_that_was_not_reset_is_an_error_and_nothing_is_sampled():
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_a_completion_says_how_it_ended(finish):
     drawn = sampler(StandIn(finish)).sample(PROMPTS, DECODING, seed=0)
-    assert drawn == [Completion((5, END), finish)] * 3
+    assert drawn == [Completion((5, length, END), finish) for length in (2, 1, 2)]
+
+
+def test_completions_are_told_as_they_end_and_returned_in_the_prompts_order():
+    llm, told = StandIn(), []
+    mine = sampler(llm)
+    mine.on_finish = lambda place, completion: told.append((place, completion, len(llm.queue)))
+    drawn = mine.sample(PROMPTS, DECODING, seed=0)
+    assert [(place, waiting) for place, _, waiting in told] == [(2, 2), (1, 1), (0, 0)]
+    assert all(completion == drawn[place] for place, completion, _ in told)
+
+
+def test_only_what_the_model_ended_is_told():
+    mine, told = sampler(StandIn("length")), []
+    mine.on_finish = lambda *one: told.append(one)
+    mine.sample(PROMPTS, DECODING, seed=0)
+    assert not told
 
 
 def test_a_request_that_the_engine_gave_up_is_no_completion():

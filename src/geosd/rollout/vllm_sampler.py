@@ -15,6 +15,7 @@ from typing import Any
 from safetensors.torch import save_file
 from tqdm import tqdm
 
+from geosd.rollout.finishing import OnFinish
 from geosd.rollout.sampler import Completion, Decoding
 from geosd.rollout.vllm_engine import Opened
 from geosd.rollout.weights import SHARD, Named, shards
@@ -34,6 +35,9 @@ class VllmSampler:
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
         shard: Bytes of weights that are on their way at once.
+
+    Attributes:
+        on_finish: Told of each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class VllmSampler:
         self.weights = weights
         self.progress = progress
         self.syncs = 0
+        self.on_finish: OnFinish | None = None
         self._open_engine = open_engine
         self._opened: Opened | None = None
         self._shard = shard
@@ -75,12 +80,26 @@ class VllmSampler:
         self._check(prompts, decoding)
         if self.weights is not None:
             self.sync(self.weights())
-        outputs = self.engine.llm.generate(
+        llm = self.engine.llm
+        requests = llm.enqueue(
             [{"prompt_token_ids": list(prompt)} for prompt in prompts],
             [self._parameters(decoding, seed, place) for place in range(len(prompts))],
-            use_tqdm=self._bar if self.progress is not None else False,
+            use_tqdm=False,
         )
-        return [_completion(output.outputs[0]) for output in outputs]
+        # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
+        places = {request.partition("-")[0]: place for place, request in enumerate(requests)}
+        done: dict[int, Completion] = {}
+        silent = self.progress is None
+        with tqdm(total=len(prompts), desc=self.progress, mininterval=2, disable=silent) as bar:
+            # What generate() does, but each completion is heard of when it ends.
+            while llm.llm_engine.has_unfinished_requests():
+                for output in llm.llm_engine.step():
+                    if output.finished:
+                        place = places[output.request_id]
+                        done[place] = _completion(output.outputs[0])
+                        self._tell(place, done[place])
+                        bar.update()
+        return [done[place] for place in range(len(prompts))]
 
     def sync(self, weights: Iterable[Named]) -> None:
         """Replace the engine's weights, and forget what it has cached of the old ones.
@@ -144,8 +163,9 @@ class VllmSampler:
             detokenize=False,
         )
 
-    def _bar(self, *arguments: Any, **options: Any) -> tqdm:
-        return tqdm(*arguments, **{**options, "desc": self.progress, "mininterval": 2})
+    def _tell(self, place: int, completion: Completion) -> None:
+        if self.on_finish is not None and completion.finish == "stop":
+            self.on_finish(place, completion)
 
 
 def _completion(output: Any) -> Completion:
