@@ -53,6 +53,11 @@ def in_stages(study: str) -> bool:
     return f"results/{study}/" in json.dumps(stages)
 
 
+def whole(study: str) -> list[str]:
+    """What DVC calls all of a study."""
+    return ["dvc.yaml"] if in_stages(study) else [f"{folder}.dvc" for folder in folders(study)]
+
+
 def kept(study: str) -> Path:
     """The file of a study's records."""
     return Path("published") / f"{study}.json.gz"
@@ -156,7 +161,7 @@ def publish(study: str) -> None:
         pointers = ["dvc.lock"]
     else:
         run("dvc", "add", "--no-relink", *map(str, folders(study)))
-        pointers = [f"{folder}.dvc" for folder in folders(study)]
+        pointers = whole(study)
     kept(study).parent.mkdir(exist_ok=True)
     outputs = collect(study)
     packed = gzip.compress(json.dumps(outputs, sort_keys=True).encode(), mtime=0)
@@ -165,7 +170,7 @@ def publish(study: str) -> None:
     if run("git", "diff", "--cached", "--name-only", "--", *pointers, str(kept(study))):
         said = f"Publish study {study}"
         run("git", "commit", "--quiet", "-m", said, "--", *pointers, str(kept(study)))
-    print(run("dvc", "push").strip())
+    print(run("dvc", "push", *whole(study)).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 
@@ -177,8 +182,7 @@ def restore(study: str, targets: list[str]) -> None:
             f"Study {study} has not been published: there is no {kept(study)}.\n"
             f"Hint: published are: {', '.join(names) or 'none'}."
         )
-    whole = ["dvc.yaml"] if in_stages(study) else [f"{folder}.dvc" for folder in folders(study)]
-    print(run("dvc", "pull", *(targets or whole)).strip())
+    print(run("dvc", "pull", *(targets or whole(study))).strip())
     same, other, absent = install(study, json.loads(gzip.decompress(kept(study).read_bytes())))
     print(f"{same} files are as published, {other} are others, {absent} are not here.")
 
@@ -191,7 +195,7 @@ def main(words: list[str]) -> None:
     parser.add_argument(
         "targets", nargs="*", help="for restore: what of it, as `dvc pull` takes it"
     )
-    given = parser.parse_args(words)
+    given = parser.parse_intermixed_args(words)
     if given.what == "publish":
         publish(given.study)
     else:
