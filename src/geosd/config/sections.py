@@ -132,6 +132,9 @@ class Kfac(Section):
     """Share of the non-padding positions that enter the factors. Table hparams: 1/8."""
     inverse_every: Count
     """Steps between two factorisations. Not given; 1, because blocks are small."""
+    per_token: bool
+    """Whether G is made of the gradients of single tokens' losses, or of the mean loss as
+    backpropagated, which are smaller by the number of tokens. Not given; docs/reading.md."""
     storage: Literal["float32", "bfloat16"]
     """Type in which factors are stored. Appendix: float32 up to 8B, bfloat16 at 14B and 32B."""
 
