@@ -142,6 +142,23 @@ def test_two_half_batches_make_the_factors_and_the_step_of_one_batch(
         torch.testing.assert_close(one, two, rtol=1e-8, atol=1e-10)
 
 
+def test_passes_that_say_their_place_draw_together_what_one_pass_draws(make_decoder, batch):
+    ids, mask = batch
+    kept = []
+    for rows in ([slice(0, 3)], [slice(0, 1), slice(1, 2), slice(2, 3)]):
+        model = make_decoder()
+        kfac = kfac_of(model, subsample=0.3)
+        for at in rows:
+            among = (int(mask[: at.start].sum()), int(mask.sum()))
+            with kfac.observe(mask[at], seed=1, among=among):
+                states = model.model(ids[at], mask[at].long()).last_hidden_state
+                (states * mask[at][..., None]).square().sum().backward()
+        assert set(kfac.factors.counts.values()) == {round(0.3 * int(mask.sum()))}
+        kfac.step()
+        kept.append(kfac)
+    close(*kept)
+
+
 def test_loss_terms_give_the_gradient_of_a_tokens_own_loss_whatever_the_batch(dense):
     """The mean over n equal terms has the G of one of them."""
     factors = []

@@ -9,13 +9,14 @@ import time
 import pytest
 import yaml
 
-STEPS = 30  # long enough to be asked to stop on the way
+LONG = 30
+"""Steps enough to be asked to stop on the way."""
 
 
-def command(small, out, *, launcher=()):
+def command(small, out, steps, launcher=()):
     """How the workflow starts it."""
     values = yaml.safe_load(small.shared["params"].read_text())
-    values["studies"]["quick"]["training"]["steps"] = STEPS
+    values["studies"]["quick"]["training"]["steps"] = steps
     params = out.with_name("params.yaml")
     params.write_text(yaml.safe_dump(values))
     arguments = {
@@ -49,10 +50,10 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
     small, tmp_path
 ):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run(command(small, tmp_path / "whole"), env=environment, check=True)
+    subprocess.run(command(small, tmp_path / "whole", LONG), env=environment, check=True)
     out = tmp_path / "stopped"
     process = subprocess.Popen(
-        command(small, out), env=environment, stderr=subprocess.PIPE, text=True
+        command(small, out, LONG), env=environment, stderr=subprocess.PIPE, text=True
     )
     until_it_has_logged(out, process)
     process.send_signal(signal.SIGTERM)
@@ -61,7 +62,7 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
     assert "asked to stop after" in said and "Traceback" not in said
     assert (out.with_name("stopped-scratch") / "state.pt").exists()
     assert not (out / "model.safetensors").exists()
-    subprocess.run(command(small, out), env=environment, check=True)
+    subprocess.run(command(small, out, LONG), env=environment, check=True)
     for name in ("model.safetensors", "steps.csv"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert not (out.with_name("stopped-scratch") / "state.pt").exists()
@@ -74,8 +75,8 @@ def test_torchrun_starts_the_same_program_and_the_first_rank_writes(small, tmp_p
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")
     two, one = tmp_path / "two", tmp_path / "one"
-    subprocess.run(command(small, two, launcher=launcher), env=environment, check=True, timeout=300)
-    subprocess.run(command(small, one), env=environment, check=True)
+    subprocess.run(command(small, two, 4, launcher), env=environment, check=True, timeout=300)
+    subprocess.run(command(small, one, 4), env=environment, check=True)
     assert sorted(p.name for p in two.iterdir()) == sorted(p.name for p in one.iterdir())
     mine, theirs = load_file(two / "model.safetensors"), load_file(one / "model.safetensors")
     assert mine.keys() == theirs.keys()

@@ -38,7 +38,7 @@ def trained(tiny, settings, out, ranks=None, worker=None, steps=None):
     weights = whole_weights(run.student)
     if isinstance(run.experience, Across):
         run.experience.end()
-    return weights, log.table()
+    return weights, log.table() if log is not None else None
 
 
 def main(folder):

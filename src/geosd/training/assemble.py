@@ -23,7 +23,8 @@ from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.training.copies import Copies
 from geosd.training.draws import Draws
-from geosd.training.placement import Across, Beside, Heads, Worker
+from geosd.training.heads import Heads
+from geosd.training.placement import Across, Beside, Worker
 from geosd.training.ranks import Link, Ranks, device_here
 from geosd.training.rollouts import Gathering
 from geosd.training.run import Here, Recipe, Run

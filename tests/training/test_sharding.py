@@ -1,0 +1,122 @@
+"""A sharded model is the model: in what it computes, in its copies, in what is written of it."""
+
+import copy
+
+import pytest
+import torch
+import torch.distributed as dist
+import transformers
+
+from geosd.training.copies import frozen_copy, overwrite
+from geosd.training.packing import pack
+from geosd.training.sharding import (
+    load_whole_weights,
+    reshard,
+    shard,
+    through,
+    unsharded,
+    whole_model,
+    whole_weights,
+)
+from geosd.training.views import view
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def group():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+@pytest.fixture(params=[False, True], ids=["untied", "tied"])
+def plain(request):
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=31,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=4,
+        tie_word_embeddings=request.param,
+    )
+    return transformers.Qwen3ForCausalLM(config).eval()
+
+
+@pytest.fixture
+def packed():
+    return pack([[1, 2, 3], [4]], [[5, 6], [7, 8, 9]], 0)
+
+
+@torch.no_grad()
+def logits(model, packed):
+    seen = view(model, packed)
+    found = through(model, lambda whole: seen.logits(slice(None)))
+    reshard(model)
+    return found
+
+
+def test_it_computes_what_the_plain_model_does(plain, packed, group):
+    expected = logits(plain, packed)
+    sharded = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+    torch.testing.assert_close(logits(sharded, packed), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_a_copy_has_a_life_of_its_own_until_it_is_refreshed(plain, packed, group):
+    student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+    anchor = frozen_copy(student)
+    expected = logits(plain, packed)
+    with torch.no_grad():
+        for parameter in student.parameters():
+            parameter.mul_(1.5)
+    torch.testing.assert_close(logits(anchor, packed), expected, rtol=1e-6, atol=1e-7)
+    overwrite(anchor, student)
+    moved = logits(student, packed)
+    assert not torch.allclose(moved, expected, rtol=1e-2)
+    torch.testing.assert_close(logits(anchor, packed), moved, rtol=1e-6, atol=1e-7)
+    assert not any(parameter.requires_grad for parameter in anchor.parameters())
+
+
+def test_a_bfloat16_copy_says_exactly_what_a_student_computing_in_bfloat16_says(
+    plain, packed, group
+):
+    student = shard(copy.deepcopy(plain), group, CPU, torch.bfloat16)
+    anchor = frozen_copy(student, torch.bfloat16, torch.bfloat16)
+    said = logits(student, packed)
+    assert said.dtype == torch.bfloat16
+    assert torch.equal(logits(anchor, packed), said)
+
+
+def test_what_is_written_of_it_is_the_plain_model_and_can_be_read_back(plain, packed, group):
+    student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+    written = whole_model(student)
+    assert type(written) is type(plain)
+    assert written.state_dict().keys() == plain.state_dict().keys()
+    for name, value in plain.state_dict().items():
+        assert torch.equal(written.state_dict()[name], value)
+    tied = written.lm_head.weight is written.model.embed_tokens.weight
+    assert tied == plain.config.tie_word_embeddings
+    weights = whole_weights(student)
+    weights = {name: value + 1 for name, value in weights.items()}
+    load_whole_weights(student, weights)
+    for name, value in whole_weights(student).items():
+        assert torch.equal(value, weights[name])
+
+
+def test_generating_from_the_whole_model_reads_what_the_last_update_wrote(plain, group):
+    student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+    prompt = torch.tensor([[1, 2, 3]])
+
+    def greedy(model):
+        return model.generate(prompt, do_sample=False, max_new_tokens=8, synced_gpus=False)
+
+    for _ in range(2):
+        with unsharded(student):
+            assert torch.equal(greedy(student), greedy(plain))
+        with torch.no_grad():
+            for mine, theirs in zip(student.parameters(), plain.parameters(), strict=True):
+                mine.mul_(-1)
+                theirs.mul_(-1)
