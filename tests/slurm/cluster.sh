@@ -115,6 +115,7 @@ start() {
   local i
   configure
   start_munge
+  if scontrol ping 2>/dev/null | grep -q "is UP"; then wait_for_nodes; return; fi   # it runs already
   slurmctld -c   # without the jobs of an earlier start
   for ((i = 1; i <= NODES; i++)); do start_node "n$i"; done
   wait_for_nodes
