@@ -1,0 +1,187 @@
+"""The paper's seven models, 64 times narrower and two layers deep, through every step.
+
+Their configurations are the published ones; vocabulary, tokenizer, chat template and problems too.
+So grouped queries, head widths other than d / heads, tied embeddings, sliding windows and rope
+scaling are those of the real models.
+"""
+
+import copy
+import gzip
+import json
+
+import pandas as pd
+import pytest
+import torch
+import yaml
+from tokenizers import Tokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from geosd.files import read_jsonl, write_jsonl
+from geosd.models.loading import load, save
+from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.steps import analyse, base, data, evaluate, pool, train
+
+METHODS = ["sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"]
+QWEN = ("qwen3", "qwen3")
+MODELS = {
+    "qwen3-1.7b": ("Qwen3-1.7B", *QWEN),
+    "qwen3-4b": ("Qwen3-4B", *QWEN),
+    "qwen3-8b": ("Qwen3-8B", *QWEN),
+    "qwen3-14b": ("Qwen3-14B", *QWEN),
+    "qwen3-32b": ("Qwen3-32B", *QWEN),
+    "olmo-3-7b-think": ("Olmo-3-7B-Think", "olmo3_7b_think", "olmo_dolma2"),
+    "ds-r1-llama-8b": (
+        "DeepSeek-R1-Distill-Llama-8B",
+        "deepseek_r1_distill_llama_8b",
+        "deepseek_r1_distill_llama_8b.derived",
+    ),
+}
+NARROWER, FEWER = 64, 8
+
+
+def narrow(published):
+    """A published configuration with d and d_ff by 64, heads and their width by 8, two layers."""
+    told = {
+        k: v for k, v in published.items() if k not in ("_note", "architectures", "torch_dtype")
+    }
+    heads, kv = told["num_attention_heads"], told["num_key_value_heads"]
+    width = told.get("head_dim") or told["hidden_size"] // heads
+    told |= {
+        "hidden_size": told["hidden_size"] // NARROWER,
+        "intermediate_size": told["intermediate_size"] // NARROWER,
+        "num_hidden_layers": 2,
+        "num_attention_heads": heads // FEWER,
+        "num_key_value_heads": kv // FEWER,
+        "head_dim": width // FEWER,
+    }
+    if "layer_types" in told:  # one of each
+        told |= {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
+    return AutoConfig.for_model(**told)
+
+
+def released(shared_data, name, folder):
+    """A released checkpoint of one of the seven, with random weights in bfloat16."""
+    config_name, family, tokenizer_name = MODELS[name]
+    published = json.loads((shared_data / f"configs/{config_name}.config.json").read_text())
+    special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
+    packed = shared_data / f"tokenizers/{tokenizer_name}.tokenizer.json.gz"
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(gzip.decompress(packed.read_bytes()).decode()),
+        bos_token=special["bos"],
+        eos_token=special["eos"],
+        pad_token=special.get("pad"),
+        chat_template=(shared_data / f"templates/{family}.jinja").read_text(),
+    )
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(narrow(published))
+    model.generation_config.eos_token_id = special.get("generation_eos_ids", special["eos_id"])
+    # Releases sample so; the protocol's decoding must not be mixed with it.
+    model.generation_config.update(do_sample=True, top_k=20, temperature=0.1)
+    save(model.bfloat16(), tokenizer, folder)
+    return published
+
+
+@pytest.fixture(scope="module")
+def problems(shared_data, root, tmp_path_factory):
+    """A few of the paper's problems, as the data step draws them, and the studies they are of."""
+    folder = tmp_path_factory.mktemp("problems")
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    study = copy.deepcopy(values["studies"]["quick"])
+    study |= {"methods": ["pi_0", *METHODS], "seeds": [0], "variants": {}}
+    study["data"] = {
+        "raw": str(shared_data),
+        "train": 4,
+        "select_train": 2,
+        "select_validation": 2,
+        "test_id": 2,
+        "test_per_benchmark": 1,
+    }
+    study["pool"] = {"rollouts": 2, "response_tokens": 6}
+    study["training"] |= {
+        "steps": 1,
+        "warmup": 1,
+        "problems": 2,
+        "group": 2,
+        "response_tokens": 6,
+        "top_k": 64,
+        "chunk": 8,
+        "learning_rate": 1.0e-3,
+        "optimiser": {"kfac": {"blocks": 2}},
+    }
+    study["evaluation"] = {"samples": 2, "pass_k": [1, 2], "response_tokens": 6}
+    judged = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
+    values["studies"] |= {"seven": {**study, "models": list(MODELS)}}
+    values["studies"] |= {f"judged-{name}": {**judged, "models": [name]} for name in MODELS}
+    for name in MODELS:
+        values["models"][name] = {
+            "about": "narrow",
+            "base": {"source": "released", "checkpoint": {"folder": str(folder / name)}},
+        }
+    params = folder / "params.yaml"
+    params.write_text(yaml.safe_dump(values))
+    data.main(study="seven", out=folder / "data", params=params)
+    return folder, params
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_path):
+    folder, params = problems
+    published = released(shared_data, name, folder / name)
+    shared = {"study": "seven", "model": name, "params": params}
+    questions = folder / "data/train.jsonl"
+    base.main(data=folder / "data", out=tmp_path / "base", scratch=tmp_path / "s", **shared)
+    model, _ = load(tmp_path / "base")
+    assert model.config.vocab_size == published["vocab_size"]
+    assert model.config.tie_word_embeddings == published["tie_word_embeddings"]
+
+    pool.main(base=tmp_path / "base", problems=questions, out=tmp_path / "pool", **shared)
+    counts = json.loads((tmp_path / "pool/counts.json").read_text())
+    assert (counts["problems"], counts["rollouts_drawn"]) == (4, 8)
+    # Random weights solve nothing, so that solutions are made up.
+    solutions = tmp_path / "solutions.jsonl"
+    write_jsonl(
+        solutions,
+        [
+            PooledSolutions(p.id, (f"So it is. \\boxed{{{p.answer}}}",), 2, 1)
+            for p in read_jsonl(questions, Problem)
+        ],
+    )
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    for method in METHODS:
+        out = tmp_path / f"train/{method}"
+        train.main(
+            variant=method,
+            seed=0,
+            base=tmp_path / "base",
+            problems=questions,
+            pool=solutions,
+            out=out,
+            scratch=tmp_path / f"scratch/{method}",
+            **shared,
+        )
+        log = pd.read_csv(out / "steps.csv")
+        assert len(log) == 1 and log["loss/total"].notna().all(), method
+        after = load(out)[0].state_dict()
+        moved = sum(not torch.equal(before[key], after[key]) for key in before)
+        # GRPO without a right answer in its group learns nothing but the pull to pi_0, which is 0.
+        assert moved > 0 or method == "grpo", method
+
+    results = tmp_path / "results"
+    for variant, checkpoint in (("pi_0", "base"), ("geosd", "train/geosd")):
+        evaluate.main(
+            variant=variant,
+            seed=0,
+            checkpoint=tmp_path / checkpoint,
+            problems=folder / "data/test.jsonl",
+            out=results / f"evaluate/{name}/{variant}/0",
+            **shared,
+        )
+    samples = read_jsonl(results / f"evaluate/{name}/geosd/0/samples.jsonl", Sample)
+    assert len(samples) == 2 * (2 + 4) and all(s.reason and s.tokens <= 6 for s in samples)
+    trained = results / f"train/{name}/geosd/0"
+    trained.mkdir(parents=True)
+    (trained / "steps.csv").write_bytes((tmp_path / "train/geosd/steps.csv").read_bytes())
+    analyse.main(study=f"judged-{name}", results=results, out=tmp_path / "analyse", params=params)
+    scores = pd.read_csv(tmp_path / "analyse/scores.csv")
+    assert set(scores["variant"]) == {"pi_0", "geosd"} and scores["value"].notna().all()
