@@ -13,6 +13,9 @@ from typing import Any
 
 from geosd.manifest import sha256
 
+NAMES = ("model", "variant", "seed")
+"""What a step may add to its settings to say which run it was; the folder says it too."""
+
 Settings = Callable[[Path], Mapping[str, Any] | None]
 
 
@@ -81,6 +84,7 @@ def _parameters(recorded: Mapping[str, Any], now: Mapping[str, Any] | None) -> l
         f"parameter {key} was {before.get(key, absent)}, is {after.get(key, absent)}"
         for key in sorted(before.keys() | after.keys())
         if before.get(key, absent) != after.get(key, absent)
+        and not (key in NAMES and key not in after)
     ]
 
 

@@ -102,15 +102,19 @@ class Driver:
 
 def trainings(project: Path) -> Iterator[str]:
     """The variant of each launcher that is at work on a training of this project."""
+    found: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().decode().split("\0")
             if words[1:2] != ["workflow/scripts/launch.py"] or "--variant" not in words:
                 continue
             if (entry / "cwd").readlink() == project:
-                yield words[words.index("--variant") + 1]
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                found[int(entry.name)] = (parent, words[words.index("--variant") + 1])
         except OSError:
             continue  # it has just ended
+    # A launcher's child goes by the launcher's name until it is the program itself.
+    yield from (variant for parent, variant in found.values() if parent not in found)
 
 
 def attempts(project: Path, variant: str) -> list[dict]:
