@@ -61,8 +61,8 @@ PROBLEMS = [
 ]
 
 
-def run(seed=0, problems=PROBLEMS, sampler=None, grade=grade):
-    return evaluate(sampler or Dice(), ENCODING, grade, problems, 4, DECODING, seed)
+def run(seed=0, problems=PROBLEMS, sampler=None, grade=grade, coverage=4):
+    return evaluate(sampler or Dice(), ENCODING, grade, problems, 4, coverage, DECODING, seed)
 
 
 def test_rows_follow_the_problems_and_number_their_samples():
@@ -71,6 +71,14 @@ def test_rows_follow_the_problems_and_number_their_samples():
         (p.id, i) for p in PROBLEMS for i in range(4)
     ]
     assert {r.benchmark for r in rows if r.problem_id == "p2"} == {"long"}
+
+
+def test_further_samples_of_ood_problems_leave_the_first_ones_as_they_were():
+    rows = run(coverage=6)
+    assert [row for row in rows if row.sample < 4] == run()
+    further = [row for row in rows if row.sample >= 4]
+    assert [(r.problem_id, r.sample) for r in further] == [("p2", 4), ("p2", 5)]
+    assert [r.sample for r in rows if r.problem_id == "p2"] == list(range(6))
 
 
 def test_the_student_is_asked_without_a_solution_and_each_benchmark_has_its_seed():

@@ -1,12 +1,12 @@
 """What the OOD samples of every run agree on, as one tidy table (the paper's Figure consensus).
 
 A row is one point of one run: model, variant, seed, quantity, x, problems, value. With n samples of
-a problem, the quantities are
+a problem, the first m of which (16 in the paper) are asked for their agreement, the quantities are
 
 pass@k             x = k for k = 1..n; value: percent, the run's mean over its OOD benchmarks
 false_consensus    x = tau; value: percent of problems with C(x) >= tau and a wrong majority answer,
                    the run's mean over its OOD benchmarks
-majority_accuracy  x = C, one row for each strength that occurs (a multiple of 1/n); value: percent
+majority_accuracy  x = C, one row for each strength that occurs (a multiple of 1/m); value: percent
                    of the OOD problems of this strength, of all benchmarks together, whose majority
                    answer is right
 
@@ -22,11 +22,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.analysis.scores import ID, Run
+from geosd.analysis.scores import Run
 from geosd.analysis.tidy import read_tidy
 from geosd.evaluation.accuracy import tallies
 from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rate
 from geosd.evaluation.passk import pass_at_k
+from geosd.problems.benchmarks import out_of_distribution
 from geosd.problems.records import Sample
 
 COLUMNS = ("model", "variant", "seed", "quantity", "x", "problems", "value")
@@ -52,16 +53,24 @@ def collect(agreed: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def agreement(samples: Sequence[Sample]) -> list[Row]:
-    """The rows (quantity, x, problems, value) of one run."""
+def agreement(samples: Sequence[Sample], first: int) -> list[Row]:
+    """The rows (quantity, x, problems, value) of one run.
+
+    Args:
+        samples: Every sample of the run.
+        first: Samples of a problem whose agreement is looked at, m.
+    """
     benchmarks: dict[str, list[Sample]] = {}
     for sample in samples:
-        if not _in_distribution(sample.benchmark):
+        if out_of_distribution(sample.benchmark):
             benchmarks.setdefault(sample.benchmark, []).append(sample)
     if not benchmarks:
         return []
     counts = [tallies(members) for members in benchmarks.values()]
-    agreed = [consensus(members) for members in benchmarks.values()]
+    agreed = [
+        consensus([sample for sample in members if sample.sample < first])
+        for members in benchmarks.values()
+    ]
     problems = sum(map(len, counts))
     # The shortest benchmark says how far k goes: a larger k has no average over benchmarks.
     largest = min(members[0].n for members in counts)
@@ -73,10 +82,6 @@ def agreement(samples: Sequence[Sample]) -> list[Row]:
     false = _mean([false_consensus_rate(found, THRESHOLD) for found in agreed])
     rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
     return rows + _by_strength([found for members in agreed for found in members])
-
-
-def _in_distribution(benchmark: str) -> bool:
-    return benchmark == ID or benchmark.startswith("select_")
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -26,10 +26,10 @@ from geosd.evaluation.accuracy import avg_at_k, tallies
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.evaluation.passk import mean_pass_at_k
 from geosd.files import read_jsonl
+from geosd.problems.benchmarks import ID
 from geosd.problems.records import Sample
 
 COLUMNS = ("model", "variant", "seed", "benchmark", "split", "metric", "k", "value")
-ID = "id"
 OOD_AVERAGE = "ood_avg"
 
 

@@ -261,6 +261,9 @@ def _check_resolved(study: Study, source: Source) -> list[Mistake]:
         if max(Evaluation.model_validate(_tuples(evaluation)).pass_k) > evaluation["samples"]:
             message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
             wrong(("evaluation", "pass_k"), message)
+        if evaluation["coverage"] < evaluation["samples"]:
+            message = f"must be samples, which is {evaluation['samples']}, or more."
+            wrong(("evaluation", "coverage"), message)
         for variant in study.trained:
             training = study.training(model, variant)
             try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
+from geosd.problems.benchmarks import out_of_distribution
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import Problem, Sample
 from geosd.problems.verdicts import Grader
@@ -19,10 +20,11 @@ def evaluate(
     grade: Grader,
     problems: Sequence[Problem],
     samples: int,
+    coverage: int,
     decoding: Decoding,
     seed: int,
 ) -> list[Sample]:
-    """Draw and grade `samples` responses to each problem.
+    """Draw and grade `samples` responses to each problem, `coverage` to each OOD problem.
 
     The student's prompt is used: a checkpoint is examined without privileged context. Each
     benchmark is one call of the sampler with its own seed, so adding a benchmark, or reordering
@@ -34,6 +36,8 @@ def evaluate(
         grade: Judges a response; its reasons are kept with the samples.
         problems: The test problems, in any order.
         samples: k of avg@k; 16 in the paper.
+        coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
+            Those beyond are drawn apart, so the first `samples` are the same with and without them.
         decoding: Temperature, nucleus and cap.
         seed: The run's.
 
@@ -61,12 +65,16 @@ def evaluate(
         benchmarks[problem.benchmark][problem.id] = problem
     rows: dict[tuple[str, str], list[Sample]] = {}
     for benchmark, members in tqdm(benchmarks.items(), desc="benchmarks", unit="benchmark"):
-        asked = [problem for problem in members.values() for _ in range(samples)]
-        ids = [encoding.student(problem) for problem in asked]
-        drawn = sampler.sample(ids, decoding, seed_of(seed, "evaluate", benchmark))
-        for position, (problem, completion) in enumerate(zip(asked, drawn, strict=True)):
-            row = _graded(problem, position % samples, completion, encoding, grade)
-            rows.setdefault((benchmark, problem.id), []).append(row)
+        calls = {"evaluate": range(samples)}
+        if out_of_distribution(benchmark) and coverage > samples:
+            calls["coverage"] = range(samples, coverage)
+        for purpose, numbers in calls.items():
+            asked = [(problem, n) for problem in members.values() for n in numbers]
+            ids = [encoding.student(problem) for problem, _ in asked]
+            drawn = sampler.sample(ids, decoding, seed_of(seed, purpose, benchmark))
+            for (problem, number), completion in zip(asked, drawn, strict=True):
+                row = _graded(problem, number, completion, encoding, grade)
+                rows.setdefault((benchmark, problem.id), []).append(row)
     return [row for problem in problems for row in rows[problem.benchmark, problem.id]]
 
 

@@ -49,8 +49,9 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
     scored, agreed = {}, {}
     for run, file in files.items():  # one at a time: those of all would not fit into memory
         samples = samples_of(run, file)
-        scored[run] = scores.score(samples, settings["pass_k"])
-        agreed[run] = agreement.agreement(samples)
+        k = settings["samples"]
+        scored[run] = scores.score([s for s in samples if s.sample < k], settings["pass_k"])
+        agreed[run] = agreement.agreement(samples, first=k)
     tables = {
         "scores": scores.collect(scored),
         "drift": drift.collect(logs),

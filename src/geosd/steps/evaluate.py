@@ -64,6 +64,7 @@ def main(
             grade,
             read_jsonl(problems, Problem),
             samples=settings["samples"],
+            coverage=settings["coverage"],
             decoding=decoding,
             seed=seed,
         )

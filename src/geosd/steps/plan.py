@@ -137,9 +137,7 @@ def _work(study: Study, model: str, assumed: Assumptions) -> Work:
         jobs=counts,
         asked=asked,
         pool=Sampling(problems * pool["rollouts"], pool["response_tokens"]),
-        evaluation=Sampling(
-            _judged_on(data) * evaluation["samples"], evaluation["response_tokens"]
-        ),
+        evaluation=Sampling(_judged(data, evaluation), evaluation["response_tokens"]),
         trainings=trainings,
         states=Sampling(problems, recipe["response_tokens"]),
         checkpoints=max(snapshots) + 2,  # and pi_0 and the end
@@ -147,13 +145,13 @@ def _work(study: Study, model: str, assumed: Assumptions) -> Work:
     )
 
 
-def _judged_on(data: Mapping[str, Any]) -> int:
-    """Problems of an evaluation."""
+def _judged(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> int:
+    """Samples of an evaluation."""
     if data["purpose"] == "selection":
-        return data["select_validation"]
+        return data["select_validation"] * evaluation["samples"]
     each = data["test_per_benchmark"]
     whole = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
-    return data["test_id"] + whole
+    return data["test_id"] * evaluation["samples"] + whole * evaluation["coverage"]
 
 
 def _training(settings: Mapping[str, Any], assumed: Assumptions) -> Training:
