@@ -191,20 +191,16 @@ def timed(
     shape: Architecture, ranks: Ranks, device: torch.device, method: str, load: Load
 ) -> tuple[float, float]:
     """Seconds of the second update, and peak memory in GB of both."""
-    run = None
-    try:
-        torch.cuda.reset_peak_memory_stats(device)
-        run, recipe = assembled(shape, ranks, device, method, torch.bfloat16, load)
-        update_once(run, recipe, 1)
-        torch.cuda.synchronize(device)
-        began = time.monotonic()
-        update_once(run, recipe, 2)
-        torch.cuda.synchronize(device)
-        return time.monotonic() - began, torch.cuda.max_memory_allocated(device) / 1e9
-    finally:
-        del run
-        gc.collect()
-        torch.cuda.empty_cache()
+    gc.collect()  # what the last one left: modules and their hooks refer to each other
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    run, recipe = assembled(shape, ranks, device, method, torch.bfloat16, load)
+    update_once(run, recipe, 1)
+    torch.cuda.synchronize(device)
+    began = time.monotonic()
+    update_once(run, recipe, 2)
+    torch.cuda.synchronize(device)
+    return time.monotonic() - began, torch.cuda.max_memory_allocated(device) / 1e9
 
 
 def table(

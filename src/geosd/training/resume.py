@@ -40,8 +40,9 @@ class ResumeState:
         """The steps done and the state after them; None where there is nothing to continue."""
         if not self.path.exists():
             return None
-        # weights_only: a state file is data; nothing in it may run.
-        kept = torch.load(self.path, map_location="cpu", weights_only=True)
+        # weights_only: a state file is data; nothing in it may run. mmap: of a state written whole,
+        # every rank reads it and takes its shards; together they hold it in memory once.
+        kept = torch.load(self.path, map_location="cpu", weights_only=True, mmap=True)
         if kept["identity"] != self.identity:
             return None
         return kept["step"], kept["state"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -91,7 +92,8 @@ class Here:
     def collect(self, step: int, measured: bool) -> tuple[Rollouts, Seen]:
         """See `Experience.collect`."""
         how = (self.gathering, self.draws, self.encoding, self.sampler, self.grade)
-        with unsharded(self.student):
+        sampled = self.gathering.source != "solution"
+        with unsharded(self.student) if sampled else nullcontext():
             return self.ranks.told(lambda: gather(*how, step)), {}
 
 
