@@ -39,7 +39,7 @@ rule base:
     message:
         "Make the base model {wildcards.model}"
     shell:
-        "python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
         " python -m geosd.steps.base --study {params.study} --params params.yaml"
         " --model {wildcards.model} --data {params.data}"
         " --out {params.out} --scratch {params.scratch} > {log} 2>&1"

@@ -48,7 +48,7 @@ rule train:
     message:
         "Train {wildcards.model} with {wildcards.variant}, seed {wildcards.seed}"
     shell:
-        "python workflow/scripts/launch.py --gpus {resources.gpu}"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu}"
         " --processes {resources.processes} --scratch {params.scratch} --"
         " python -m geosd.steps.train --study {params.study} --params params.yaml"
         " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
