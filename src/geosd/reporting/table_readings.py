@@ -1,0 +1,122 @@
+"""What the readings that were not chosen would change, where the paper is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from geosd.analysis import drift as drifts
+from geosd.analysis.scores import ID, OOD_AVERAGE, values
+from geosd.analysis.statistics import Group, contrast
+from geosd.reporting.style import method
+from geosd.reporting.table_main import said_k, said_runs
+from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.shown import Shown
+
+SHOWN = Shown(
+    title="Readings that were not chosen",
+    caption=(
+        "Where the paper is silent: each method as it is read here, and what another reading "
+        "changes, paired by seed, with the half-width of the 95 % interval."
+    ),
+    reads=("scores", "drift"),
+    settings=("models", "methods", "candidates"),
+)
+
+BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
+DRIFT = "drift/pi_0"
+
+
+def build(
+    scores: pd.DataFrame,
+    drift: pd.DataFrame,
+    models: Sequence[str],
+    methods: Sequence[str],
+    candidates: Mapping[str, str],
+) -> Table:
+    """A row per method as it is read here, and under it a row per other reading.
+
+    Runs of one seed see the same problems in the same order, draw the same solutions for them and
+    are examined on the same draws, so a reading is compared with the chosen one seed by seed.
+
+    Args:
+        scores: Tidy scores.
+        drift: Tidy drift.
+        models: Models, in order.
+        methods: Variants as they are read here.
+        candidates: Other reading -> its variant.
+
+    Raises:
+        ValueError: A method with other readings is not itself among the study's methods.
+    """
+    read = [name for name in methods if name in candidates.values()]
+    if lacking := sorted({*candidates.values()} - {*read}):
+        raise ValueError(
+            f"table_readings compares with {', '.join(lacking)} as it is read here, which the study"
+            " does not train.\nHint: list it under the study's `methods`."
+        )
+    columns = [column for model in models for column in _columns(model)]
+    rows = []
+    for variant in read:
+        others = [name for name, of in candidates.items() if of == variant]
+        for name in (variant, *others):
+            cells = [
+                cell for model in models for cell in _cells(scores, drift, model, name, variant)
+            ]
+            label = method(variant).label if name == variant else f"  {_words(name, variant)}"
+            rows.append(Row(label, variant, tuple(cells)))
+    note = (
+        f"{said_k(scores)} in percent, mean ± standard deviation over {said_runs(scores)}. Δ is the"
+        " change from the reading that is used, the mean over pairs of equal seed ± the half-width"
+        " of Student's 95 % interval, without correction for the number of rows. d_FR is the mean"
+        " Fisher-Rao distance from π₀ at the end of training, in radians."
+    )
+    title = "Readings that were not chosen"
+    return Table("table_readings", title, note, "Reading", tuple(columns), tuple(rows))
+
+
+def _columns(model: str) -> list[Column]:
+    pairs = [*BENCHMARKS.items(), (DRIFT, "d_FR to π₀")]
+    return [
+        column
+        for key, label in pairs
+        for column in (
+            Column(f"{model}.{key}", label, model),
+            Column(f"{model}.{key}.delta", f"Δ {label}", model),
+        )
+    ]
+
+
+def _cells(scores: pd.DataFrame, drift: pd.DataFrame, model: str, name: str, of: str) -> list[Cell]:
+    cells = []
+    for benchmark in (*BENCHMARKS, DRIFT):
+        if benchmark == DRIFT:
+            form = ".3f"
+            mine, chosen = (drifts.values(drift, model, v, DRIFT) for v in (name, of))
+        else:
+            form = ".1f"
+            mine, chosen = (values(scores, model, v, benchmark, "avg@k") for v in (name, of))
+        cells += [_cell(mine, form), Cell(None) if name == of else _change(mine, chosen, form)]
+    return cells
+
+
+def _cell(runs: pd.Series, form: str) -> Cell:
+    if runs.empty:
+        return Cell(None)
+    group = Group.of(runs)
+    return Cell(group.mean, group.sd if group.n > 1 else None, form)
+
+
+def _change(mine: pd.Series, chosen: pd.Series, form: str) -> Cell:
+    pairs = (mine - chosen).dropna()
+    if pairs.empty:
+        return Cell(None)
+    test = contrast([Group.of(pairs)])
+    return Cell(test.difference, test.high - test.difference, f"+{form}")
+
+
+def _words(name: str, variant: str) -> str:
+    """`geosd-teacher_fixed` -> `teacher fixed`."""
+    key, _, value = name.removeprefix(f"{variant}-").rpartition("_")
+    return f"{key.replace('_', ' ')}: {value.lower()}"

@@ -1,0 +1,57 @@
+"""Another reading is compared with the one that is used, seed by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from geosd.analysis.drift import COLUMNS as DRIFT
+from geosd.analysis.scores import COLUMNS as SCORES
+from geosd.reporting.table_readings import build
+
+CANDIDATES = {"geosd-teacher_fixed": "geosd", "geosd-per_token_False": "geosd"}
+ID = {"geosd": [50, 60, 70], "geosd-teacher_fixed": [51, 62, 70], "geosd-per_token_False": [40] * 3}
+
+
+def table(methods=("pi_0", "geosd")):
+    scores = [
+        ("m", name, seed, benchmark, "", "avg@k", 16, value)
+        for name, runs in ID.items()
+        for seed, value in enumerate(runs)
+        for benchmark in ("id", "ood_avg")
+    ]
+    drift = [("m", name, 0, "drift/pi_0", 0.25) for name in ID]
+    return build(
+        pd.DataFrame(scores, columns=list(SCORES)),
+        pd.DataFrame(drift, columns=list(DRIFT)),
+        ["m"],
+        list(methods),
+        CANDIDATES,
+    )
+
+
+def test_readings_stand_under_their_method_by_what_they_change():
+    assert [row.label for row in table().rows] == [
+        "GeoSD",
+        "  teacher: fixed",
+        "  per token: false",
+    ]
+
+
+def test_the_change_is_the_mean_of_pairs_with_students_interval():
+    fixed = table().rows[1].cells[1]
+    pairs = np.subtract(ID["geosd-teacher_fixed"], ID["geosd"])
+    low, high = stats.ttest_1samp(pairs, 0).confidence_interval(0.95)
+    assert (fixed.value, fixed.sd) == pytest.approx((1.0, (high - low) / 2))
+
+
+def test_the_reading_that_is_used_has_no_change_and_one_run_no_interval():
+    rows = table().rows
+    assert rows[0].cells[1].text == "–" and rows[1].cells[5].spread == ""
+
+
+def test_a_method_that_is_not_trained_as_it_is_read_is_refused():
+    with pytest.raises(ValueError, match="(?s)compares with geosd.*Hint"):
+        table(methods=("pi_0",))
