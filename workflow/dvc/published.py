@@ -21,12 +21,14 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 RECORDS = Path(".snakemake/metadata")
+LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 WATCHED = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src")
 
 
@@ -121,25 +123,30 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, int, int]:
                 f"{kept(study)} names {name}, which is no file of study {study}.\n"
                 "Hint: publish the study again from a clone that has its results."
             )
-    same = other = absent = 0
+    count: Counter[str] = Counter()
+    made_otherwise = set()
     for name, what in outputs.items():
         path, record = Path(name), record_path(name)
         if "text" in what and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(what["text"], encoding="utf-8")
         if not path.exists():
-            absent += 1
+            count["absent"] += 1
         elif sha256(path) == what["sha256"]:
             record.parent.mkdir(parents=True, exist_ok=True)
             record.write_text(json.dumps(what["record"]))
             # Files too large for a checksum in the records are compared by time.
             os.utime(path, ns=(what["time_ns"], what["time_ns"]))
-            same += 1
+            count["same"] += 1
         else:
-            record.unlink(missing_ok=True)
-            os.utime(path, ns=(0, 0))  # older than anything it could be made from
-            other += 1
-    return same, other, absent
+            made_otherwise.add(what["record"]["shellcmd"])
+            count["other"] += 1
+    for name, what in outputs.items():
+        # The whole job: a record of one of its files would speak for all.
+        if what["record"]["shellcmd"] in made_otherwise and Path(name).exists():
+            record_path(name).unlink(missing_ok=True)
+            os.utime(name, (LONG_AGO, LONG_AGO))
+    return count["same"], count["other"], count["absent"]
 
 
 def publish(study: str) -> None:
