@@ -111,12 +111,12 @@ class Kind:
     multiplied: bool = False
 
 
-IN_DISTRIBUTION = Kind("id", FAMILIAR, (1, 2), (2, 9))
+IN_DISTRIBUTION = Kind("id", FAMILIAR, (1, 1), (2, 9))
 OUT_OF_DISTRIBUTION = (
-    Kind("steps", FAMILIAR, (3, 3), (2, 9)),
-    Kind("large", FAMILIAR, (1, 2), (10, 50)),
-    Kind("times", FAMILIAR, (1, 2), (2, 9), multiplied=True),
-    Kind("scenes", UNFAMILIAR, (1, 2), (2, 9)),
+    Kind("steps", FAMILIAR, (2, 2), (2, 9)),
+    Kind("large", FAMILIAR, (1, 1), (10, 50)),
+    Kind("times", FAMILIAR, (1, 1), (2, 9), multiplied=True),
+    Kind("scenes", UNFAMILIAR, (1, 1), (2, 9)),
 )
 KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 

@@ -17,7 +17,7 @@ from geosd.problems.sources.registry import register
 from geosd.problems.stories import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION, Kind, draw_story
 from geosd.seeds import seed_of
 
-INSTRUCTION = "Work it out step by step. End with a line that says Answer: and the number."
+INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
 TRIES = 1000
 
 
