@@ -33,6 +33,11 @@ def told(settings):
     return {row.label: [cell.value for cell in row.cells] for row in build(settings).rows}
 
 
+def read_of(study):
+    """What the table reads of a study."""
+    return settings("table_hyperparameters", study)["hyperparameters"]
+
+
 def made(**models):
     return {"runs": 10, "data": {"train": 1000, "seed": None}, "models": models}
 
@@ -101,7 +106,7 @@ def test_the_protocol_itself_is_as_in_the_paper(params):
         }
     )
     protocol = params.model_copy(update={"studies": {"bare": bare}})
-    rows = told(settings("table_hyperparameters", resolve(protocol, "bare")))
+    rows = told(read_of(resolve(protocol, "bare")))
     wrong = {key: row for key, row in rows.items() if row[2] in ("no", "partly")}
     assert not wrong
     assert sum(row[2] == "yes" for row in rows.values()) > 40
@@ -109,10 +114,8 @@ def test_the_protocol_itself_is_as_in_the_paper(params):
 
 def test_settings_leave_out_candidates_and_numbers_that_are_not_read(params):
     study = resolve(params, "quick_selection")
-    assert all(
-        not m["training"] for m in settings("table_hyperparameters", study)["models"].values()
-    )
-    quick = settings("table_hyperparameters", resolve(params, "quick"))["models"]["mini-qwen3"]
+    assert all(not m["training"] for m in read_of(study)["models"].values())
+    quick = read_of(resolve(params, "quick"))["models"]["mini-qwen3"]
     assert quick["training"]["fwdkl"]["optimiser"] == {"rule": "adamw"}
     assert "kfac" in quick["training"]["geosd"]["optimiser"]
     assert "pi_0" not in quick["training"]

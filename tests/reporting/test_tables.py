@@ -11,12 +11,12 @@ import subprocess
 
 import pytest
 
+from geosd.reporting.latex import latex
 from geosd.reporting.tables import (
     Cell,
     Column,
     Row,
     Table,
-    latex,
     ranked,
     save,
     to_csv,

@@ -74,7 +74,11 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ("      steps: 100\n", "      steps: 10\n", "20 is more than the 10 steps"),
         ("    snapshots: [] ", "    snapshots: [0] ", "protocol.training.snapshots"),
         ("    snapshots: [] ", "    snapshots: [99, 101] ", "101 of .* after the last step, 100"),
-        ("table_main, table_b", "table_man, table_b", "no rule .* Did you mean table_main?"),
+        (
+            "table_main, table_benchmarks, table_s",
+            "table_man, table_benchmarks, table_s",
+            "no rule .* Did you mean table_main?",
+        ),
         ("fwdkl: {learning_rate: &", "fwdlk: {learning_rate: &", "no variant .* mean fwdkl?"),
     ],
 )

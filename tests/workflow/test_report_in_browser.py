@@ -56,7 +56,7 @@ def report(fresh, root, tmp_path_factory) -> Path:
     shutil.copy2(root / "matplotlibrc", workflow.folder)
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
     shows = next(line for line in text.splitlines() if line.startswith("    shows: ["))
-    workflow.edit("params.yaml", f"{shows}\n    data: &quick_data", _asked())
+    workflow.edit("params.yaml", shows, f"    shows: [{', '.join(SHOWN)}]")
 
     outputs = [workflow.folder / name for name in workflow.outputs()]
     for path in outputs:
@@ -79,10 +79,6 @@ def report(fresh, root, tmp_path_factory) -> Path:
         check=True,
     )
     return target
-
-
-def _asked() -> str:
-    return f"    shows: [{', '.join(SHOWN)}]\n    data: &quick_data"
 
 
 def make_up(path: Path) -> None:

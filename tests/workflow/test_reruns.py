@@ -55,7 +55,7 @@ def test_the_k_of_pass_at_k_samples_nothing_anew(done):
 
 def test_evaluation_settings_retrain_nothing(done, root):
     seeds, methods = runs(root)
-    done.edit("params.yaml", "    temperature: 0.6 ", "    temperature: 0.7 ")
+    done.edit("params.yaml", "    temperature: 0.6           #", "    temperature: 0.7           #")
     assert done.wanted() == {
         "evaluate": seeds * methods,
         "evaluate_pi_0": seeds,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from geosd.files import write_text
+from geosd.reporting.latex import latex
 
 MISSING = "–"
 
@@ -278,25 +279,3 @@ def _latex_cell(cell: Cell) -> str:
 def _power(found: re.Match[str]) -> str:
     sign = "-" if found[1] == "-" else ""
     return rf"\times10^{{{sign}{found[2]}}}"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{c: "\\" + c for c in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "π₀": r"$\pi_0$",
-    "λ": r"$\lambda$",
-    "Δ": r"$\Delta$",
-    "→": r"$\to$",
-    "±": r"$\pm$",
-    "–": "--",
-    "<": r"$<$",
-    ">": r"$>$",
-}
-
-
-def latex(text: str) -> str:
-    """Text with LaTeX's special characters escaped and our symbols as math."""
-    pattern = "|".join(re.escape(key) for key in sorted(_LATEX, key=len, reverse=True))
-    return re.sub(pattern, lambda found: _LATEX[found[0]], text)
