@@ -22,9 +22,10 @@ NO_DRIFT = pd.DataFrame(columns=list(DRIFT_COLUMNS))
 
 
 def scores(runs: dict[str, list[float]], benchmarks=("ood_avg",), metric="avg@k", model="m"):
+    """Scores of runs; each variant's begin at another seed, so that pairs have a spread."""
     rows = [
-        (model, v, seed, b, "ID" if b == "id" else "OOD", metric, 16, x)
-        for v, values in runs.items()
+        (model, v, (seed + turn) % len(values), b, "ID" if b == "id" else "OOD", metric, 16, x)
+        for turn, (v, values) in enumerate(runs.items())
         for b in benchmarks
         for seed, x in enumerate(values)
     ]
@@ -133,7 +134,7 @@ def test_each_ood_takes_every_benchmark_and_not_their_average():
 
 def test_drift_is_read_from_the_drift_table():
     drift = pd.DataFrame(
-        [("m", v, s, "drift/pi_0", x + 0.01 * s)
+        [("m", v, s, "drift/pi_0", x * (1 + 0.1 * s))
          for v, x in (("geosd", 0.1), ("fwdkl", 0.4)) for s in range(3)],
         columns=list(DRIFT_COLUMNS),
     )  # fmt: skip

@@ -97,7 +97,7 @@ def judged(comparison, evidence: Evidence):
     return found
 
 
-def test_a_run_and_the_same_run_stopped_early_are_paired_and_different_runs_are_not():
+def test_runs_of_a_seed_are_paired_and_those_of_two_models_are_not():
     seeds = np.array([0.0, 10.0, 20.0, 30.0])  # what a seed shares swamps the difference of 1
     early, late = 50 + seeds, 49 + seeds + np.array([0.1, -0.1, 0.05, -0.05])
     runs = {"f-30": early, "f-3e-07": late, "f-1e-06": late, "pi_0": early}
@@ -108,12 +108,18 @@ def test_a_run_and_the_same_run_stopped_early_are_paired_and_different_runs_are_
         {"variant": "f", "steps": 90},
         {"variant": "f", "learning_rate": 1e-6},
     )
-    paired = judged(compare(full, stopped, "less"), evidence)
-    apart = judged(compare(other, stopped, "less"), evidence)
-    assert paired.p == pytest.approx(stats.ttest_rel(late, early, alternative="less").pvalue)
-    welch = stats.ttest_ind(late, early, equal_var=False, alternative="less")
-    assert apart.p == pytest.approx(welch.pvalue)
-    assert (paired.verdict, apart.verdict) == ("reproduced", "undetermined")
+    expected = stats.ttest_rel(late, early, alternative="less").pvalue
+    for run in (full, other):
+        found = judged(compare(run, stopped, "less"), evidence)
+        assert found.p == pytest.approx(expected) and found.verdict == "reproduced"
+
+    sizes = pd.concat([scored, scored.assign(model="n")])
+    far = judged(
+        compare({"variant": "pi_0", "model": "n"}, {"variant": "f-3e-07", "model": "m"}, "greater"),
+        Evidence(sizes, ladder=("m", "n")),
+    )
+    welch = stats.ttest_ind(early, late, equal_var=False, alternative="greater")
+    assert far.p == pytest.approx(welch.pvalue) and far.verdict == "undetermined"
 
 
 def test_a_contrast_of_gains_has_the_spread_of_all_its_terms():

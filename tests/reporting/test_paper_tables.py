@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from geosd.analysis.scores import values
 from geosd.reporting import table_benchmarks, table_main, table_significance
@@ -78,7 +79,12 @@ def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
     best = column(table, "baseline")[ours.label].value
     assert best.lower() == means.idxmax()
     assert ours.cells[0].value == 3
-    assert paper.label == "paper: Qwen3-8B" and paper.cells[-1].value == 2.9e-9
+    assert paper.label == "paper: Qwen3-8B" and paper.cells[-2].value == 2.9e-9
+    runs = scores.query("benchmark == 'ood_avg' and metric == 'avg@k'").pivot(
+        index="seed", columns="variant", values="value"
+    )
+    expected = stats.ttest_rel(runs["geosd"], runs[means.idxmax()], alternative="greater").pvalue
+    assert ours.cells[-1].value == pytest.approx(expected) and paper.cells[-1].number is None
 
 
 def test_significance_is_corrected_over_the_models(make):

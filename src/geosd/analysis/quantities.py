@@ -1,8 +1,8 @@
 """The quantities that claims compare: one value per run, or per problem of pi_0's states.
 
 Values carry the source they come from. Values of one source are paired, differences are taken
-within it: the quantities of one run at several k, benchmarks, steps or checkpoints, a run and the
-same run stopped early, the states of one problem. Different runs are independent.
+within it: the runs of a seed on one model, which draw the same problems and solutions in training
+and the same random numbers in evaluation, and the states of one problem. Models are independent.
 
 metric             unit     details              of
 avg@k, maj@k, false_consensus, truncated, tokens  points; tokens: tokens    the score table
@@ -76,7 +76,7 @@ def measure(side: Side, model: str, evidence: Evidence) -> Measured:
         ValueError: There is no such metric.
     """
     model = side.said(MODEL) or model
-    source, run = _run(side, model, evidence)
+    run = _run(side, model, evidence)
     if side.metric in (
         "mismatch",
         *(f"gradient_{name}" for name in ("fwdkl", "revkl", "hellinger")),
@@ -86,7 +86,7 @@ def measure(side: Side, model: str, evidence: Evidence) -> Measured:
     if found.empty:
         of = f" on {side.benchmark}" if _reader(side.metric) is _score else ""
         raise Lacking(f"{side.metric}{of} of {run}")
-    return Measured(source, found)
+    return Measured((model, "runs"), found)
 
 
 def over(side: Side, variant: str) -> Side:
@@ -95,23 +95,17 @@ def over(side: Side, variant: str) -> Side:
     return replace(side, variant=variant, where=kept)
 
 
-def _run(side: Side, model: str, evidence: Evidence) -> tuple[Hashable, str]:
-    """The source of a side, and the name of its run in the tables."""
+def _run(side: Side, model: str, evidence: Evidence) -> str:
+    """The name of a side's run in the tables."""
     knobs = [key for key in KNOBS if side.said(key) is not None]
     if not knobs:
-        return (model, side.variant), side.variant
+        return side.variant
     key = knobs[0]
     line = axis(evidence, model, side.variant, key).runs
     run = next((name for value, name in line.items() if same(value, side.said(key))), None)
     if run is None:
         raise Lacking(f"{side.variant} at {key} {side.said(key)}")
-    # A stopped run and the full run of its learning rate are one trajectory.
-    rate = next(
-        (p["learning_rate"] for p in evidence.plane.get(model, ()) if p["run"] == run), None
-    )
-    if key == "privilege" or rate is None:
-        return (model, run), run
-    return (model, side.variant, rate), run
+    return run
 
 
 def _reader(metric: str) -> Callable[[Side, str, str, Evidence], pd.Series]:

@@ -1,11 +1,12 @@
 """Verdicts on the paper's claims for one study.
 
 A claim is evaluated for every model of the study, one row a model; a claim along a ladder of models
-or on costs has one row. The statistics are those of the paper (Statistical analysis of OOD gains):
-the run is the unit, the tests are one-sided Welch tests, and Holm's correction runs over a family:
-all rows, of one study's ledger, of the claims that one kind of study is designed for.
+or on costs has one row. As in the paper (Statistical analysis of OOD gains) the run is the unit and
+the tests are one-sided; runs of one model are paired by seed, models are not; and Holm's correction
+runs over a family: all rows, of one study's ledger, of the claims that one kind of study is
+designed for.
 
-Rules of decision, fixed before any study of the miniature was looked at:
+Rules of decision:
 
 reproduced      Holm-adjusted p < .05. The p of a conjunction is the largest p of its comparisons
                 (intersection-union test): every one of them must hold. A `within` comparison
@@ -17,7 +18,7 @@ not reproduced  For some comparison the confidence interval lies wholly where th
 undetermined    Neither; also where a spread cannot be estimated: a single run, or no variance.
 not tested      The study lacks a variant, a sweep or a quantity that the claim needs.
 
-What comes from one run is paired: differences are taken within the run (`analysis.quantities`).
+What is paired is said in `analysis.quantities`: differences are taken within a seed.
 A computed number has no spread: it agrees with the printed one to its last digit, give or take
 one, or it does not. Absence of evidence is never "not reproduced", and no outcome is written
 anywhere but computed here.
@@ -277,11 +278,9 @@ def _groups(terms: Sequence[tuple[float, Measured]]) -> list[Group]:
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
         if total.empty:
             raise Lacking("seeds that both quantities have")
-        # Gains over pi_0 compared with each other on one model: pi_0 drops out.
-        if len(parts) > 1 and (total.abs() < 1e-12).all():
-            continue
-        found.append(Group.of(total))
-    return found or [Group(0.0, 0.0, len(terms[0][1].values))]
+        # What is left of equal numbers, once one is taken from the other, is no spread.
+        found.append(Group.of(total.where(total.abs() >= 1e-12, 0.0)))
+    return found
 
 
 def _published(comparison: Comparison, model: str) -> float:

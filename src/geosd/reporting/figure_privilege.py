@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from geosd.analysis.scores import OOD_AVERAGE
-from geosd.analysis.statistics import Group, welch
+from geosd.analysis.statistics import Group, contrast
 from geosd.reporting.panels import End, label_ends
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, method
 from geosd.reporting.sweeps import by_variant, untrained
@@ -22,7 +22,7 @@ SHOWN = Shown(
     caption=(
         "Change of the mean OOD accuracy from the base model against the share of the reference "
         "solution that the teacher sees during training, mean over seeds with the 95 % confidence "
-        "interval of the difference (Welch)."
+        "interval of the difference, taken within each seed."
     ),
     reads=("scores",),
     settings=("models", "points"),
@@ -63,11 +63,11 @@ def changes(
     Raises:
         ValueError: The base model was not evaluated, or no variant has two points.
     """
-    (base,) = map(Group.of, untrained(scores, model, [OOD_AVERAGE]))
+    (base,) = untrained(scores, model, [OOD_AVERAGE])
     ascending = sorted(points, key=lambda point: point["privilege"])
     found = by_variant(scores, model, ascending, [OOD_AVERAGE])
     swept = {
-        variant: [_change(point["privilege"], Group.of(runs), base) for point, (runs,) in of]
+        variant: [_change(point["privilege"], runs - base) for point, (runs,) in of]
         for variant, of in found.items()
         if len(of) > 1
     }
@@ -79,8 +79,8 @@ def changes(
     return swept
 
 
-def _change(privilege: float, mine: Group, base: Group) -> Change:
-    test = welch(mine, base)
+def _change(privilege: float, gains: pd.Series) -> Change:
+    test = contrast([Group.of(gains.dropna())])
     if pd.isna(test.low):
         return Change(privilege, test.difference, test.difference, test.difference)
     return Change(privilege, test.difference, test.low, test.high)
