@@ -36,16 +36,18 @@ def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(leftover, tmp_pat
 
 
 def test_a_driver_lives_while_its_process_is_a_snakemake(leftover):
-    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
-    driver = subprocess.Popen([*sleeping, "snakemake"])
-    other = subprocess.Popen(sleeping)
+    sleeping = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+    driver = subprocess.Popen([*sleeping, "snakemake"], stdout=subprocess.PIPE)
+    other = subprocess.Popen(sleeping, stdout=subprocess.PIPE)
     try:
+        # A process that is being loaded has no command line yet.
+        assert driver.stdout.readline() and other.stdout.readline()
         assert leftover.Job("1", driver.pid, leftover.this_host()).driver_lives()
         assert not leftover.Job("1", other.pid, leftover.this_host()).driver_lives()
     finally:
         for process in (driver, other):
             process.kill()
-            process.wait()
+            process.communicate()
     assert not leftover.Job("1", driver.pid, leftover.this_host()).driver_lives()
 
 
@@ -88,4 +90,4 @@ def test_a_driver_without_jobs_yet_is_found_and_ended(leftover, tmp_path, before
     finally:
         for process in (driver, inside_a_job):
             process.kill()
-            process.wait()
+            process.communicate()
