@@ -21,8 +21,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 
 # `make miniature` runs these in turn; docs/miniature.md says what each is for and costs.
-MINIATURE := miniature_selection miniature miniature_ablation miniature_readings \
-  miniature_privilege miniature_ladder miniature_stepsize
+MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
+  miniature_ladder miniature_stepsize
 
 .PHONY: help run smollm2 miniature ledger adopt plan report repro test test-vllm test-slurm lint schema pins stop gpu-check \
   publish restore stale clean clean-study
