@@ -24,7 +24,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger adopt plan report repro test test-vllm test-slurm lint schema pins stop gpu-check \
+.PHONY: help run smollm2 miniature ledger adopt plan figures report repro test test-vllm test-slurm lint schema pins stop gpu-check \
   publish restore stale clean clean-study
 
 help:  ## this list
@@ -58,6 +58,9 @@ plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(snakemake) --dry-run --quiet host
 	@echo
 	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
+
+figures: .venv/installed  ## the tables and figures alone, from a study's results
+	@$(snakemake) tables figures
 
 report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
 
