@@ -80,8 +80,8 @@ test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of 
 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install
-	@tests/slurm/cluster.sh start
-	@$(BIN)/python tests/slurm/faults.py $(FAULTS); status=$$?; tests/slurm/cluster.sh stop; exit $$status
+	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
+	  && $(BIN)/python tests/slurm/faults.py $(FAULTS)
 
 stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
 	@$(BIN)/python workflow/slurm/leftover.py --all

@@ -11,8 +11,17 @@ from geosd.analysis.drift import COLUMNS as DRIFT
 from geosd.analysis.scores import COLUMNS as SCORES
 from geosd.reporting.table_readings import build
 
-CANDIDATES = {"geosd-teacher_fixed": "geosd", "geosd-per_token_False": "geosd"}
-ID = {"geosd": [50, 60, 70], "geosd-teacher_fixed": [51, 62, 70], "geosd-per_token_False": [40] * 3}
+CHANGES = {
+    "geosd-teacher_fixed": {"teacher": "fixed"},
+    "geosd-per_token_False": {"per_token": False},
+    "geosd-mode_soft_or-every_5": {"mode": "soft_or", "every": 5},
+}
+ID = {
+    "geosd": [50, 60, 70],
+    "geosd-teacher_fixed": [51, 62, 70],
+    "geosd-per_token_False": [40] * 3,
+    "geosd-mode_soft_or-every_5": [1, 2, 3],
+}
 
 
 def table(methods=("pi_0", "geosd")):
@@ -28,7 +37,8 @@ def table(methods=("pi_0", "geosd")):
         pd.DataFrame(drift, columns=list(DRIFT)),
         ["m"],
         list(methods),
-        CANDIDATES,
+        {name: "geosd" for name in CHANGES},
+        CHANGES,
     )
 
 
@@ -37,6 +47,7 @@ def test_readings_stand_under_their_method_by_what_they_change():
         "GeoSD",
         "  teacher: fixed",
         "  per token: false",
+        "  mode: soft or, every: 5",
     ]
 
 

@@ -210,6 +210,10 @@ def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dic
             fault(driver, number)
             row = {"fault": fault.__name__.replace("_", " ")}
         driver.end()
+    except BaseException:
+        # Also at Ctrl-C: neither the driver nor its jobs outlive the test.
+        subprocess.run([sys.executable, "workflow/slurm/leftover.py", "--all"], cwd=project)
+        raise
     finally:
         driver.watching = False
         watcher.join()

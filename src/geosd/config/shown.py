@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,16 @@ def _methods(study: Study, shown: Shown) -> list[str]:
 def _candidates(study: Study, _: Shown) -> dict[str, str]:
     """Each candidate, and the variant it is a point of."""
     return {name: variant for name, (variant, _) in study.candidates.items()}
+
+
+def _changes(study: Study, _: Shown) -> dict[str, dict[str, Any]]:
+    """What each candidate changes in its variant's training: the last word of each key -> value."""
+    return {name: dict(_leaves(changed)) for name, (_, changed) in study.candidates.items()}
+
+
+def _leaves(tree: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        yield from _leaves(value) if isinstance(value, dict) else [(key, value)]
 
 
 def swept(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
@@ -109,6 +119,7 @@ WORDS: dict[str, Word] = {
     "models": _models,
     "methods": _methods,
     "candidates": _candidates,
+    "changes": _changes,
     "points": lambda study, shown: swept(study, *shown.swept),
     "hyperparameters": _hyperparameters,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -21,7 +22,7 @@ SHOWN = Shown(
         "changes, paired by seed, with the half-width of the 95 % interval."
     ),
     reads=("scores", "drift"),
-    settings=("models", "methods", "candidates"),
+    settings=("models", "methods", "candidates", "changes"),
 )
 
 BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
@@ -34,6 +35,7 @@ def build(
     models: Sequence[str],
     methods: Sequence[str],
     candidates: Mapping[str, str],
+    changes: Mapping[str, Mapping[str, Any]],
 ) -> Table:
     """A row per method as it is read here, and under it a row per other reading.
 
@@ -46,6 +48,7 @@ def build(
         models: Models, in order.
         methods: Variants as they are read here.
         candidates: Other reading -> its variant.
+        changes: Other reading -> what it changes, key -> value.
 
     Raises:
         ValueError: A method with other readings is not itself among the study's methods.
@@ -64,7 +67,7 @@ def build(
             cells = [
                 cell for model in models for cell in _cells(scores, drift, model, name, variant)
             ]
-            label = method(variant).label if name == variant else f"  {_words(name, variant)}"
+            label = method(variant).label if name == variant else f"  {_words(changes[name])}"
             rows.append(Row(label, variant, tuple(cells)))
     note = (
         f"{said_k(scores)} in percent, mean ± standard deviation over {said_runs(scores)}. Δ is the"
@@ -116,7 +119,7 @@ def _change(mine: pd.Series, chosen: pd.Series, form: str) -> Cell:
     return Cell(test.difference, test.high - test.difference, f"+{form}")
 
 
-def _words(name: str, variant: str) -> str:
-    """`geosd-teacher_fixed` -> `teacher fixed`."""
-    key, _, value = name.removeprefix(f"{variant}-").rpartition("_")
-    return f"{key.replace('_', ' ')}: {value.lower()}"
+def _words(changed: Mapping[str, Any]) -> str:
+    """`{"loss_mean": "token"}` -> `loss mean: token`."""
+    words = (f"{key}: {str(value).lower()}" for key, value in changed.items())
+    return ", ".join(words).replace("_", " ")
