@@ -40,7 +40,7 @@ run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  #
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
-miniature: .venv/installed  ## every study of the miniature in turn; three hours on two cores
+miniature: .venv/installed  ## every study of the miniature in turn; some three hours on two cores
 	@set -e; for study in miniature_selection adopt $(MINIATURE); do \
 	  [ $$study != adopt ] || { $(MAKE) --no-print-directory adopt STUDY=miniature; continue; }; \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
@@ -56,8 +56,6 @@ adopt: .venv/installed  ## write the rates that STUDY_selection chose into param
 
 plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(snakemake) --dry-run --quiet host
-	@echo
-	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
 
 figures: .venv/installed  ## the tables and figures alone, from a study's results
 	@$(snakemake) tables figures

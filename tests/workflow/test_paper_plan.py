@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 
 import pytest
@@ -20,6 +21,19 @@ def counted(root, name):
 
 def planned(fresh, name):
     return dict(fresh.wanted("--config", f"study={name}"))
+
+
+def test_a_dry_run_ends_with_the_gpu_hours_of_a_study_that_asks_for_gpus(fresh, root):
+    printed = fresh.snakemake("--profile", "slurm", "--dry-run", "--config", "study=paper")
+    line = re.search(r"^\| all .*$", printed, re.M).group()
+    jobs_, reckoned, expected = (int(n.replace(",", "")) for n in re.findall(r"[\d,]+", line))
+    in_jobs = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states")
+    assert jobs_ == sum(counted(root, "paper")[rule] for rule in in_jobs)
+    # Appendix Runtime gives 7, 28 and 20 GPU-hours at 8B; Olmo-3 and R1 are of about that size.
+    floor = 270 * 7 + 300 * 28
+    assert floor < expected < 2 * floor and reckoned > 0
+    quick = fresh.snakemake("--profile", "local", "--dry-run", "--config", "study=quick")
+    assert "total" in quick and "| all" not in quick
 
 
 def test_the_study_paper_is_planned_job_by_job_in_half_a_minute_of_a_processor(fresh, root):
