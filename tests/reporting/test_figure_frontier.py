@@ -116,3 +116,31 @@ def test_reporting_and_analysis_do_not_import_torch():
     code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def at(variant, x, y):
+    return figure_frontier.Point(variant, x, y, 1.0, 1.0, 50.0)
+
+
+def test_points_are_squeezed_where_four_lie_within_a_quarter_of_the_farthest():
+    near = [at(name, 1.0, -5.0) for name in ("sft", "fwdkl", "tip", "geosd")]
+    far = at("revkl", -3.0, 20.0)
+    assert figure_frontier.squeezed([*near, far]) == near
+    assert figure_frontier.squeezed([*near[:3], far]) == []
+    assert figure_frontier.squeezed([*near, at("revkl", 0.0, 19.0)]) == []
+    assert figure_frontier.squeezed([]) == []
+
+
+def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(make):
+    scores = make()
+    fallen = (scores["variant"] == "revkl") & scores["benchmark"].isin(["id", "ood_avg"])
+    scores.loc[fallen & (scores["metric"] == "avg@k"), "value"] -= 900.0
+    methods = [*QUICK, "sft"]
+    figure = figure_frontier.draw(scores, ["mini-qwen3"], methods)
+    figure.draw_without_rendering()
+    whole, part = figure.axes
+    assert [text.get_text() for text in whole.texts] == [METHODS["revkl"].label]
+    near = {METHODS[v].label for v in methods if v != "revkl"}
+    assert {text.get_text() for text in part.texts} == near
+    (frame,) = whole.patches
+    assert frame.get_bbox().x0 == part.get_xlim()[0] and frame.get_bbox().y1 == part.get_ylim()[1]

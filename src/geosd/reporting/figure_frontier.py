@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from geosd.analysis.scores import ID, OOD_AVERAGE, values
 from geosd.analysis.statistics import Group
@@ -23,7 +24,8 @@ SHOWN = Shown(
     caption=(
         "Each method's gain over the base model out of distribution against its gain in "
         "distribution, mean over seeds; whiskers are standard deviations, the size of a mark is "
-        "pass@k out of distribution. The lines through the base model part gains from losses."
+        "pass@k out of distribution. The lines through the base model part gains from losses. "
+        "Where far points squeeze the others together, a second row shows the dashed frame alone."
     ),
     reads=("scores",),
     settings=("models", "methods"),
@@ -31,6 +33,11 @@ SHOWN = Shown(
 
 AREAS_PT2 = (12.0, 62.0)
 """Marker areas of the smallest and the largest pass@k of the figure."""
+
+SQUEEZED = 0.25
+"""Points nearer to the origin than this share of the farthest one's reach stand in a crowd."""
+MANY = 4
+"""A crowd of so many, beside the origin, has a panel of its own."""
 
 Area = Callable[[float], float]
 
@@ -54,6 +61,11 @@ class Point:
     id_sd: float
     ood_sd: float
     passed: float
+
+    @property
+    def reach(self) -> float:
+        """How far from the base model, along the axis on which it is farther."""
+        return max(abs(self.id_gain), abs(self.ood_gain))
 
 
 def points(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> list[Point]:
@@ -89,41 +101,70 @@ def points(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> list[Poi
     return found
 
 
+def squeezed(found: Sequence[Point]) -> list[Point]:
+    """The points that a panel of all would draw upon each other at the origin; none if few."""
+    farthest = max((point.reach for point in found), default=0.0)
+    near = [point for point in found if point.reach <= SQUEEZED * farthest]
+    return near if len(near) >= MANY else []
+
+
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw a panel per model: gains in percentage points, dot area by OOD pass@k.
 
     Args:
         scores: Tidy scores.
-        models: Models, one panel each, at most three in a row.
+        models: Models, one panel each, at most three in a row; where points are squeezed together,
+            a second one below it.
         methods: Variants.
 
     Returns:
         The figure, one column wide for one model, else page wide.
     """
+    panels = {model: points(scores, model, methods) for model in models}
+    near = {model: squeezed(found) for model, found in panels.items()}
+    deep = 2 if any(near.values()) else 1
     columns = min(len(models), 3)
-    lines = math.ceil(len(models) / columns)
-    size = (COLUMN_IN, 2.75) if len(models) == 1 else (PAGE_IN, 2.5 * lines)
+    lines = deep * math.ceil(len(models) / columns)
+    size = (COLUMN_IN, 2.75 * deep) if len(models) == 1 else (PAGE_IN, 2.5 * lines)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
-    panels = {model: points(scores, model, methods) for model in models}
     passed = [p.passed for found in panels.values() for p in found if not math.isnan(p.passed)]
     area = _area(passed)
-    for axes in grid.flat[len(models) :]:
-        axes.remove()
     drawn = []
-    for number, (axes, (model, found)) in enumerate(zip(grid.flat, panels.items(), strict=False)):
-        drawn.append((axes, _panel(axes, found, area)))
-        axes.set_title(model)
+    for number, (model, found) in enumerate(panels.items()):
+        column = grid[number // columns * deep :, number % columns]
+        column[0].set_title(model)
+        labelled = _panel(column[0], found, area)
+        if near[model]:
+            below = _panel(column[1], near[model], area, whiskers=False)
+            drawn.append((column[1], below))
+            _frame(column[0], column[1])
+            names = {one.text for one in below}
+            labelled = [replace(one, text="") if one.text in names else one for one in labelled]
+        drawn.append((column[0], labelled))
+    for axes in {*grid.flat} - {axes for axes, _ in drawn}:
+        axes.remove()
+    for axes, _ in drawn:
         axes.set_xlabel("ID gain over π₀ (points)")
-        if number % columns == 0:
-            axes.set_ylabel("OOD gain over π₀ (points)")
+    for axes in (axes for axes, _ in drawn if axes in grid[:, 0]):
+        axes.set_ylabel("OOD gain over π₀ (points)")
     _legend(figure, passed, area, _largest_k(scores))
     for axes, labelled in drawn:
         place(axes, labelled, size=7, bold=[method("geosd").label])
     return figure
 
 
-def _panel(axes: Axes, found: Sequence[Point], area: Area) -> list[Labelled]:
+def _frame(whole: Axes, part: Axes) -> None:
+    """Mark in one panel what another one shows."""
+    (left, right), (low, high) = part.get_xlim(), part.get_ylim()
+    place_of_part = Rectangle(
+        (left, low), right - left, high - low, fill=False, ls="--", lw=0.6, ec="0.55", zorder=1
+    )
+    whole.add_patch(place_of_part)
+
+
+def _panel(axes: Axes, found: Sequence[Point], area: Area, whiskers: bool = True) -> list[Labelled]:
+    """Draw points, with room for their whiskers or cutting these off; what is to be labelled."""
     axes.axhline(0, color="0.55", lw=0.6, zorder=0)
     axes.axvline(0, color="0.55", lw=0.6, zorder=0)
     labelled = []
@@ -157,17 +198,17 @@ def _panel(axes: Axes, found: Sequence[Point], area: Area) -> list[Labelled]:
         )
     axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3)
     labelled.append(Labelled(0, 0, method("pi_0").label, "black", 3.0))
-    _limits(axes, labelled)
+    _limits(axes, labelled, whiskers)
     return labelled
 
 
-def _limits(axes: Axes, labelled: Sequence[Labelled]) -> None:
-    """Room for whiskers and labels around every point and the origin."""
+def _limits(axes: Axes, labelled: Sequence[Labelled], whiskers: bool) -> None:
+    """Room for labels, and for whiskers if asked, around every point and the origin."""
     for at, (set_limits, value) in enumerate(
         ((axes.set_xlim, lambda p: p.x), (axes.set_ylim, lambda p: p.y))
     ):
-        low = min(value(p) - p.spread[at] for p in labelled)
-        high = max(value(p) + p.spread[at] for p in labelled)
+        low = min(value(p) - p.spread[at] * whiskers for p in labelled)
+        high = max(value(p) + p.spread[at] * whiskers for p in labelled)
         room = 0.14 * max(high - low, 1.0)
         set_limits(low - room, high + room)
 

@@ -22,7 +22,7 @@ class Labelled:
     Attributes:
         x: In data coordinates.
         y: In data coordinates.
-        text: The label.
+        text: The label; empty for a mark that others' labels only keep clear of.
         colour: Of the text.
         radius_pt: Radius of the marker in points.
         spread: Half lengths of the whiskers in data coordinates, (x, y).
@@ -71,6 +71,8 @@ def place(
 
     for i in sorted(range(len(points)), key=lambda i: (-crowd(i), i)):
         point, (px, py) = points[i], at[i]
+        if not point.text:
+            continue
         weight = "bold" if point.text in bold else "normal"
         text = axes.text(
             0, 0, point.text, fontsize=size, color=point.colour, weight=weight, zorder=5
