@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ONE = "results/quick/train/mini-qwen3/geosd/0"
+METRICS = "results/quick/analyse/metrics.json"
 
 # A training that takes no time and whose result depends on its settings.
 QUICK_TRAIN = """
@@ -62,6 +64,7 @@ def origin(done_once, root, tmp_path_factory):
         shutil.copy2(root / name, folder / name)
     workflow = type(done_once)(folder)
     (folder / "src/geosd/steps/train.py").write_text(QUICK_TRAIN)
+    (folder / METRICS).write_text(json.dumps({"mini-qwen3": {"geosd": {"OOD avg@16": 46.5}}}))
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
     call(workflow, "git", "init", "--quiet")
     call(workflow, "git", "add", ".")
@@ -127,6 +130,17 @@ def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it
     assert "7e-06" in (clone.folder / ONE / "settings.json").read_text()
     wanted = clone.wanted()
     assert (wanted["train"], wanted["evaluate"]) == (2, 3)  # the other two seeds; all three
+
+
+def test_dvc_says_what_has_changed_since_the_published_study(clone):
+    published(clone, "restore")
+    assert "46.5" in call(clone, "dvc", "metrics", "show")
+    (clone.folder / METRICS).unlink()  # it may be a link into the cache
+    (clone.folder / METRICS).write_text('{"mini-qwen3": {"geosd": {"OOD avg@16": 48.0}}}')
+    found = json.loads(call(clone, "dvc", "metrics", "diff", "--json"))
+    assert found == {
+        METRICS: {"mini-qwen3.geosd.OOD avg@16": {"old": 46.5, "new": 48, "diff": 1.5}}
+    }
 
 
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
