@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 VOCABULARY, WIDTH, TOP_K = 151_936, 64, 1024
-ROWS = [(1024, 1024), (2048, 2048), (2048, 1024), (4096, 1024), (4096, 256)]
+ROWS = [(1024, 1024), (2048, 2048), (2048, 1024), (4096, 4096), (4096, 1024), (4096, 256)]
 """(response tokens, tokens whose logits are held at once); equal numbers are the naive form."""
 
 
