@@ -10,8 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from geosd.analysis.scores import read
 from geosd.analysis.selection import best
 from geosd.config import Params, load, resolve
@@ -19,6 +17,7 @@ from geosd.config.editing import with_numbers
 from geosd.config.overlays import said
 from geosd.config.sweeps import sweep
 from geosd.files import write_text
+from geosd.steps import begin
 
 KEY = "learning_rate"
 
@@ -63,4 +62,4 @@ def _own(params: Params, study: str, variant: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import tyro
 from tqdm import tqdm
 
 from geosd.analysis.alignment import COLUMNS
@@ -21,6 +20,7 @@ from geosd.evaluation.states import FixedRollout
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.loading import load
 from geosd.models.weights import load_weights
+from geosd.steps import begin
 from geosd.training.snapshots import Snapshots
 
 
@@ -72,4 +72,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

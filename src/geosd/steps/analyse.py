@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import tyro
-
 from geosd.analysis import agreement, drift, scores
 from geosd.analysis.metrics import summary
 from geosd.analysis.scores import Run, samples_of
@@ -18,6 +16,7 @@ from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
 from geosd.manifest import manifest
+from geosd.steps import begin
 
 
 def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -70,4 +69,4 @@ def _of(folder: Path, run: Run) -> Path:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

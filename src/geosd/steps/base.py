@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import tyro
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.config import load as load_params
@@ -26,6 +25,7 @@ from geosd.problems.documents import Corpus
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
 from geosd.seeds import seed_of
+from geosd.steps import begin
 from geosd.training.pretrain import Pretraining, pretrain
 from geosd.training.resume import ResumeState
 
@@ -106,4 +106,4 @@ def _pretrained(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

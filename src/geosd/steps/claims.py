@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import tyro
-
 from geosd.analysis import agreement as agreement_table
 from geosd.analysis import alignment as alignment_table
 from geosd.analysis import drift as drift_table
@@ -20,6 +18,7 @@ from geosd.analysis.verdicts import evaluate
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.reporting.table_claims import write
+from geosd.steps import begin
 
 
 def main(
@@ -70,4 +69,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

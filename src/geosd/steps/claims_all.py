@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import tyro
-
 from geosd.analysis.claims import ledger
 from geosd.analysis.whole_ledger import gather
 from geosd.reporting.table_claims import write
+from geosd.steps import begin
 
 
 def main(out: Path, ledgers: tuple[Path, ...] = ()) -> None:
@@ -27,4 +26,4 @@ def main(out: Path, ledgers: tuple[Path, ...] = ()) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import tyro
-
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
 from geosd.manifest import manifest
 from geosd.problems.sources import source as source_of
+from geosd.steps import begin
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -47,4 +46,4 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import tyro
-
 from geosd.analysis.drift_over_steps import collect
 from geosd.analysis.scores import Run
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write
+from geosd.steps import begin
 
 
 def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -37,4 +36,4 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

@@ -6,11 +6,10 @@ import importlib.metadata
 import json
 from pathlib import Path
 
-import tyro
-
 from geosd.config import load, resolve
 from geosd.files import write_text
 from geosd.reporting.environment import Ran, to_markdown
+from geosd.steps import begin
 
 
 def main(
@@ -49,4 +48,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

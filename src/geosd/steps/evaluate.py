@@ -9,8 +9,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import tyro
-
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
@@ -23,6 +21,7 @@ from geosd.problems.records import Problem
 from geosd.problems.sources import source as source_of
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
+from geosd.steps import begin
 
 
 def main(
@@ -76,4 +75,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

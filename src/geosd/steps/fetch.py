@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import tyro
 from tqdm import tqdm
 
 from geosd.config import load as load_params
@@ -17,6 +16,7 @@ from geosd.config import settings as settings_of
 from geosd.files import write_json
 from geosd.problems.catalogue import catalogue
 from geosd.problems.fetching import fetch
+from geosd.steps import begin
 
 
 def main(
@@ -44,4 +44,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

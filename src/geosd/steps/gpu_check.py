@@ -293,4 +293,5 @@ def random_model(shape: Architecture, device: torch.device) -> nn.Module:
 
 
 if __name__ == "__main__":
+    gc.enable()  # see geosd.steps
     sys.exit(main())

@@ -20,6 +20,7 @@ from geosd.files import DamagedLine, atomic_write
 from geosd.problems.graders import Kind, grade_answer, grade_response
 from geosd.problems.symbolic_pool import SymbolicPool
 from geosd.problems.verdicts import UNDECIDED, Verdict
+from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")
 
@@ -126,4 +127,4 @@ def _summary(judged: list[Verdict]) -> str:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

@@ -32,6 +32,7 @@ from geosd.config.overlays import StudyOverlay
 from geosd.models.shapes import architecture, published
 from geosd.objectives.registry import build
 from geosd.reporting import plan as told
+from geosd.steps import begin
 
 BASELINE = "fwdkl"
 """The variant whose hours at 8B stand for the paper's "single 8B baseline method"."""
@@ -198,4 +199,4 @@ def _papers(study: Study, assumed: Assumptions) -> Work:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

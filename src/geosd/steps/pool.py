@@ -6,8 +6,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import tyro
-
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
@@ -21,6 +19,7 @@ from geosd.rollout.build import build_sampler
 from geosd.rollout.pool import count, pool_solutions
 from geosd.rollout.sampler import Decoding
 from geosd.seeds import seed_of
+from geosd.steps import begin
 
 
 def main(
@@ -66,4 +65,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

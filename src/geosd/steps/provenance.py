@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 import geosd
 from geosd.config import ConfigError, load, resolve
 from geosd.config import settings as settings_of
 from geosd.staleness import stale
+from geosd.steps import begin
 
 
 def main(study: str, params: Path = Path("params.yaml"), results: Path = Path("results")) -> None:
@@ -58,4 +57,4 @@ def main(study: str, params: Path = Path("params.yaml"), results: Path = Path("r
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

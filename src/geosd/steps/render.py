@@ -11,6 +11,7 @@ import tyro
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.shown import declared, kind_of, modules
+from geosd.steps import begin
 
 
 def main(
@@ -50,4 +51,4 @@ def _listed(names: object) -> str:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

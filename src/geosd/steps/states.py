@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
-import tyro
 from torch import Tensor
 
 from geosd.analysis.states import COLUMNS, most_uncertain
@@ -26,6 +25,7 @@ from geosd.problems.sources import source as source_of
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.seeds import seed_of
+from geosd.steps import begin
 from geosd.training.draws import Draws
 from geosd.training.rollouts import Gathering, Rollouts, gather
 
@@ -111,4 +111,4 @@ def _fixed(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[Fixe
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)

@@ -16,8 +16,6 @@ import sys
 import time
 from pathlib import Path
 
-import tyro
-
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
@@ -26,6 +24,7 @@ from geosd.manifest import manifest, sha256
 from geosd.models.card import write_card
 from geosd.models.loading import save
 from geosd.problems.sources import source
+from geosd.steps import begin
 from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
 from geosd.training.loop import train
 from geosd.training.placement import Across, serve
@@ -117,4 +116,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    begin(main)
