@@ -77,8 +77,7 @@ class BlockFactors:
                     self._owned_places[name].append((here, key, len(kept)))
                 kept.extend(range(len(stack) + first, len(stack) + first + here.count))
                 stack.extend([number] * run.count)
-        self._sum, self._average, self._inverse = {}, {}, {}
-        self._owner, self._owned = {}, {}
+        self._sum, self._average, self._inverse, self._owner, self._owned = {}, {}, {}, {}, {}
         for key, numbers in factor_of.items():
             device, size = key
             kept = torch.tensor(owned[key], dtype=torch.long, device=device)
@@ -261,7 +260,7 @@ class BlockFactors:
             mine.copy_(other)
         self.counts, self.updates = dict(state["counts"]), dict(state["updates"])
 
-    def _per_block(self, key: tuple[str, int], values: list[float]) -> Tensor:
+    def _per_block(self, key: Key, values: list[float]) -> Tensor:
         owner = self._owner[key]
         per_factor = torch.tensor(values, dtype=self.compute, device=owner.device)
         return per_factor.index_select(0, owner)[:, None, None]
