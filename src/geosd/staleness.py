@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from geosd.config.grid import flat
 from geosd.manifest import sha256
 
 NAMES = ("model", "variant", "seed")
@@ -78,7 +79,7 @@ def _inputs(recorded: Mapping[str, str]) -> list[str]:
 def _parameters(recorded: Mapping[str, Any], now: Mapping[str, Any] | None) -> list[str]:
     if now is None:
         return ["the study does not make it any more"]
-    before, after = _flat(dict(recorded)), _flat(json.loads(json.dumps(dict(now))))
+    before, after = flat(dict(recorded)), flat(json.loads(json.dumps(dict(now))))
     absent = "(absent)"
     return [
         f"parameter {key} was {before.get(key, absent)}, is {after.get(key, absent)}"
@@ -86,17 +87,6 @@ def _parameters(recorded: Mapping[str, Any], now: Mapping[str, Any] | None) -> l
         if before.get(key, absent) != after.get(key, absent)
         and not (key in NAMES and key not in after)
     ]
-
-
-def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    """Nested values by dotted names."""
-    if not isinstance(value, dict) or not value:
-        return {name: value}
-    return {
-        key: inner
-        for part, below in value.items()
-        for key, inner in _flat(below, f"{name}.{part}" if name else part).items()
-    }
 
 
 def _code(recorded: Mapping[str, str | None] | None, sources: Path) -> list[str]:

@@ -47,3 +47,14 @@ def _nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
             branch = branch.setdefault(name, {})
         branch[leaf] = value
     return tree
+
+
+def flat(value: Any, name: str = "") -> dict[str, Any]:
+    """Nested values by dotted names."""
+    if not isinstance(value, dict) or not value:
+        return {name: value}
+    return {
+        key: inner
+        for part, below in value.items()
+        for key, inner in flat(below, f"{name}.{part}" if name else part).items()
+    }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from geosd.config.grid import flat
 from geosd.config.overlays import said
 from geosd.shown import Shown, declared
 
@@ -57,12 +58,10 @@ def _candidates(study: Study, _: Shown) -> dict[str, str]:
 
 def _changes(study: Study, _: Shown) -> dict[str, dict[str, Any]]:
     """What each candidate changes in its variant's training: the last word of each key -> value."""
-    return {name: dict(_leaves(changed)) for name, (_, changed) in study.candidates.items()}
-
-
-def _leaves(tree: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        yield from _leaves(value) if isinstance(value, dict) else [(key, value)]
+    return {
+        name: {key.rpartition(".")[2]: value for key, value in flat(changed).items()}
+        for name, (_, changed) in study.candidates.items()
+    }
 
 
 def swept(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:

@@ -77,7 +77,8 @@ class BlockFactors:
                     self._owned_places[name].append((here, key, len(kept)))
                 kept.extend(range(len(stack) + first, len(stack) + first + here.count))
                 stack.extend([number] * run.count)
-        self._sum, self._average, self._inverse, self._owner, self._owned = {}, {}, {}, {}, {}
+        self._sum, self._average, self._inverse = {}, {}, {}
+        self._owner, self._owned = {}, {}
         for key, numbers in factor_of.items():
             device, size = key
             kept = torch.tensor(owned[key], dtype=torch.long, device=device)

@@ -146,8 +146,8 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
         axes.remove()
     for axes, _ in drawn:
         axes.set_xlabel("ID gain over π₀ (points)")
-    for axes in (axes for axes, _ in drawn if axes in grid[:, 0]):
-        axes.set_ylabel("OOD gain over π₀ (points)")
+        if axes in grid[:, 0]:
+            axes.set_ylabel("OOD gain over π₀ (points)")
     _legend(figure, passed, area, _largest_k(scores))
     for axes, labelled in drawn:
         place(axes, labelled, size=7, bold=[method("geosd").label])
@@ -157,10 +157,8 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
 def _frame(whole: Axes, part: Axes) -> None:
     """Mark in one panel what another one shows."""
     (left, right), (low, high) = part.get_xlim(), part.get_ylim()
-    place_of_part = Rectangle(
-        (left, low), right - left, high - low, fill=False, ls="--", lw=0.6, ec="0.55", zorder=1
-    )
-    whole.add_patch(place_of_part)
+    corner, width, height = (left, low), right - left, high - low
+    whole.add_patch(Rectangle(corner, width, height, fill=False, ls="--", lw=0.6, ec="0.55"))
 
 
 def _panel(axes: Axes, found: Sequence[Point], area: Area, whiskers: bool = True) -> list[Labelled]:
