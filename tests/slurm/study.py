@@ -52,7 +52,7 @@ def shrink(path: Path) -> None:
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
     quick["pool"] |= {"rollouts": 8}
     quick["training"] |= {"steps": STEPS, "save_every": 5}
-    quick["evaluation"] |= {"samples": 2, "coverage": 2, "pass_k": [1, 2]}
+    quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2]}
     path.write_text(yaml.safe_dump(params, sort_keys=False))
 
 

@@ -29,7 +29,7 @@ SMALL = {
         "save_every": 1,
         "anchor_every": 2,
     },
-    "evaluation": {"samples": 4, "coverage": 4, "pass_k": [1, 4], "response_tokens": 16},
+    "evaluation": {"samples": 4, "pass_k": [1, 4], "response_tokens": 16},
 }
 
 

@@ -108,7 +108,7 @@ def problems(shared_data, root, tmp_path_factory):
         "learning_rate": 1.0e-3,
         "optimiser": {"kfac": {"blocks": 2}},
     }
-    study["evaluation"] = {"samples": 2, "coverage": 2, "pass_k": [1, 2], "response_tokens": 6}
+    study["evaluation"] = {"samples": 2, "pass_k": [1, 2], "response_tokens": 6}
     judged = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
     values["studies"] |= {"seven": {**study, "models": list(MODELS)}}
     values["studies"] |= {f"judged-{name}": {**judged, "models": [name]} for name in MODELS}

@@ -71,6 +71,7 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ("models: [mini-qwen3]", "models: [mini-qwen]", "no model .* Did you mean mini-qwen3?"),
         ("study: quick ", "study: quik ", "no study of this file. Did you mean quick?"),
         ("4, 8, 16]", "4, 8, 32]", "pass@k needs k <= samples, which is 16"),
+        ("coverage: null ", "coverage: 8 ", "coverage: must be samples, which is 16, or more"),
         ("      steps: 100\n", "      steps: 10\n", "20 is more than the 10 steps"),
         ("    snapshots: [] ", "    snapshots: [0] ", "protocol.training.snapshots"),
         ("    snapshots: [] ", "    snapshots: [99, 101] ", "101 of .* after the last step, 100"),

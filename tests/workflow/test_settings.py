@@ -81,6 +81,17 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
     assert geosd["objective"]["drift_penalty"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("study", "samples", "coverage"),
+    [("quick", 16, 16), ("quick_selection", 8, 8), ("miniature_ablation", 16, 32)],
+)
+def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_asked_for(
+    root, study, samples, coverage
+):
+    asked = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
+    assert (asked["samples"], asked["coverage"]) == (samples, coverage)
+
+
 def test_an_objective_of_another_name_replaces_all_hyperparameters():
     below = {"objective": {"name": "geosd", "drift_penalty": 1.0}, "steps": 3}
     same = merge(below, {"objective": {"name": "geosd", "beta": 0.5}})

@@ -232,9 +232,9 @@ class Evaluation(Section):
 
     samples: Count
     """Samples for each problem. Table hparams: 16."""
-    coverage: Count
-    """Samples for each OOD problem, at least `samples`. Pass@k of Figure consensus is read off all
-    of them (Robustness: to k = 32), everything else off the first `samples`."""
+    coverage: Count | None
+    """Samples for each OOD problem, at least `samples`; null: as many. Pass@k of Figure consensus
+    is read off all of them (Robustness: to k = 32), everything else off the first `samples`."""
     pass_k: Annotated[tuple[Count, ...], Field(min_length=1)]
     """The k of the pass@k reported, none above samples. Table hparams: 16. Read by the analysis
     only: changing it samples nothing anew."""

@@ -60,7 +60,10 @@ class Study:
         """One section: the protocol, the study over it, and the model over both."""
         below = said(getattr(self.params.protocol, name))
         over = merge(below, said(getattr(self.params.studies[self.name], name)))
-        return merge(over, said(getattr(self.params.models[model], name))) if model else over
+        values = merge(over, said(getattr(self.params.models[model], name))) if model else over
+        if name == "evaluation" and values["coverage"] is None:
+            return {**values, "coverage": values["samples"]}
+        return values
 
     def training(self, model: str, variant: str) -> dict[str, Any]:
         """The training section of one variant; the study's own word on the variant comes last.
