@@ -6,8 +6,12 @@ import atexit
 import subprocess
 
 
-# The jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
 onstart:
+    # Its limit of submissions a second, 100, makes Snakemake 9.27 look at the ready jobs again a
+    # second after each look. Every job that ends adds a look, and none goes away while jobs are
+    # ready: after a few hundred jobs the looks alone filled a core.
+    workflow.scheduler.job_rate_limiter = None
+    # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/leftover.py")
 
 
