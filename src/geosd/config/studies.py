@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Study:
     shows: tuple[str, ...]
     params: Params
 
-    @property
+    @cached_property
     def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """The points of the study's grids: name -> variant, and what is laid over it."""
         return candidates(self.params.studies[self.name].grid)
