@@ -70,7 +70,8 @@ def evaluate(
             calls["coverage"] = range(samples, coverage)
         for purpose, numbers in calls.items():
             asked = [(problem, n) for problem in members.values() for n in numbers]
-            ids = [encoding.student(problem) for problem, _ in asked]
+            prompts = [encoding.student(problem) for problem in members.values()]
+            ids = [prompt for prompt in prompts for _ in numbers]
             drawn = sampler.sample(ids, decoding, seed_of(seed, purpose, benchmark))
             for (problem, number), completion in zip(asked, drawn, strict=True):
                 row = _graded(problem, number, completion, encoding, grade)
