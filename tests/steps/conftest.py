@@ -27,6 +27,7 @@ SMALL = {
         "warmup": 2,
         "response_tokens": 16,
         "save_every": 1,
+        "diagnose_every": 2,
         "anchor_every": 2,
     },
     "evaluation": {"samples": 4, "pass_k": [1, 4], "response_tokens": 16},
