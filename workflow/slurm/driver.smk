@@ -9,7 +9,7 @@ import subprocess
 onstart:
     # Its limit of submissions a second, 100, makes Snakemake 9.27 look at the ready jobs again a
     # second after each look. Every job that ends adds a look, and none goes away while jobs are
-    # ready: after a few hundred jobs the looks alone filled a core.
+    # ready: after 128 jobs the looks took almost half a core.
     workflow.scheduler.job_rate_limiter = None
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/leftover.py")

@@ -68,9 +68,9 @@ def evaluate(
         calls = {"evaluate": range(samples)}
         if out_of_distribution(benchmark) and coverage > samples:
             calls["coverage"] = range(samples, coverage)
+        prompts = [encoding.student(problem) for problem in members.values()]
         for purpose, numbers in calls.items():
             asked = [(problem, n) for problem in members.values() for n in numbers]
-            prompts = [encoding.student(problem) for problem in members.values()]
             ids = [prompt for prompt in prompts for _ in numbers]
             drawn = sampler.sample(ids, decoding, seed_of(seed, purpose, benchmark))
             for (problem, number), completion in zip(asked, drawn, strict=True):
