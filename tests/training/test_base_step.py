@@ -8,6 +8,7 @@ from geosd.files import read_jsonl
 from geosd.models.loading import load
 from geosd.problems.records import Problem
 from geosd.steps import base, data
+from geosd.training.pretrain import pretrain
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +47,50 @@ def test_the_base_folder_holds_a_model_its_losses_and_a_manifest(made):
 def test_the_same_seed_makes_the_same_bytes(made):
     for name in ("model.safetensors", "config.json", "tokenizer.json", "loss.csv"):
         assert (made / "base" / name).read_bytes() == (made / "again" / name).read_bytes()
+
+
+@pytest.fixture
+def another(made, root, monkeypatch, tmp_path):
+    """Makes the base model of quick_selection, which holds out the same questions."""
+    params = made / "params.yaml"
+    data.main("quick_selection", tmp_path / "data", params)
+    pretrained = []
+
+    def counted(*args, **kwargs):
+        pretrained.append(args)
+        return pretrain(*args, **kwargs)
+
+    monkeypatch.setattr(base, "pretrain", counted)
+
+    def make(*others):
+        out = tmp_path / "base"
+        base.main(
+            "quick_selection",
+            "mini-qwen3",
+            tmp_path / "data",
+            out,
+            tmp_path / "scratch",
+            params,
+            others,
+        )
+        return out, json.loads((out / "manifest.json").read_text()), bool(pretrained)
+
+    return make
+
+
+def test_what_another_study_has_made_of_the_same_is_taken(another, made):
+    out, told, pretrained = another(made / "absent", made / "data", made / "base")
+    assert not pretrained
+    assert told["taken_from"] == str(made / "base")
+    files = {path.name for path in (made / "base").iterdir()}
+    assert files == {path.name for path in out.iterdir()}
+    for name in files - {"manifest.json"}:
+        assert (out / name).read_bytes() == (made / "base" / name).read_bytes()
+    load(out)
+
+
+def test_what_is_taken_is_what_would_be_made(another, made):
+    _, told, pretrained = another()
+    assert pretrained and told["taken_from"] is None
+    theirs = json.loads((made / "base" / "manifest.json").read_text())
+    assert (told["made_of"], told["files"]) == (theirs["made_of"], theirs["files"])

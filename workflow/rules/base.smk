@@ -5,6 +5,10 @@ REQUIRED INPUTS:
 
     <results>/data/{train,select,test}.jsonl  = so that no document repeats a test question
 
+TAKEN IF THERE:
+
+    results/*/base/{model}/  = another study's, if it is what would be made here
+
 OUTPUTS:
 
     <results>/base/{model}/  = pi_0 in Hugging Face format, and its manifest
@@ -42,4 +46,5 @@ rule base:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
         " python -m geosd.steps.base --study {params.study} --params params.yaml"
         " --model {wildcards.model} --data {params.data}"
-        " --out {params.out} --scratch {params.scratch} > {log} 2>&1"
+        " --out {params.out} --scratch {params.scratch}"
+        " --others results/*/base/{wildcards.model} > {log} 2>&1"

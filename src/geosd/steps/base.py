@@ -1,23 +1,24 @@
 """Make the base model pi_0: pretrain it on the miniature's documents, or take a released one.
 
 Writes the model in Hugging Face form, `loss.csv` where it was pretrained, and, last, a manifest.
-A pretraining that was killed goes on from its scratch folder.
+A pretraining that was killed goes on from its scratch folder. One that another study has done
+already, with the same settings, code, packages and questions held out, is not done again: its files
+are copied, and the manifest says from where.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_text
-from geosd.manifest import manifest, sha256
+from geosd.manifest import manifest
 from geosd.models.architectures import build
 from geosd.models.loading import save
 from geosd.models.released import adopt, from_package, snapshot
@@ -28,6 +29,7 @@ from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.training.pretrain import Pretraining, pretrain
 from geosd.training.resume import ResumeState
+from geosd.twins import hashes, take, twin
 
 PROBLEM_FILES = ("train.jsonl", "select.jsonl", "test.jsonl")
 
@@ -39,6 +41,7 @@ def main(
     out: Path,
     scratch: Path,
     params: Path = Path("params.yaml"),
+    others: tuple[Path, ...] = (),
 ) -> None:
     """Make the base model.
 
@@ -49,22 +52,30 @@ def main(
         out: Folder of the base model.
         scratch: Folder of the state that a killed pretraining continues from.
         params: The configuration.
+        others: Folders in which other studies may have the same base model.
     """
     began = time.monotonic()
     settings = settings_of("base", resolve(load_params(params), study), model)
     inputs = [data / name for name in PROBLEM_FILES]
-    if settings["source"] == "pretrained":
-        identity = {"settings": settings, "inputs": [sha256(path) for path in inputs]}
-        resume = ResumeState(scratch, {**identity, "model": model})
-        network, tokenizer, losses = _pretrained(model, settings["pretraining"], inputs, resume)
-        rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
-        write_text(out / "loss.csv", "step,loss_nats\n" + rows)
-        save(network, tokenizer, out)
-    else:
-        resume = None
-        _released(settings["checkpoint"], out)
     told = {**settings, "model": model}
-    write_json(out / "manifest.json", manifest(inputs, told, time.monotonic() - began))
+    if settings["source"] == "pretrained":
+        held_out = {p.question for path in inputs for p in read_jsonl(path, Problem)}
+        questions = hashlib.sha256("\n".join(sorted(held_out)).encode()).hexdigest()
+        made_of = {"settings": told, "held_out": questions}
+        resume = ResumeState(scratch, made_of)
+        taken_from = twin((folder for folder in others if folder != out), made_of)
+        if taken_from is None:
+            _pretrain(model, settings["pretraining"], held_out, resume, out)
+        else:
+            print(f"Taken from {taken_from}: same settings, code, packages and questions held out.")
+            take(taken_from, out)
+        origin = {"made_of": made_of, "files": hashes(out)}
+        origin["taken_from"] = None if taken_from is None else str(taken_from)
+    else:
+        resume, origin = None, {}
+        _released(settings["checkpoint"], out)
+    written = manifest(inputs, told, time.monotonic() - began)
+    write_json(out / "manifest.json", {**written, **origin})
     if resume is not None:
         resume.clear()
 
@@ -78,9 +89,9 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
         save(*from_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out)
 
 
-def _pretrained(
-    model: str, settings: Mapping[str, Any], problem_files: list[Path], resume: ResumeState
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[float]]:
+def _pretrain(
+    model: str, settings: Mapping[str, Any], held_out: set[str], resume: ResumeState, out: Path
+) -> None:
     tokenizer = build_tokenizer()
     recipe = dict(settings)
     seed = recipe.pop("seed")
@@ -91,7 +102,6 @@ def _pretrained(
         tokenizer.eos_token_id,
         seed=seed_of(seed, "weights"),
     )
-    held_out = {p.question for path in problem_files for p in read_jsonl(path, Problem)}
     losses = pretrain(
         network,
         tokenizer,
@@ -102,7 +112,9 @@ def _pretrained(
         resume,
         progress=f"base {model}",
     )
-    return network, tokenizer, losses
+    rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
+    write_text(out / "loss.csv", "step,loss_nats\n" + rows)
+    save(network, tokenizer, out)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+"""A result that another study has made from the same, by the same code: taken, not made again.
+
+The step that could be spared says in its manifest what the result follows from, and which files it
+is: `made_of` and `files`. Nothing else is believed; of a folder without them there is no twin.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import geosd
+from geosd.files import atomic_write
+from geosd.manifest import package_versions, sha256
+
+MANIFEST = "manifest.json"
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Each file of a result, its manifest aside, and its SHA-256: the manifest's `files`."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != MANIFEST)
+    return {path.name: sha256(path) for path in files}
+
+
+def twin(folders: Iterable[Path], made_of: Mapping[str, Any]) -> Path | None:
+    """The first of some results that is what a step would make now.
+
+    Args:
+        folders: Where to look. One without a manifest is no result, or not finished.
+        made_of: All that the result follows from, code and packages aside (plain values).
+
+    Returns:
+        A folder made of the same, by the code and packages at hand, whose files are still those
+        that were made; None: there is none.
+    """
+    return next((folder for folder in folders if _is_twin(folder, made_of)), None)
+
+
+def take(folder: Path, out: Path) -> None:
+    """Copy the files of a twin."""
+    for name in _manifest(folder)["files"]:
+        with atomic_write(out / name) as temporary:
+            shutil.copyfile(folder / name, temporary)
+
+
+def _is_twin(folder: Path, made_of: Mapping[str, Any]) -> bool:
+    told = _manifest(folder)
+    if "files" not in told or told["made_of"] != json.loads(json.dumps(made_of)):
+        return False
+    sources = Path(geosd.__file__).parents[1]
+    return (
+        told["packages"] == package_versions()
+        and all(_is_still(sources / name, of) for name, of in told["code"]["files"].items())
+        and all(
+            _is_still(folder / name, of) and Path(name).name == name
+            for name, of in told["files"].items()
+        )
+    )
+
+
+def _is_still(path: Path, digest: str | None) -> bool:
+    return path.is_file() and not path.is_symlink() and sha256(path) == digest
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
