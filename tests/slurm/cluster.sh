@@ -8,10 +8,13 @@
 #
 # FOLDER holds its state (default /tmp/geosd-slurm). No systemd, cgroups or containers are needed, so
 # memory limits are scheduled but not enforced. /etc/slurm is written: Snakemake's job step drops
-# SLURM_CONF, so the configuration must lie where SLURM looks. A configuration of others is left alone.
+# SLURM_CONF, so the configuration must lie where SLURM looks. A configuration of others is left alone,
+# and `stop` removes ours: with it and without a controller every snakemake on this machine, under any
+# profile, waits nine seconds, because the SLURM plugin asks the controller while it is imported.
 set -euo pipefail
 
 FOLDER=${FOLDER:-/tmp/geosd-slurm}
+CONF=/etc/slurm/slurm.conf GRES=/etc/slurm/gres.conf
 NODES=3 CPUS=4 GPUS=2 MEMORY=16000
 HOST=$(hostname -s)
 MARK="# written by tests/slurm/cluster.sh"
@@ -28,17 +31,19 @@ install_packages() {
     slurmctld slurmd slurm-client munge >/dev/null
 }
 
+ours() { grep -qsF "$MARK" $CONF; }
+
 configure() {
-  local conf=/etc/slurm/slurm.conf i
-  [ ! -s $conf ] || grep -qF "$MARK" $conf \
-    || stop_with "$conf belongs to a cluster that is not ours." "run this on a machine without SLURM"
+  local i
+  [ ! -s $CONF ] || ours \
+    || stop_with "$CONF belongs to a cluster that is not ours." "run this on a machine without SLURM"
   mkdir -p /etc/slurm "$FOLDER"/{state,log,run,dev}
   # A GPU is a character device here, a second /dev/null: with a plain file CUDA_VISIBLE_DEVICES stays unset.
   for ((i = 0; i < GPUS; i++)); do
     [ -c "$FOLDER/dev/gpu$i" ] || mknod -m 666 "$FOLDER/dev/gpu$i" c 1 3
   done
-  echo "Name=gpu Type=h100 File=$FOLDER/dev/gpu[0-$((GPUS - 1))]" > /etc/slurm/gres.conf
-  cat > $conf <<CONF
+  echo "Name=gpu Type=h100 File=$FOLDER/dev/gpu[0-$((GPUS - 1))]" > $GRES
+  cat > $CONF <<CONF
 $MARK
 ClusterName=geosd
 SlurmctldHost=$HOST(127.0.0.1)
@@ -129,6 +134,7 @@ stop() {
   for file in "$FOLDER"/run/*.pid; do
     [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null || true
   done
+  if ours; then rm -f $CONF $GRES; fi
 }
 
 case ${1:-} in
@@ -136,5 +142,5 @@ case ${1:-} in
   start) start ;;
   mend) mend ;;
   stop) stop ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
