@@ -10,7 +10,7 @@ import pytest
 
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.overlays import merge
-from geosd.config.studies import RULES
+from geosd.config.studies import PER_VARIANT, RULES
 
 MODEL = "mini-qwen3"
 TABLE = "table_hyperparameters"  # shows every setting but those of base models
@@ -23,9 +23,9 @@ def study(root):
 
 def every_setting(study) -> dict[tuple[str, str | None], str]:
     """The settings of all jobs, as text."""
-    of_a_variant = ("train", "alignment")
-    jobs = [(rule, None) for rule in RULES if rule not in of_a_variant]
-    jobs += [(rule, variant) for rule in of_a_variant for variant in study.trained]
+    jobs = [(rule, None) for rule in RULES if rule not in PER_VARIANT]
+    jobs += [(rule, variant) for rule in ("train", "alignment") for variant in study.trained]
+    jobs += [("early_stop", variant) for variant in study.early_stops]
     return {job: json.dumps(settings(job[0], study, MODEL, job[1])) for job in jobs}
 
 

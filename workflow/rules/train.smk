@@ -1,5 +1,6 @@
 """
-Train every variant, once for each seed. One rule trains them all.
+Train every variant, once for each seed. One rule trains them all, but for those that are the
+beginning of longer runs: early_stop.smk takes these from there.
 
 REQUIRED INPUTS:
 
@@ -31,6 +32,8 @@ rule train:
         manifest="<results>/train/{model}/{variant}/{seed}/manifest.json",
     log:
         "<logs>/train/{model}/{variant}/{seed}.log",
+    wildcard_constraints:
+        variant="|".join(name for name in TRAINED if name not in STUDY.early_stops) or "none",
     threads: 1
     resources:
         gpu=asked("train", "gpus"),

@@ -11,15 +11,16 @@ OF_STATES = {"figure_mechanism", "figure_density", "figure_alignment"}
 def jobs(study: Study) -> dict[str, int]:
     """Jobs of one model of the study, by rule, in the order of the data.
 
-    Rules that run once for a whole study (data, analyse, what is shown) are not among them. The
-    study shows something that is made of scores, as every study of params.yaml does.
+    Rules that run once for a whole study (data, analyse, what is shown) are not among them, nor is
+    early_stop, which copies files. The study shows something that is made of scores, as every study
+    of params.yaml does.
     """
     seeds, runs = len(study.seeds), len(study.trained) * len(study.seeds)
     untrained = len(study.methods) - len(study.trained)
     counts = {
         "base": 1,
         "pool": 1 if study.trained or OF_STATES & set(study.shows) else 0,
-        "train": runs,
+        "train": runs - len(study.early_stops) * seeds,
         "evaluate": runs,
         "evaluate_pi_0": seeds if untrained else 0,
         "states": 1 if OF_STATES & set(study.shows) else 0,

@@ -7,21 +7,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from geosd.config.asked import asked
 from geosd.config.checking import close_to, validate
-from geosd.config.checkpoints import unplaced
+from geosd.config.clashes import clashes
+from geosd.config.early_stops import early_stops
 from geosd.config.grid import candidates
 from geosd.config.mechanism import MECHANISM
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
 from geosd.config.resources import DEFAULT
-from geosd.config.sections import Evaluation, Training
 from geosd.config.shown import SHOWN
 
 SECTIONS = ("data", "base", "pool", "training", "evaluation", "rollout")
-PER_MODEL = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states", "alignment")
+PER_VARIANT = ("train", "early_stop", "alignment")
+PER_MODEL = ("base", "pool", "evaluate", "evaluate_pi_0", "states", *PER_VARIANT)
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,11 @@ class Study:
         return tuple(
             name for name in self.methods if name in grid or variants[name].training is not None
         )
+
+    @cached_property
+    def early_stops(self) -> dict[str, str]:
+        """The variants that are taken from longer ones instead of trained -> these."""
+        return early_stops(self)
 
     def section(self, name: str, model: str | None = None) -> dict[str, Any]:
         """One section: the protocol, the study over it, and the model over both."""
@@ -126,7 +130,7 @@ def settings(
         rule: A rule of the workflow.
         study: The resolved study.
         model: The job's model, for the rules of `PER_MODEL`.
-        variant: The job's variant, for train and alignment.
+        variant: The job's variant, for the rules of `PER_VARIANT`.
 
     Raises:
         ConfigError: No such rule, model or variant, or the rule needs one that is not given.
@@ -134,8 +138,9 @@ def settings(
     _known("rule", rule, RULES)
     if rule in PER_MODEL:
         _known("model", model, study.models)
-    if rule in ("train", "alignment"):
-        _known("trained variant", variant, study.trained)
+    if rule in PER_VARIANT:
+        stops = study.early_stops if rule == "early_stop" else study.trained
+        _known("trained variant", variant, stops)
     return RULES[rule](study, model, variant)
 
 
@@ -153,10 +158,17 @@ def _pool(study: Study, model: str, _: Any) -> dict[str, Any]:
 
 def _train(study: Study, model: str, variant: str) -> dict[str, Any]:
     training = {**study.training(model, variant), **asked(study, model)}
+    stops = [stop for stop, longer in study.early_stops.items() if longer == variant]
+    wanted = {study.training(model, stop)["steps"] for stop in stops}
+    training["snapshots"] = sorted({*training["snapshots"], *wanted})
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
     return training
+
+
+def _early_stop(study: Study, model: str, variant: str) -> dict[str, Any]:
+    return {"of": study.early_stops[variant], "training": _train(study, model, variant)}
 
 
 def _evaluate(study: Study, model: str, _: Any) -> dict[str, Any]:
@@ -197,6 +209,7 @@ RULES = {
     "base": lambda study, model, _: study.section("base", model),
     "pool": _pool,
     "train": _train,
+    "early_stop": _early_stop,
     "evaluate": _evaluate,
     "evaluate_pi_0": _evaluate,
     "analyse": _analyse,
@@ -244,50 +257,4 @@ def _check(params: Params, name: str, source: Source) -> list[Mistake]:
         if repeated := sorted({str(v) for v in values if values.count(v) > 1}):
             text = f"{', '.join(repeated)} stands twice; each entry is one run."
             mistakes.append(Mistake((*place, key), source.line((*place, key)), text))
-    return mistakes or _check_resolved(resolve(params, name), source)
-
-
-def _check_resolved(study: Study, source: Source) -> list[Mistake]:
-    mistakes = []
-
-    def wrong(path: tuple[str, ...], message: str) -> None:
-        where = ("studies", study.name, *path)
-        mistakes.append(Mistake(where, source.line(where), message))
-
-    for model in study.models:
-        base, evaluation = study.section("base", model), study.section("evaluation", model)
-        needed = "checkpoint" if base["source"] == "released" else "pretraining"
-        if base[needed] is None:
-            message = f"base.source is {base['source']} but base.{needed} is null for {model}."
-            wrong(("base", needed), message)
-        elif base["source"] == "released" and (message := unplaced(base["checkpoint"])):
-            wrong(("base", "checkpoint"), f"{message} for {model}.")
-        if max(Evaluation.model_validate(_tuples(evaluation)).pass_k) > evaluation["samples"]:
-            message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
-            wrong(("evaluation", "pass_k"), message)
-        if evaluation["coverage"] < evaluation["samples"]:
-            message = f"must be samples, which is {evaluation['samples']}, or more."
-            wrong(("evaluation", "coverage"), message)
-        for variant in study.trained:
-            training = study.training(model, variant)
-            try:
-                Training.model_validate(_tuples(training))
-            except ValidationError as error:
-                details = error.errors()[0]
-                key = ".".join(map(str, details["loc"]))
-                message = f"{key} of {variant} of {model}, all laid over: {details['msg'].lower()}."
-                wrong(("variants", variant, "training"), message)
-                continue
-            if late := [step for step in training["snapshots"] if step > training["steps"]]:
-                message = f"{late[0]} of {variant} comes after the last step, {training['steps']}."
-                wrong(("training", "snapshots"), message)
-            if training["warmup"] > training["steps"]:
-                message = (
-                    f"{training['warmup']} is more than the {training['steps']} steps there are."
-                )
-                wrong(("training", "warmup"), message)
-    return mistakes
-
-
-def _tuples(section: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in section.items()}
+    return mistakes or clashes(resolve(params, name), source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,29 @@ def write_card(
         limits=limits,
     )
     write_text(folder / "README.md", text)
+
+
+def recalled(card: str) -> dict[str, str]:
+    """What a card says that does not follow from the run's settings: its prompt and its limits.
+
+    Args:
+        card: Written by `write_card`.
+
+    Returns:
+        `prompt` and `limits`, as `write_card` takes them.
+
+    Raises:
+        ValueError: It was not.
+    """
+    told = re.search(
+        r"A question is put as `(?P<prompt>.*)`\.\n\n## Settings\n.*\n## Limits\n\n"
+        r"(?P<limits>.*)\n",
+        card,
+        re.DOTALL,
+    )
+    if told is None:
+        raise ValueError(
+            "This model card has no prompt or no limits where `write_card` puts them.\nHint: the"
+            " rule `train` writes the README.md of a run; run it again."
+        )
+    return told.groupdict()

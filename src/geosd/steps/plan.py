@@ -126,12 +126,15 @@ def _work(study: Study, model: str, assumed: Assumptions) -> Work:
     counts = jobs(study)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
     trainings = {
-        variant: _training(study.training(model, variant), assumed) for variant in study.trained
+        variant: _training(study.training(model, variant), assumed)
+        for variant in study.trained
+        if variant not in study.early_stops
     }
     asked = {
         rule: Asked(resources.of(rule).gpus, getattr(resources.of(rule), "inference_gpus", 0))
         for rule in (*counts, "train")
     }
+    # An early stop's weights and its snapshot of the longer run are one file.
     snapshots = [len(study.training(model, variant)["snapshots"]) for variant in study.trained]
     return Work(
         model=model,

@@ -1,0 +1,89 @@
+"""Take a run that is the beginning of a longer one from that one, at the step at which it ends.
+
+Its folder becomes what training it would have made, byte for byte, but for the manifest, which says
+of which run it is the beginning.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+from geosd.config import load as load_params
+from geosd.config import resolve
+from geosd.config import settings as settings_of
+from geosd.files import atomic_write, write_json, write_text
+from geosd.manifest import manifest
+from geosd.models.card import recalled, write_card
+from geosd.steps import begin
+
+WEIGHTS = "model.safetensors"
+OWN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
+"""Files in which a run differs from a longer one; in others it does not."""
+
+
+def main(
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    longer: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Take a run from a longer one.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        variant: Name of the variant that is the beginning of another.
+        seed: Seed of the run.
+        longer: Folder of the longer run, with the weights after the last step of the shorter one.
+        out: Folder of the shorter run.
+        params: The configuration.
+
+    Raises:
+        FileNotFoundError: The longer run has not kept those weights.
+    """
+    began = time.monotonic()
+    resolved = resolve(load_params(params), study)
+    settings = settings_of("early_stop", resolved, model, variant)["training"]
+    steps = settings["steps"]
+    kept = longer / "snapshots" / f"step_{steps}.safetensors"
+    if not kept.exists():
+        raise FileNotFoundError(
+            f"{kept}: the run has not kept its weights after step {steps}.\nHint: the rule `train`"
+            f" makes the run again and keeps them: delete {longer / WEIGHTS}."
+        )
+    log = (longer / "steps.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    write_text(out / "steps.csv", "".join(log[: 1 + steps]))
+    write_json(out / "settings.json", settings)
+    card = (longer / "README.md").read_text(encoding="utf-8")
+    told = {"study": study, "model": model, "variant": variant, "seed": seed}
+    write_card(out, **told, **recalled(card), settings=settings)
+    for file in sorted(longer.iterdir()):
+        if file.is_file() and file.name not in OWN:
+            with atomic_write(out / file.name) as temporary:
+                shutil.copyfile(file, temporary)
+    _share(kept, out / WEIGHTS)
+    theirs = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
+    made = manifest([kept, longer / "steps.csv"], settings, time.monotonic() - began)
+    same = {key: theirs[key] for key in ("ranks", "sampler")}
+    write_json(out / "manifest.json", {**made, **same, "taken_from": str(longer)})
+
+
+def _share(source: Path, target: Path) -> None:
+    """One file under two names, where the file system has that: weights may be large."""
+    with atomic_write(target) as temporary:
+        try:
+            os.link(source, temporary)
+        except OSError:
+            shutil.copyfile(source, temporary)
+    os.utime(target)  # made now: a workflow compares it with the longer run's own weights
+
+
+if __name__ == "__main__":
+    begin(main)

@@ -1,0 +1,161 @@
+"""A run that is the beginning of a longer one: taken from there, it is what training makes."""
+
+import json
+
+import pytest
+import yaml
+
+from geosd.config import ConfigError, load, resolve, settings
+from geosd.files import atomic_write
+from geosd.models.card import recalled
+from geosd.steps import early_stop, train
+
+MODEL = "mini-qwen3"
+
+
+@pytest.fixture(scope="module")
+def stopped(small, tmp_path_factory):
+    """A study in which runs of 3 steps are the beginning of runs of 4; the folder of its runs."""
+    folder = tmp_path_factory.mktemp("stopped")
+    values = yaml.safe_load(small.shared["params"].read_text())
+    study = values["studies"]["quick"]
+    study |= {"methods": ["pi_0"], "shows": ["figure_stepsize"]}
+    study["grid"] = {
+        name: [{"learning_rate": [1.0e-5, 3.0e-5]}, {"steps": [3, 4]}] for name in ("geosd", "grpo")
+    }
+    for name in ("geosd", "grpo"):
+        study["variants"][name] = {"training": {"learning_rate": 3.0e-5}}
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def study(stopped):
+    return resolve(load(stopped / "params.yaml"), "quick")
+
+
+def trained(small, params, out, variant):
+    train.main(
+        "quick",
+        MODEL,
+        variant,
+        0,
+        small.base,
+        small.train,
+        small.folder / "pool.jsonl",
+        out,
+        out.with_name(out.name + "-scratch"),
+        params,
+    )
+    return out
+
+
+@pytest.fixture(scope="module", params=["geosd", "grpo"])
+def taken(request, small, stopped):
+    """A longer run, the shorter one that is taken from it, and the shorter one trained."""
+    name, params = request.param, stopped / "params.yaml"
+    longer = trained(small, params, stopped / "longer" / name, f"{name}-learning_rate_3e-05")
+    out, plain = stopped / "run" / name, stopped / "plain" / name
+    early_stop.main("quick", MODEL, f"{name}-steps_3", 0, longer, out, params)
+    out = out.rename(out.with_name(name + "-taken"))
+    plain = trained(small, params, stopped / "run" / name, f"{name}-steps_3")
+    return longer, out, plain
+
+
+def test_a_shorter_run_of_the_same_is_an_early_stop_of_the_longest(study):
+    assert study.early_stops == {
+        f"{name}-steps_3": f"{name}-learning_rate_3e-05" for name in ("geosd", "grpo")
+    }
+    for name in ("geosd", "grpo"):
+        longer = settings("train", study, MODEL, f"{name}-learning_rate_3e-05")
+        assert (longer["steps"], longer["snapshots"]) == (4, [3])
+        assert settings("train", study, MODEL, f"{name}-learning_rate_1e-05")["snapshots"] == []
+        own = settings("early_stop", study, MODEL, f"{name}-steps_3")
+        assert own["of"] == f"{name}-learning_rate_3e-05"
+        assert own["training"] == settings("train", study, MODEL, f"{name}-steps_3")
+    with pytest.raises(ConfigError, match="no trained variant"):
+        settings("early_stop", study, MODEL, "geosd-steps_4")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stops"),
+    [
+        ({}, {"geosd_short": "geosd"}),
+        ({"steps": 4}, {}),
+        ({"snapshots": [1]}, {}),  # they would lie in its own folder
+        ({"learning_rate": 2.0e-5}, {}),
+        ({"loss_mean": "token"}, {}),
+        ({"objective": {"drift_penalty": 0.0}}, {}),
+    ],
+)
+def test_what_differs_in_more_than_its_length_is_trained(stopped, tmp_path, changes, stops):
+    values = yaml.safe_load((stopped / "params.yaml").read_text())
+    values["variants"]["geosd"]["training"] |= {"learning_rate": 3.0e-5}
+    short = {**values["variants"]["geosd"], "training": {**values["variants"]["geosd"]["training"]}}
+    short["training"] |= {"steps": 3, **changes}
+    if "objective" in changes:
+        objective = values["variants"]["geosd"]["training"]["objective"]
+        short["training"]["objective"] = {**objective, **changes["objective"]}
+    values["variants"]["geosd_short"] = short
+    study = values["studies"]["quick"]
+    study |= {"methods": ["pi_0", "geosd", "geosd_short"], "grid": {}, "shows": ["table_main"]}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
+    assert resolve(load(tmp_path / "params.yaml"), "quick").early_stops == stops
+
+
+def test_it_is_what_training_makes_byte_for_byte(taken):
+    longer, out, plain = taken
+    names = {path.name for path in plain.iterdir() if path.is_file()}
+    assert {path.name for path in out.iterdir()} == names
+    for name in names - {"manifest.json", "README.md"}:
+        assert (out / name).read_bytes() == (plain / name).read_bytes(), name
+    assert (out / "model.safetensors").read_bytes() != (longer / "model.safetensors").read_bytes()
+
+
+def test_its_card_and_its_manifest_are_those_of_the_trained_one(taken):
+    longer, out, plain = taken
+    card, other = ((folder / "README.md").read_text() for folder in (out, plain))
+    assert card == other
+    mine, theirs = (json.loads((f / "manifest.json").read_text()) for f in (out, plain))
+    assert mine.keys() - theirs.keys() == {"taken_from"}
+    assert mine["taken_from"] == str(longer)
+    assert mine["settings"] == theirs["settings"] and mine["sampler"] == theirs["sampler"]
+
+
+def test_its_weights_take_no_room_and_outlive_the_longer_run_s(taken):
+    longer, out, _ = taken
+    kept = longer / "snapshots/step_3.safetensors"
+    assert (out / "model.safetensors").samefile(kept)
+    before = (out / "model.safetensors").read_bytes()
+    with atomic_write(kept) as temporary:  # as a run that is made again does
+        temporary.write_bytes(b"another run's")
+    assert (out / "model.safetensors").read_bytes() == before
+
+
+def test_where_files_cannot_be_shared_they_are_copied(taken, stopped, tmp_path, monkeypatch):
+    def refuse(*names):
+        raise OSError("no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    longer, *_ = taken
+    again = tmp_path / "again"
+    early_stop.main(
+        "quick", MODEL, f"{longer.name}-steps_3", 0, longer, again, stopped / "params.yaml"
+    )
+    kept = longer / "snapshots/step_3.safetensors"
+    assert (again / "model.safetensors").read_bytes() == kept.read_bytes()
+    assert not (again / "model.safetensors").samefile(kept)
+
+
+def test_weights_that_were_not_kept_are_named(taken, stopped, tmp_path):
+    longer, _, plain = taken
+    name = longer.name
+    with pytest.raises(FileNotFoundError, match="step_3.safetensors.*not kept(.|\n)*Hint: "):
+        early_stop.main(
+            "quick", MODEL, f"{name}-steps_3", 0, plain, tmp_path, stopped / "params.yaml"
+        )
+
+
+def test_a_card_that_is_none_says_so():
+    with pytest.raises(ValueError, match="run it again"):
+        recalled("# A model\n")
