@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import types
 import typing
 from collections.abc import Iterable, Iterator
@@ -37,6 +38,12 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def copy(source: Path | str, path: Path | str) -> None:
+    """Copy a file to `path`, whole or not at all."""
+    with atomic_write(path) as temporary:
+        shutil.copyfile(source, temporary)
 
 
 def write_text(path: Path | str, text: str) -> None:

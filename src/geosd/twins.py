@@ -7,13 +7,12 @@ is: `made_of` and `files`. Nothing else is believed; of a folder without them th
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import geosd
-from geosd.files import atomic_write
+from geosd.files import copy
 from geosd.manifest import package_versions, sha256
 
 MANIFEST = "manifest.json"
@@ -42,8 +41,7 @@ def twin(folders: Iterable[Path], made_of: Mapping[str, Any]) -> Path | None:
 def take(folder: Path, out: Path) -> None:
     """Copy the files of a twin."""
     for name in _manifest(folder)["files"]:
-        with atomic_write(out / name) as temporary:
-            shutil.copyfile(folder / name, temporary)
+        copy(folder / name, out / name)
 
 
 def _is_twin(folder: Path, made_of: Mapping[str, Any]) -> bool:

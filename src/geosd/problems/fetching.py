@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 
-from geosd.files import atomic_write, write_json
+from geosd.files import copy, write_json, write_text
 from geosd.problems.catalogue import Entry, hash_of
 
 
@@ -45,11 +44,10 @@ def fetch(entry: Entry, raw: Path, lock: Path) -> dict[str, str]:
     if not path.is_file():
         fetched = _download(entry)
         _held_to(entry, "fetched", fetched, entry.sha256, lock)
-        with atomic_write(path) as temporary:
-            if entry.columns is None:
-                shutil.copyfile(fetched, temporary)
-            else:
-                temporary.write_text(_converted(entry, fetched), encoding="utf-8")
+        if entry.columns is None:
+            copy(fetched, path)
+        else:
+            write_text(path, _converted(entry, fetched))
     if entry.columns is None:
         _held_to(entry, "sha256", path, entry.sha256, lock, entry.same)
     else:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
-from geosd.files import atomic_write, write_json, write_text
+from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.manifest import manifest
 from geosd.models.card import recalled, write_card
 from geosd.steps import begin
@@ -66,8 +65,7 @@ def main(
     write_card(out, **told, **recalled(card), settings=settings)
     for file in sorted(longer.iterdir()):
         if file.is_file() and file.name not in OWN:
-            with atomic_write(out / file.name) as temporary:
-                shutil.copyfile(file, temporary)
+            copy(file, out / file.name)
     _share(kept, out / WEIGHTS)
     theirs = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
     made = manifest([kept, longer / "steps.csv"], settings, time.monotonic() - began)
@@ -77,11 +75,11 @@ def main(
 
 def _share(source: Path, target: Path) -> None:
     """One file under two names, where the file system has that: weights may be large."""
-    with atomic_write(target) as temporary:
-        try:
+    try:
+        with atomic_write(target) as temporary:
             os.link(source, temporary)
-        except OSError:
-            shutil.copyfile(source, temporary)
+    except OSError:
+        copy(source, target)
     os.utime(target)  # made now: a workflow compares it with the longer run's own weights
 
 
