@@ -13,9 +13,12 @@ from typing import Any
 
 import yaml
 from ruamel.yaml import YAML
+from ruamel.yaml.nodes import ScalarNode
 
 # Every program of the workflow reads the file when it starts; libyaml does so ten times faster.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# DVC's reader is written in Python, so it is asked only what it takes an unquoted value for.
+YAML_1_2 = YAML(pure=True).resolver
 
 Key = str | int
 KeyPath = tuple[Key, ...]
@@ -98,51 +101,47 @@ def read(file: Path | str) -> Source:
             " with --params."
         ) from error
     try:
-        old = yaml.compose(text, Loader=LOADER)
-        new = YAML(pure=True).compose(text)
+        root = yaml.compose(text, Loader=LOADER)
         values = yaml.load(text, Loader=LOADER)
-    except Exception as error:  # both libraries: broken YAML, with its line in the text
+    except yaml.YAMLError as error:
         raise ConfigError(
             f"{file} is not YAML: {error}\nHint: look for a missing colon, a tab, or uneven"
             " indentation at or just above that line."
         ) from error
     lines: dict[KeyPath, int] = {}
     mistakes: list[Mistake] = []
-    for path, line, message in _walk(old, new, ()):
+    for path, line, message in _walk(text, root, ()):
         lines.setdefault(path, line)
         if message:
             mistakes.append(Mistake(path, line, message))
     return Source(file, values, lines, mistakes)
 
 
-def _walk(old: Any, new: Any, path: KeyPath) -> Iterator[tuple[KeyPath, int, str]]:
-    """Every key of a document with its line and, where there is one, its mistake.
-
-    Args:
-        old: The node as YAML 1.1 reads it.
-        new: The same node as YAML 1.2 reads it.
-        path: The node's key path.
-    """
-    if isinstance(old, yaml.MappingNode):
+def _walk(text: str, node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int, str]]:
+    """Every key of a document with its line and, where there is one, its mistake."""
+    if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
-        for (key, value), (_, other) in zip(old.value, new.value, strict=True):
+        for key, value in node.value:
             here = (*path, key.value)
             line = key.start_mark.line + 1
             first = seen.setdefault(key.value, line)
             twice = f"the key stands here and on line {first}; keep one of them."
             yield here, line, twice if first != line else ""
-            yield from _walk(value, other, here)
-    elif isinstance(old, yaml.SequenceNode):
-        for index, (value, other) in enumerate(zip(old.value, new.value, strict=True)):
+            yield from _walk(text, value, here)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
             yield (*path, index), value.start_mark.line + 1, ""
-            yield from _walk(value, other, (*path, index))
-    elif old is not None and old.tag != new.tag:
-        yield path, old.start_mark.line + 1, _ambiguous(old.value, _kind(old), _kind(new))
+            yield from _walk(text, value, (*path, index))
+    # In quotes a value is text to both, and with a tag, `!!str 1e-6`, it is to both what that says.
+    elif node is not None and not node.style and not text.startswith("!", node.start_mark.index):
+        old, new = node.tag, str(YAML_1_2.resolve(ScalarNode, node.value, (True, False)))
+        if old != new:
+            yield path, node.start_mark.line + 1, _ambiguous(node.value, _kind(old), _kind(new))
 
 
-def _kind(node: Any) -> str:
+def _kind(tag: str) -> str:
     names = {"str": "text", "float": "a number", "int": "a number", "bool": "true/false"}
-    name = str(node.tag).rsplit(":", 1)[-1]
+    name = tag.rsplit(":", 1)[-1]
     return names.get(name, name)
 
 
