@@ -20,8 +20,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 
-# `make miniature` runs these in turn; docs/miniature.md says what each is for and costs.
-MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege \
+# `make miniature` runs these in turn; docs/miniature.md says what each is for and costs. A run that
+# several of them have is trained once: first where it keeps snapshots, for they cannot be taken over.
+MINIATURE := miniature_selection miniature_ablation miniature miniature_privilege \
   miniature_ladder miniature_stepsize
 
 .PHONY: help run smollm2 miniature ledger adopt plan figures report repro test test-vllm test-slurm lint schema pins stop gpu-check \

@@ -7,7 +7,7 @@ is: `made_of` and `files`. Nothing else is believed; of a folder without them th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,21 @@ from geosd.manifest import package_versions, sha256
 MANIFEST = "manifest.json"
 
 
-def hashes(folder: Path) -> dict[str, str]:
-    """Each file of a result, its manifest aside, and its SHA-256: the manifest's `files`."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != MANIFEST)
-    return {path.name: sha256(path) for path in files}
+def hashes(folder: Path, own: Collection[str] = ()) -> dict[str, str]:
+    """Each file of a result and its SHA-256: the manifest's `files`.
+
+    Args:
+        folder: The result.
+        own: Files in which it says whose it is; like the manifest, a twin writes its own.
+    """
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return {path.name: sha256(path) for path in files if path.name not in (MANIFEST, *own)}
+
+
+def words_of(model: Path) -> dict[str, str]:
+    """What a model's folder says beside its weights of how it reads and speaks, by its SHA-256."""
+    names = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
+    return {name: sha256(model / name) for name in names if (model / name).is_file()}
 
 
 def twin(folders: Iterable[Path], made_of: Mapping[str, Any]) -> Path | None:
@@ -38,15 +49,20 @@ def twin(folders: Iterable[Path], made_of: Mapping[str, Any]) -> Path | None:
     return next((folder for folder in folders if _is_twin(folder, made_of)), None)
 
 
-def take(folder: Path, out: Path) -> None:
-    """Copy the files of a twin."""
-    for name in _manifest(folder)["files"]:
+def take(folder: Path, out: Path) -> dict[str, Any]:
+    """Copy the files of a twin, and return its manifest."""
+    told = _manifest(folder)
+    for name in told["files"]:
         copy(folder / name, out / name)
+    print(f"Taken from {folder}: made of the same, by the same code and packages.")
+    return told
 
 
 def _is_twin(folder: Path, made_of: Mapping[str, Any]) -> bool:
     told = _manifest(folder)
     if "files" not in told or told["made_of"] != json.loads(json.dumps(made_of)):
+        return False
+    if told.get("taken_from"):  # its manifest tells the code that took it
         return False
     sources = Path(geosd.__file__).parents[1]
     return (

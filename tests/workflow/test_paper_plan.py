@@ -60,5 +60,5 @@ def test_jobs_ask_for_the_gpus_of_their_model(fresh):
         "--config", "study=paper_ladder", "--", target,
     )  # fmt: skip
     assert "launch.py --gpus 8 --processes 7 --scratch" in printed
-    assert "/geosd/0 --worker > logs" in printed
+    assert "/geosd/0 --worker --others results/" in printed
     assert "launch.py --gpus 0" in printed  # the checkpoint is fetched without one

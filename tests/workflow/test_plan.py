@@ -56,6 +56,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
         " --pool results/quick/pool/mini-qwen3/pool.jsonl"
         " --out results/quick/train/mini-qwen3/geosd/2"
         " --scratch scratch/quick/train/mini-qwen3/geosd/2 --no-worker"
+        " --others results/*/train/mini-qwen3/*/2"
         " > logs/quick/train/mini-qwen3/geosd/2.log 2>&1"
     )
     pi_0 = next(c for rule, c in commands if rule == "evaluate" and "--variant pi_0" in c)

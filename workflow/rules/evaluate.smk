@@ -6,6 +6,10 @@ REQUIRED INPUTS:
     <results>/train/{model}/{variant}/{seed}/   or, for pi_0, <results>/base/{model}/
     <results>/data/test.jsonl
 
+TAKEN IF THERE:
+
+    results/*/evaluate/{model}/*/{seed}/  = another run's, if they are what would be sampled here
+
 OUTPUTS:
 
     <results>/evaluate/{model}/{variant}/{seed}/samples.jsonl  = every sample: text, tokens, answer, verdict
@@ -41,7 +45,8 @@ rule evaluate:
         "python -m geosd.steps.evaluate --study {params.study} --params params.yaml"
         " --model {wildcards.model} --variant {params.variant} --seed {wildcards.seed}"
         " --checkpoint {params.checkpoint} --problems {input.problems}"
-        " --out {params.out} > {log} 2>&1"
+        " --out {params.out}"
+        " --others results/*/evaluate/{wildcards.model}/*/{wildcards.seed} > {log} 2>&1"
 
 
 use rule evaluate as evaluate_pi_0 with:

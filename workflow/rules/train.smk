@@ -8,6 +8,10 @@ REQUIRED INPUTS:
     <results>/pool/{model}/pool.jsonl
     <results>/data/train.jsonl
 
+TAKEN IF THERE:
+
+    results/*/train/{model}/*/{seed}/  = another study's run, if it is what would be trained here
+
 OUTPUTS:
 
     <results>/train/{model}/{variant}/{seed}/  = final weights in Hugging Face format,
@@ -56,4 +60,5 @@ rule train:
         " python -m geosd.steps.train --study {params.study} --params params.yaml"
         " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --base {params.base} --problems {input.problems} --pool {input.pool}"
-        " --out {params.out} --scratch {params.scratch} {resources.placement} > {log} 2>&1"
+        " --out {params.out} --scratch {params.scratch} {resources.placement}"
+        " --others results/*/train/{wildcards.model}/*/{wildcards.seed} > {log} 2>&1"

@@ -67,7 +67,6 @@ def main(
         if taken_from is None:
             _pretrain(model, settings["pretraining"], held_out, resume, out)
         else:
-            print(f"Taken from {taken_from}: same settings, code, packages and questions held out.")
             take(taken_from, out)
         origin = {"made_of": made_of, "files": hashes(out)}
         origin["taken_from"] = None if taken_from is None else str(taken_from)

@@ -1,20 +1,23 @@
 """Sample a checkpoint on the test problems and keep every sample, graded.
 
 Writes `samples.jsonl`, the same bytes for the same checkpoint, problems and seed, and a manifest.
+Samples that another run has of the same are taken from there.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_json, write_jsonl
-from geosd.manifest import manifest
+from geosd.manifest import manifest, sha256
 from geosd.models.loading import load_words
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
@@ -22,6 +25,7 @@ from geosd.problems.sources import source as source_of
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.steps import begin
+from geosd.twins import hashes, take, twin, words_of
 
 
 def main(
@@ -33,6 +37,7 @@ def main(
     problems: Path,
     out: Path,
     params: Path = Path("params.yaml"),
+    others: tuple[Path, ...] = (),
 ) -> None:
     """Sample a checkpoint on the test problems.
 
@@ -45,16 +50,44 @@ def main(
         problems: Test problems.
         out: Folder of `samples.jsonl` and `manifest.json`.
         params: The configuration.
+        others: Folders in which other runs may have the same samples.
     """
     began = time.monotonic()
     settings = settings_of("evaluate", resolve(load_params(params), study), model)
+    inputs = [checkpoint / "model.safetensors", problems]
+    made_of = {
+        "settings": settings,
+        "seed": seed,
+        "inputs": [sha256(path) for path in inputs],
+        "words": words_of(checkpoint),
+    }
+    taken_from = twin((folder for folder in others if folder != out), made_of)
+    if taken_from is None:
+        progress = f"{model}, {variant}, seed {seed}"
+        sampled = _sample(settings, checkpoint, problems, seed, out, progress)
+    else:
+        sampled = take(taken_from, out)["sampler"]
+    told = {**settings, "model": model, "variant": variant, "seed": seed}
+    made = manifest(inputs, told, time.monotonic() - began)
+    origin = {"made_of": made_of, "files": hashes(out)}
+    origin["taken_from"] = None if taken_from is None else str(taken_from)
+    write_json(out / "manifest.json", {**made, **origin, "sampler": sampled})
+
+
+def _sample(
+    settings: Mapping[str, Any],
+    checkpoint: Path,
+    problems: Path,
+    seed: int,
+    out: Path,
+    progress: str,
+) -> dict[str, Any]:
+    """Write the graded samples; return what sampled them."""
     tokenizer, generation = load_words(checkpoint)
     source = source_of(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
     encoding = Encoding(tokenizer, prompts, stops_of(generation))
-    sampler = build_sampler(
-        settings["rollout"], checkpoint, encoding, progress=f"{model}, {variant}, seed {seed}"
-    )
+    sampler = build_sampler(settings["rollout"], checkpoint, encoding, progress=progress)
     decoding = Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"])
     with closing(source.grader()) as grade:
         rows = evaluate(
@@ -68,10 +101,7 @@ def main(
             seed=seed,
         )
     write_jsonl(out / "samples.jsonl", rows)
-    inputs = [checkpoint / "model.safetensors", problems]
-    told = {**settings, "model": model, "variant": variant, "seed": seed}
-    made = manifest(inputs, told, time.monotonic() - began)
-    write_json(out / "manifest.json", {**made, "sampler": sampler.record()})
+    return sampler.record()
 
 
 if __name__ == "__main__":

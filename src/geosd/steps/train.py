@@ -5,6 +5,8 @@ them, and, last of all, a manifest. A run that was killed goes on from its scrat
 weights after the steps that `training.snapshots` lists lie in `snapshots/`, there before the final
 ones are.
 
+A run that another study has made of the same is taken from there, unless snapshots are asked for.
+
 Started by torchrun, its processes train one student in shards: the same result up to rounding,
 from the same state files. SIGTERM ends a run after the step under way; its state is saved, and the
 exit code 75 says that the same command goes on from there.
@@ -12,16 +14,19 @@ exit code 75 says that the same command goes on from there.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
 from geosd.manifest import manifest, sha256
-from geosd.models.card import write_card
+from geosd.models.card import recalled, write_card
 from geosd.models.loading import save
 from geosd.problems.sources import source
 from geosd.steps import begin
@@ -34,6 +39,10 @@ from geosd.training.sharding import whole_model
 from geosd.training.snapshots import Snapshots
 from geosd.training.steplog import StepLog
 from geosd.training.stop import EXIT_CODE, ToBeContinued, heeding
+from geosd.twins import hashes, take, twin, words_of
+
+OWN = ("README.md", "settings.json")
+"""Files that name the study, or the snapshots it asked for; runs that are twins differ in them."""
 
 
 def main(
@@ -48,6 +57,7 @@ def main(
     scratch: Path,
     params: Path = Path("params.yaml"),
     worker: bool = False,
+    others: tuple[Path, ...] = (),
 ) -> None:
     """Train one student.
 
@@ -63,6 +73,7 @@ def main(
         scratch: Folder of the state that a killed run continues from.
         params: The configuration.
         worker: Sample and score in a worker: the last process that torchrun has started.
+        others: Folders in which other studies may have the same run.
     """
     began = time.monotonic()
     settings = settings_of("train", resolve(load_params(params), study), model, variant)
@@ -70,6 +81,16 @@ def main(
     identity = {"settings": settings, "seed": seed, "inputs": [sha256(path) for path in inputs]}
     resume = ResumeState(scratch, identity)
     snapshots = Snapshots(out / "snapshots", settings["snapshots"])
+    made_of = _made_of(identity, base, worker)
+    named = {"study": study, "model": model, "variant": variant, "seed": seed}
+    theirs = None if snapshots.steps else twin((at for at in others if at != out), made_of)
+    if theirs is not None:
+        if os.environ.get("RANK", "0") == "0":
+            told = _take(theirs, out, settings, named)
+            made = manifest(inputs, settings, time.monotonic() - began)
+            write_json(out / "manifest.json", {**made, **told, "taken_from": str(theirs)})
+            resume.clear()
+        return
     with joined(worker) as (ranks, link), heeding() as stopping:
         places = (settings, base, problems, pool, seed)
         if ranks is None:
@@ -99,10 +120,7 @@ def main(
             write_json(out / "settings.json", settings)
             write_card(
                 out,
-                study=study,
-                model=model,
-                variant=variant,
-                seed=seed,
+                **named,
                 prompt=run.encoding.text(run.encoding.student(run.draws.problems[0])),
                 settings=settings,
                 limits=source(settings["source"]).limits,
@@ -110,9 +128,35 @@ def main(
             save(student, run.encoding.tokenizer, out)
             made = manifest(inputs, settings, time.monotonic() - began)
             sampled = run.experience.sampler.record()
-            write_json(out / "manifest.json", {**made, "ranks": ranks.size, "sampler": sampled})
+            origin = {"made_of": made_of, "files": hashes(out, OWN), "taken_from": None}
+            write_json(
+                out / "manifest.json",
+                {**made, **origin, "ranks": ranks.size, "sampler": sampled},
+            )
             resume.clear()
         ranks.wait()
+
+
+def _made_of(identity: Mapping[str, Any], base: Path, worker: bool) -> dict[str, Any]:
+    """All that a run follows from; not the snapshots, because to look at it changes nothing."""
+    settings = {key: of for key, of in identity["settings"].items() if key != "snapshots"}
+    return {
+        **identity,
+        "settings": settings,
+        "words": words_of(base),
+        "processes": {"count": int(os.environ.get("WORLD_SIZE", "1")), "worker": worker},
+    }
+
+
+def _take(
+    theirs: Path, out: Path, settings: Mapping[str, Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Copy a run under another name; return what its manifest tells of it."""
+    told = take(theirs, out)
+    write_json(out / "settings.json", settings)
+    card = (theirs / "README.md").read_text(encoding="utf-8")
+    write_card(out, **named, **recalled(card), settings=settings)
+    return {key: told[key] for key in ("ranks", "sampler", "made_of", "files")}
 
 
 if __name__ == "__main__":
