@@ -29,6 +29,14 @@ def hashes(folder: Path, own: Collection[str] = ()) -> dict[str, str]:
     return {path.name: sha256(path) for path in files if path.name not in (MANIFEST, *own)}
 
 
+def origin(
+    made_of: Mapping[str, Any], out: Path, taken_from: Path | None, own: Collection[str] = ()
+) -> dict[str, Any]:
+    """What the manifest of a result says so that a twin can be found: see `twin` and `hashes`."""
+    taken = None if taken_from is None else str(taken_from)
+    return {"made_of": made_of, "files": hashes(out, own), "taken_from": taken}
+
+
 def words_of(model: Path) -> dict[str, str]:
     """What a model's folder says beside its weights of how it reads and speaks, by its SHA-256."""
     names = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")

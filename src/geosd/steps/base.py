@@ -29,7 +29,7 @@ from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.training.pretrain import Pretraining, pretrain
 from geosd.training.resume import ResumeState
-from geosd.twins import hashes, take, twin
+from geosd.twins import origin, take, twin
 
 PROBLEM_FILES = ("train.jsonl", "select.jsonl", "test.jsonl")
 
@@ -68,13 +68,12 @@ def main(
             _pretrain(model, settings["pretraining"], held_out, resume, out)
         else:
             take(taken_from, out)
-        origin = {"made_of": made_of, "files": hashes(out)}
-        origin["taken_from"] = None if taken_from is None else str(taken_from)
+        told_of_it = origin(made_of, out, taken_from)
     else:
-        resume, origin = None, {}
+        resume, told_of_it = None, {}
         _released(settings["checkpoint"], out)
     written = manifest(inputs, told, time.monotonic() - began)
-    write_json(out / "manifest.json", {**written, **origin})
+    write_json(out / "manifest.json", {**written, **told_of_it})
     if resume is not None:
         resume.clear()
 

@@ -25,7 +25,7 @@ from geosd.problems.sources import source as source_of
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.steps import begin
-from geosd.twins import hashes, take, twin, words_of
+from geosd.twins import origin, take, twin, words_of
 
 
 def main(
@@ -69,9 +69,8 @@ def main(
         sampled = take(taken_from, out)["sampler"]
     told = {**settings, "model": model, "variant": variant, "seed": seed}
     made = manifest(inputs, told, time.monotonic() - began)
-    origin = {"made_of": made_of, "files": hashes(out)}
-    origin["taken_from"] = None if taken_from is None else str(taken_from)
-    write_json(out / "manifest.json", {**made, **origin, "sampler": sampled})
+    made |= origin(made_of, out, taken_from)
+    write_json(out / "manifest.json", {**made, "sampler": sampled})
 
 
 def _sample(

@@ -39,7 +39,7 @@ from geosd.training.sharding import whole_model
 from geosd.training.snapshots import Snapshots
 from geosd.training.steplog import StepLog
 from geosd.training.stop import EXIT_CODE, ToBeContinued, heeding
-from geosd.twins import hashes, take, twin, words_of
+from geosd.twins import origin, take, twin, words_of
 
 OWN = ("README.md", "settings.json")
 """Files that name the study, or the snapshots it asked for; runs that are twins differ in them."""
@@ -86,9 +86,10 @@ def main(
     theirs = None if snapshots.steps else twin((at for at in others if at != out), made_of)
     if theirs is not None:
         if os.environ.get("RANK", "0") == "0":
-            told = _take(theirs, out, settings, named)
+            same = _take(theirs, out, settings, named)
             made = manifest(inputs, settings, time.monotonic() - began)
-            write_json(out / "manifest.json", {**made, **told, "taken_from": str(theirs)})
+            made |= origin(made_of, out, theirs, OWN)
+            write_json(out / "manifest.json", {**made, **same})
             resume.clear()
         return
     with joined(worker) as (ranks, link), heeding() as stopping:
@@ -128,11 +129,8 @@ def main(
             save(student, run.encoding.tokenizer, out)
             made = manifest(inputs, settings, time.monotonic() - began)
             sampled = run.experience.sampler.record()
-            origin = {"made_of": made_of, "files": hashes(out, OWN), "taken_from": None}
-            write_json(
-                out / "manifest.json",
-                {**made, **origin, "ranks": ranks.size, "sampler": sampled},
-            )
+            made |= origin(made_of, out, None, OWN)
+            write_json(out / "manifest.json", {**made, "ranks": ranks.size, "sampler": sampled})
             resume.clear()
         ranks.wait()
 
@@ -156,7 +154,7 @@ def _take(
     write_json(out / "settings.json", settings)
     card = (theirs / "README.md").read_text(encoding="utf-8")
     write_card(out, **named, **recalled(card), settings=settings)
-    return {key: told[key] for key in ("ranks", "sampler", "made_of", "files")}
+    return {key: told[key] for key in ("ranks", "sampler")}
 
 
 if __name__ == "__main__":
