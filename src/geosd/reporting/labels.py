@@ -13,6 +13,7 @@ from matplotlib.transforms import Bbox
 
 DIRECTIONS = 16
 REACHES_PT = (3.0, 8.0, 14.0, 22.0, 32.0)
+LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,10 @@ def place(
     frame = axes.get_window_extent(renderer)
     at = [tuple(axes.transData.transform((p.x, p.y))) for p in points]
     taken = _lines(axes, frame, scale)
-    taken += [box for corners in lines for box in _along(axes, corners, scale)]
+    for corners in lines:
+        taken += _along([tuple(axes.transData.transform(corner)) for corner in corners], scale)
     taken += [box for p, xy in zip(points, at, strict=True) for box in _marks(axes, p, xy, scale)]
+    written: list[Bbox] = []
 
     def crowd(i: int) -> float:
         return sum(math.exp(-math.dist(at[i], other) / (40 * scale)) for other in at)
@@ -90,14 +93,19 @@ def place(
                 box = Bbox.from_bounds(cx - width / 2, cy - height / 2, width, height)
                 cost = sum(_overlap(box, other) for other in taken) + 4 * _outside(box, frame)
                 cost += 0.015 * height * reach * scale
+                if reach >= LEADER_PT:  # A leader through another's label reads as that one's.
+                    leader = _along([_nearest(box, px, py), (px, py)], scale)
+                    cost += sum(_overlap(dot, other) for dot in leader for other in written)
                 if best is None or cost < best[0]:
                     best = (cost, box, reach)
         _, box, reach = best
         text.set_position(axes.transData.inverted().transform((box.x0, box.y0)))
         text.set_verticalalignment("baseline")
+        written.append(box)
         taken.append(box)
-        if reach >= REACHES_PT[2]:
-            near = (min(max(px, box.x0), box.x1), min(max(py, box.y0), box.y1))
+        if reach >= LEADER_PT:
+            near = _nearest(box, px, py)
+            taken += _along([near, (px, py)], scale)
             start = axes.transData.inverted().transform(near)
             axes.plot(
                 [start[0], point.x], [start[1], point.y], color=point.colour, lw=0.4, zorder=1.5
@@ -127,9 +135,13 @@ def _lines(axes: Axes, frame: Bbox, scale: float) -> list[Bbox]:
     ]
 
 
-def _along(axes: Axes, corners: Sequence[tuple[float, float]], scale: float) -> list[Bbox]:
-    """Small boxes in pixels along a line, close enough that no label fits between two."""
-    at = [axes.transData.transform(corner) for corner in corners]
+def _nearest(box: Bbox, x: float, y: float) -> tuple[float, float]:
+    """The point of a box nearest to another point, in pixels."""
+    return min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
+
+
+def _along(at: Sequence[tuple[float, float]], scale: float) -> list[Bbox]:
+    """Small boxes along a line in pixels, close enough that no label fits between two."""
     side, apart = 1.5 * scale, 4 * scale
     boxes = []
     for (x0, y0), (x1, y1) in pairwise(at):

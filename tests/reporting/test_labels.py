@@ -1,0 +1,44 @@
+"""Direct labels: on a crowd of points no label lies on another's line."""
+
+import random
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.transforms import Bbox
+
+from geosd.reporting.labels import Labelled, place
+
+
+@pytest.fixture
+def axes():
+    figure, axes = plt.subplots(figsize=(2.3, 2.3), dpi=100, layout="constrained")
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    yield axes
+    plt.close(figure)
+
+
+def crowd(seed, count):
+    draw = random.Random(seed)
+    at = [(0.5 + draw.gauss(0, 0.08), 0.5 + draw.gauss(0, 0.08)) for _ in range(count)]
+    return [Labelled(x, y, f"method {i}", "k", 4.0, (0.2, 0.2)) for i, (x, y) in enumerate(at)]
+
+
+@pytest.mark.parametrize(("seed", "count"), [(29, 3), (7, 4), (17, 4), (28, 4), (7, 5), (33, 5)])
+def test_no_line_crosses_the_label_of_another(axes, seed, count):
+    points = crowd(seed, count)
+    place(axes, points, 7.0)
+    renderer = axes.figure.canvas.get_renderer()
+    boxes = {}
+    for text in axes.texts:
+        box = text.get_window_extent(renderer)
+        # Above the letters a fifth of the box is empty.
+        boxes[text.get_text()] = Bbox.from_extents(box.x0, box.y0, box.x1, box.y1 - box.height / 5)
+    names = {(point.x, point.y): point.text for point in points}
+    assert axes.lines
+    for line in axes.lines:
+        own, path = (
+            names[tuple(line.get_xydata()[1])],
+            axes.transData.transform_path(line.get_path()),
+        )
+        crossed = {name for name, box in boxes.items() if path.intersects_bbox(box, filled=False)}
+        assert crossed <= {own}, f"the line of {own}"
