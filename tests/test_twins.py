@@ -1,6 +1,7 @@
 """A result is taken only from one that is what would be made now."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from geosd.manifest import manifest
 from geosd.twins import hashes, take, twin
 
 MADE_OF = {"settings": {"steps": 3, "seed": None}, "held_out": "abc"}
+MINE = Path("mine")
 
 
 @pytest.fixture
@@ -38,7 +40,8 @@ def retold(result):
 
 
 def test_a_twin_is_found_and_its_files_are_copied(result, tmp_path):
-    assert twin([tmp_path / "absent", tmp_path, result], MADE_OF) == result
+    assert twin([tmp_path / "absent", tmp_path, result], MINE, MADE_OF) == result
+    assert twin([result], result, MADE_OF) is None
     take(result, tmp_path / "mine")
     assert hashes(tmp_path / "mine") == hashes(result)
     assert set(hashes(result)) == {"weights", "words"}
@@ -48,7 +51,8 @@ def test_of_several_the_first_is_taken(result, tmp_path):
     result.rename(tmp_path / "first")
     take(tmp_path / "first", tmp_path / "second")
     (tmp_path / "second/manifest.json").write_bytes((tmp_path / "first/manifest.json").read_bytes())
-    assert twin([tmp_path / "second", tmp_path / "first"], MADE_OF) == tmp_path / "second"
+    both = [tmp_path / "second", tmp_path / "first"]
+    assert twin(both, MINE, MADE_OF) == tmp_path / "second"
 
 
 @pytest.mark.parametrize(
@@ -68,12 +72,12 @@ def test_of_several_the_first_is_taken(result, tmp_path):
 )
 def test_whatever_else_it_was_made_of_it_is_no_twin(result, retold, keys, to):
     retold(*keys, to=to)
-    assert twin([result], MADE_OF) is None
+    assert twin([result], MINE, MADE_OF) is None
 
 
 def test_a_result_that_has_changed_since_is_none(result):
     (result / "weights").write_bytes(b"heights")
-    assert twin([result], MADE_OF) is None
+    assert twin([result], MINE, MADE_OF) is None
 
 
 def test_nothing_is_followed_out_of_its_folder(result, retold, tmp_path):
@@ -82,12 +86,12 @@ def test_nothing_is_followed_out_of_its_folder(result, retold, tmp_path):
     (result / "weights").rename(outside / "weights")
     digest = hashes(outside)["weights"]
     (result / "weights").symlink_to(outside / "weights")
-    assert twin([result], MADE_OF) is None
+    assert twin([result], MINE, MADE_OF) is None
     (result / "weights").unlink()
     retold("files", to={"../outside/weights": digest})
-    assert twin([result], MADE_OF) is None
+    assert twin([result], MINE, MADE_OF) is None
 
 
 def test_an_older_manifest_names_no_files_and_has_no_twin(result):
     (result / "manifest.json").write_text(json.dumps(manifest([], {}, 1.0)))
-    assert twin([result], MADE_OF) is None
+    assert twin([result], MINE, MADE_OF) is None

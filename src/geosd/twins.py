@@ -43,18 +43,19 @@ def words_of(model: Path) -> dict[str, str]:
     return {name: sha256(model / name) for name in names if (model / name).is_file()}
 
 
-def twin(folders: Iterable[Path], made_of: Mapping[str, Any]) -> Path | None:
+def twin(others: Iterable[Path], out: Path, made_of: Mapping[str, Any]) -> Path | None:
     """The first of some results that is what a step would make now.
 
     Args:
-        folders: Where to look. One without a manifest is no result, or not finished.
+        others: Where to look. One without a manifest is no result, or not finished.
+        out: Where the step would make it; itself no twin.
         made_of: All that the result follows from, code and packages aside (plain values).
 
     Returns:
         A folder made of the same, by the code and packages at hand, whose files are still those
         that were made; None: there is none.
     """
-    return next((folder for folder in folders if _is_twin(folder, made_of)), None)
+    return next((at for at in others if at != out and _is_twin(at, made_of)), None)
 
 
 def take(folder: Path, out: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import yaml
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.world import solve
-from geosd.steps import base, data, pool
+from geosd.steps import base, data, evaluate, pool, train
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
@@ -52,7 +52,7 @@ def shrunk(params: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """Folders of a small study up to its pool, and the arguments that all programs share.
+    """A small study up to its pool: folders, the arguments that all programs share, the next two.
 
     A base model of three steps solves nothing, so the pool is made by the world's own solver.
     """
@@ -67,14 +67,53 @@ def small(tmp_path_factory):
         scratch=folder / "scratch",
         **shared,
     )
-    train = folder / "data/train.jsonl"
+    problems = folder / "data/train.jsonl"
     pool.main(
-        model="mini-qwen3", base=folder / "base", problems=train, out=folder / "drawn", **shared
+        model="mini-qwen3", base=folder / "base", problems=problems, out=folder / "drawn", **shared
     )
     draw = random.Random(0)
     rows = [
         PooledSolutions(p.id, (solve(p.question, draw, (0.5, 0.3, 0.2)),), 4, 1)
-        for p in read_jsonl(train, Problem)
+        for p in read_jsonl(problems, Problem)
     ]
     write_jsonl(folder / "pool.jsonl", rows)
-    return SimpleNamespace(folder=folder, shared=shared, train=train, base=folder / "base")
+
+    def trained(out, variant="geosd", seed=0, pool=folder / "pool.jsonl", others=(), params=params):
+        """Train a student into a folder, and return the folder."""
+        train.main(
+            study="quick",
+            model="mini-qwen3",
+            variant=variant,
+            seed=seed,
+            base=folder / "base",
+            problems=problems,
+            pool=pool,
+            out=out,
+            scratch=out.with_name(out.name + "-scratch"),
+            params=params,
+            others=tuple(others),
+        )
+        return out
+
+    def sampled(out, checkpoint=folder / "base", variant="pi_0", seed=0, others=()):
+        """Sample a checkpoint on the test problems into a folder, and return the folder."""
+        evaluate.main(
+            model="mini-qwen3",
+            variant=variant,
+            seed=seed,
+            checkpoint=checkpoint,
+            problems=folder / "data/test.jsonl",
+            out=out,
+            others=tuple(others),
+            **shared,
+        )
+        return out
+
+    return SimpleNamespace(
+        folder=folder,
+        shared=shared,
+        train=problems,
+        base=folder / "base",
+        trained=trained,
+        sampled=sampled,
+    )

@@ -8,7 +8,7 @@ import yaml
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.files import atomic_write
 from geosd.models.card import recalled
-from geosd.steps import early_stop, train
+from geosd.steps import early_stop
 
 MODEL = "mini-qwen3"
 
@@ -34,31 +34,15 @@ def study(stopped):
     return resolve(load(stopped / "params.yaml"), "quick")
 
 
-def trained(small, params, out, variant):
-    train.main(
-        "quick",
-        MODEL,
-        variant,
-        0,
-        small.base,
-        small.train,
-        small.folder / "pool.jsonl",
-        out,
-        out.with_name(out.name + "-scratch"),
-        params,
-    )
-    return out
-
-
 @pytest.fixture(scope="module", params=["geosd", "grpo"])
 def taken(request, small, stopped):
     """A longer run, the shorter one that is taken from it, and the shorter one trained."""
     name, params = request.param, stopped / "params.yaml"
-    longer = trained(small, params, stopped / "longer" / name, f"{name}-learning_rate_3e-05")
+    longer = small.trained(stopped / "longer" / name, f"{name}-learning_rate_3e-05", params=params)
     out, plain = stopped / "run" / name, stopped / "plain" / name
     early_stop.main("quick", MODEL, f"{name}-steps_3", 0, longer, out, params)
     out = out.rename(out.with_name(name + "-taken"))
-    plain = trained(small, params, stopped / "run" / name, f"{name}-steps_3")
+    plain = small.trained(stopped / "run" / name, f"{name}-steps_3", params=params)
     return longer, out, plain
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from geosd.evaluation.states import FixedRollout
 from geosd.files import read_jsonl
-from geosd.steps import alignment, drift_over_steps, states, train
+from geosd.steps import alignment, drift_over_steps, states
 
 MODEL = "mini-qwen3"
 
@@ -40,18 +40,7 @@ def run(small, tmp_path_factory):
     quick["variants"]["geosd"]["training"] |= {"snapshots": [2], "learning_rate": 1e-2}
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
-    train.main(
-        study="quick",
-        model=MODEL,
-        variant="geosd",
-        seed=0,
-        base=small.base,
-        problems=small.train,
-        pool=small.folder / "pool.jsonl",
-        out=folder / f"train/{MODEL}/geosd/0",
-        scratch=folder / "scratch",
-        params=params,
-    )
+    small.trained(folder / f"train/{MODEL}/geosd/0", params=params)
     return folder
 
 

@@ -10,45 +10,25 @@ import yaml
 from geosd.config import load, resolve
 from geosd.files import DamagedLine, read_jsonl
 from geosd.problems.records import Problem, Sample
-from geosd.steps import analyse, evaluate, train
+from geosd.steps import analyse
 
 
-def run_evaluate(small, out, seed=0):
-    evaluate.main(
-        model="mini-qwen3",
-        variant="pi_0",
-        seed=seed,
-        checkpoint=small.base,
-        problems=small.folder / "data/test.jsonl",
-        out=out,
-        **small.shared,
-    )
-    return (out / "samples.jsonl").read_bytes()
+def samples_of(run):
+    return (run / "samples.jsonl").read_bytes()
 
 
-def run_train(small, out, pool=None, variant="geosd", seed=0):
-    train.main(
-        model="mini-qwen3",
-        variant=variant,
-        seed=seed,
-        base=small.base,
-        problems=small.train,
-        pool=pool or small.folder / "pool.jsonl",
-        out=out,
-        scratch=out.with_name(out.name + "-scratch"),
-        **small.shared,
-    )
-    return (out / "model.safetensors").read_bytes()
+def weights_of(run):
+    return (run / "model.safetensors").read_bytes()
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(small, tmp_path):
-    first = run_evaluate(small, tmp_path / "1")
-    assert run_evaluate(small, tmp_path / "2") == first
-    assert run_evaluate(small, tmp_path / "3", seed=1) != first
+    first = samples_of(small.sampled(tmp_path / "1"))
+    assert samples_of(small.sampled(tmp_path / "2")) == first
+    assert samples_of(small.sampled(tmp_path / "3", seed=1)) != first
 
 
 def test_every_problem_has_all_its_samples_in_order(small, tmp_path):
-    run_evaluate(small, tmp_path)
+    small.sampled(tmp_path)
     problems = read_jsonl(small.folder / "data/test.jsonl", Problem)
     samples = read_jsonl(tmp_path / "samples.jsonl", Sample)
     assert [(s.problem_id, s.sample) for s in samples] == [
@@ -59,13 +39,13 @@ def test_every_problem_has_all_its_samples_in_order(small, tmp_path):
 
 @pytest.mark.parametrize("variant", ["geosd", "grpo"])
 def test_training_twice_gives_the_same_weights(small, tmp_path, variant):
-    first = run_train(small, tmp_path / "1", variant=variant)
-    assert run_train(small, tmp_path / "2", variant=variant) == first
-    assert run_train(small, tmp_path / "3", variant=variant, seed=1) != first
+    first = weights_of(small.trained(tmp_path / "1", variant))
+    assert weights_of(small.trained(tmp_path / "2", variant)) == first
+    assert weights_of(small.trained(tmp_path / "3", variant, seed=1)) != first
 
 
 def test_a_trained_folder_says_what_made_it_and_leaves_no_state_behind(small, tmp_path):
-    run_train(small, tmp_path / "out")
+    small.trained(tmp_path / "out")
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert manifest["settings"] == json.loads((tmp_path / "out/settings.json").read_text())
     assert str(small.folder / "pool.jsonl") in manifest["inputs"]
@@ -76,7 +56,7 @@ def test_a_trained_folder_says_what_made_it_and_leaves_no_state_behind(small, tm
 
 
 def test_a_trained_folder_has_a_card_and_opens_in_transformers(small, tmp_path):
-    run_train(small, tmp_path / "out")
+    small.trained(tmp_path / "out")
     front, _, card = (
         (tmp_path / "out/README.md").read_text().removeprefix("---\n").partition("---\n")
     )
@@ -96,12 +76,12 @@ def test_a_killed_write_leaves_nothing_under_the_final_name(small, tmp_path):
     child = os.fork()
     if child == 0:
         os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
-        run_evaluate(small, tmp_path)
+        small.sampled(tmp_path)
         os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
-    run_evaluate(small, tmp_path)
+    small.sampled(tmp_path)
     assert (tmp_path / "samples.jsonl").exists()
 
 
@@ -111,13 +91,13 @@ def test_a_damaged_pool_line_names_file_and_line(small, tmp_path):
     damaged = tmp_path / "pool.jsonl"
     damaged.write_text("\n".join(lines))
     with pytest.raises(DamagedLine, match=f"{damaged}:3: .*PooledSolutions"):
-        run_train(small, tmp_path / "out", pool=damaged)
+        small.trained(tmp_path / "out", pool=damaged)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
     resolved = resolve(load(small.shared["params"]), "quick")
-    whole = run_evaluate(small, tmp_path / "whole").decode()
+    whole = samples_of(small.sampled(tmp_path / "whole")).decode()
     for variant in resolved.methods:
         for seed in resolved.seeds:
             run = tmp_path / f"results/evaluate/mini-qwen3/{variant}/{seed}"

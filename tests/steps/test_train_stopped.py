@@ -1,5 +1,6 @@
 """The program of the rule `train` when it is asked to stop, and when torchrun starts it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,10 @@ LONG = 30
 """Steps enough to be asked to stop on the way."""
 
 
-def command(small, out, steps, launcher=()):
+TWO = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")
+
+
+def command(small, out, steps, launcher=(), *more):
     """How the workflow starts it."""
     values = yaml.safe_load(small.shared["params"].read_text())
     values["studies"]["quick"]["training"]["steps"] = steps
@@ -32,7 +36,7 @@ def command(small, out, steps, launcher=()):
         "scratch": out.with_name(out.name + "-scratch"),
     }
     told = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
-    return [sys.executable, "-m", *launcher, "geosd.steps.train", *told]
+    return [sys.executable, "-m", *launcher, "geosd.steps.train", *told, *more]
 
 
 def until_it_has_logged(out, process):
@@ -73,11 +77,23 @@ def test_torchrun_starts_the_same_program_and_the_first_rank_writes(small, tmp_p
     from safetensors.torch import load_file
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")
     two, one = tmp_path / "two", tmp_path / "one"
-    subprocess.run(command(small, two, 4, launcher), env=environment, check=True, timeout=300)
+    subprocess.run(command(small, two, 4, TWO), env=environment, check=True, timeout=300)
     subprocess.run(command(small, one, 4), env=environment, check=True)
     assert sorted(p.name for p in two.iterdir()) == sorted(p.name for p in one.iterdir())
     mine, theirs = load_file(two / "model.safetensors"), load_file(one / "model.safetensors")
     assert mine.keys() == theirs.keys()
     assert max((mine[name] - theirs[name]).abs().max().item() for name in mine) < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worker", [(), ("--worker",)])
+def test_processes_of_torchrun_take_a_twin_together(small, tmp_path, worker):
+    first, out = tmp_path / "first", tmp_path / "out"
+    for folder in (first, out):
+        more = (*worker, "--others", str(first))
+        subprocess.run(command(small, folder, 2, TWO, *more), check=True, timeout=300)
+    mine, theirs = (json.loads((at / "manifest.json").read_text()) for at in (out, first))
+    assert (mine["taken_from"], theirs["taken_from"]) == (str(first), None)
+    assert (mine["made_of"], mine["ranks"]) == (theirs["made_of"], theirs["ranks"])
+    assert (out / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()

@@ -8,39 +8,6 @@ import yaml
 from geosd.models.card import recalled
 from geosd.steps import evaluate, train
 
-SEED = 0
-
-
-def trained(small, out, others=(), variant="geosd", seed=SEED, params=None):
-    shared = {**small.shared, **({"params": params} if params else {})}
-    train.main(
-        model="mini-qwen3",
-        variant=variant,
-        seed=seed,
-        base=small.base,
-        problems=small.train,
-        pool=small.folder / "pool.jsonl",
-        out=out,
-        scratch=out.with_name(out.name + "-scratch"),
-        others=tuple(others),
-        **shared,
-    )
-    return told(out)
-
-
-def sampled(small, checkpoint, out, others=(), seed=SEED):
-    evaluate.main(
-        model="mini-qwen3",
-        variant="geosd",
-        seed=seed,
-        checkpoint=checkpoint,
-        problems=small.folder / "data/test.jsonl",
-        out=out,
-        others=tuple(others),
-        **small.shared,
-    )
-    return told(out)
-
 
 def told(out):
     return json.loads((out / "manifest.json").read_text())
@@ -49,8 +16,8 @@ def told(out):
 @pytest.fixture(scope="module")
 def first(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("first")
-    trained(small, folder / "run")
-    sampled(small, folder / "run", folder / "samples")
+    small.trained(folder / "run")
+    small.sampled(folder / "samples", folder / "run", "geosd")
     return folder
 
 
@@ -74,7 +41,7 @@ def untrained(monkeypatch):
 
 def test_a_run_under_another_name_is_taken(small, first, untrained, tmp_path):
     theirs, out = first / "run", tmp_path / "run"
-    mine = trained(small, out, [tmp_path / "no", theirs], **swept(small, tmp_path))
+    mine = told(small.trained(out, others=[tmp_path / "no", theirs], **swept(small, tmp_path)))
     assert mine["taken_from"] == str(theirs)
     names = {path.name for path in theirs.iterdir() if path.is_file()}
     assert {path.name for path in out.iterdir() if path.is_file()} == names
@@ -87,29 +54,29 @@ def test_a_run_under_another_name_is_taken(small, first, untrained, tmp_path):
 
 
 def test_what_is_taken_is_what_would_be_trained(small, first, tmp_path):
-    mine = trained(small, tmp_path / "run", **swept(small, tmp_path))
+    mine = told(small.trained(tmp_path / "run", **swept(small, tmp_path)))
     assert mine["taken_from"] is None
     theirs = told(first / "run")
     assert (mine["made_of"], mine["files"]) == (theirs["made_of"], theirs["files"])
 
 
 def test_what_was_taken_is_not_taken_from(small, first, untrained, tmp_path):
-    trained(small, tmp_path / "run", [first / "run"])
+    small.trained(tmp_path / "run", others=[first / "run"])
     with pytest.raises(pytest.fail.Exception, match="trained again"):
-        trained(small, tmp_path / "third", [tmp_path / "run"])
+        small.trained(tmp_path / "third", others=[tmp_path / "run"])
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"variant": "grpo"}])
 def test_another_run_is_trained(small, first, untrained, tmp_path, change):
     with pytest.raises(pytest.fail.Exception, match="trained again"):
-        trained(small, tmp_path / "run", [first / "run"], **change)
+        small.trained(tmp_path / "run", others=[first / "run"], **change)
 
 
 def test_a_run_that_keeps_snapshots_is_trained_and_may_be_taken_from(small, first, tmp_path):
     watched = swept(small, tmp_path, {"steps": [3, 4]})
-    mine = trained(small, tmp_path / "watched", [first / "run"], **watched)
+    mine = told(small.trained(tmp_path / "watched", others=[first / "run"], **watched))
     assert mine["taken_from"] is None and list((tmp_path / "watched/snapshots").iterdir())
-    out = trained(small, tmp_path / "run", [tmp_path / "watched"])
+    out = told(small.trained(tmp_path / "run", others=[tmp_path / "watched"]))
     assert out["taken_from"] == str(tmp_path / "watched")
     assert not (tmp_path / "run/snapshots").exists()
     for name in ("model.safetensors", "settings.json", "steps.csv"):
@@ -117,16 +84,16 @@ def test_a_run_that_keeps_snapshots_is_trained_and_may_be_taken_from(small, firs
 
 
 def test_a_run_whose_files_have_changed_is_not_taken(small, first, untrained, tmp_path):
-    trained(small, tmp_path / "copy", [first / "run"])
+    small.trained(tmp_path / "copy", others=[first / "run"])
     (tmp_path / "copy/manifest.json").write_text((first / "run/manifest.json").read_text())
     (tmp_path / "copy/steps.csv").write_text("step\n")
     with pytest.raises(pytest.fail.Exception, match="trained again"):
-        trained(small, tmp_path / "run", [tmp_path / "copy"])
+        small.trained(tmp_path / "run", others=[tmp_path / "copy"])
 
 
 def test_samples_of_the_same_are_taken(small, first, monkeypatch, tmp_path):
     monkeypatch.setattr(evaluate, "evaluate", lambda *_, **__: pytest.fail("sampled again"))
-    mine = sampled(small, first / "run", tmp_path, [first / "samples"])
+    mine = told(small.sampled(tmp_path, first / "run", "geosd", others=[first / "samples"]))
     theirs = told(first / "samples")
     assert mine["taken_from"] == str(first / "samples")
     assert (mine["made_of"], mine["files"]) == (theirs["made_of"], theirs["files"])
@@ -140,4 +107,4 @@ def test_other_samples_are_drawn(small, first, monkeypatch, tmp_path, seed, of):
     monkeypatch.setattr(evaluate, "evaluate", lambda *_, **__: pytest.fail("sampled again"))
     checkpoint = small.base if of == "base" else first / "run"
     with pytest.raises(pytest.fail.Exception, match="sampled again"):
-        sampled(small, checkpoint, tmp_path, [first / "samples"], seed=seed)
+        small.sampled(tmp_path, checkpoint, "geosd", seed, [first / "samples"])

@@ -63,7 +63,7 @@ def main(
         questions = hashlib.sha256("\n".join(sorted(held_out)).encode()).hexdigest()
         made_of = {"settings": told, "held_out": questions}
         resume = ResumeState(scratch, made_of)
-        taken_from = twin((folder for folder in others if folder != out), made_of)
+        taken_from = twin(others, out, made_of)
         if taken_from is None:
             _pretrain(model, settings["pretraining"], held_out, resume, out)
         else:

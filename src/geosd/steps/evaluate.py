@@ -54,14 +54,14 @@ def main(
     """
     began = time.monotonic()
     settings = settings_of("evaluate", resolve(load_params(params), study), model)
-    inputs = [checkpoint / "model.safetensors", problems]
+    inputs = {path: sha256(path) for path in (checkpoint / "model.safetensors", problems)}
     made_of = {
         "settings": settings,
         "seed": seed,
-        "inputs": [sha256(path) for path in inputs],
+        "inputs": list(inputs.values()),
         "words": words_of(checkpoint),
     }
-    taken_from = twin((folder for folder in others if folder != out), made_of)
+    taken_from = twin(others, out, made_of)
     if taken_from is None:
         progress = f"{model}, {variant}, seed {seed}"
         sampled = _sample(settings, checkpoint, problems, seed, out, progress)

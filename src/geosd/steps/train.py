@@ -33,7 +33,7 @@ from geosd.steps import begin
 from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
 from geosd.training.loop import train
 from geosd.training.placement import Across, serve
-from geosd.training.ranks import joined
+from geosd.training.ranks import agreed, joined
 from geosd.training.resume import ResumeState
 from geosd.training.sharding import whole_model
 from geosd.training.snapshots import Snapshots
@@ -77,22 +77,23 @@ def main(
     """
     began = time.monotonic()
     settings = settings_of("train", resolve(load_params(params), study), model, variant)
-    inputs = [base / "model.safetensors", problems, pool]
-    identity = {"settings": settings, "seed": seed, "inputs": [sha256(path) for path in inputs]}
+    inputs = {path: sha256(path) for path in (base / "model.safetensors", problems, pool)}
+    identity = {"settings": settings, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
     snapshots = Snapshots(out / "snapshots", settings["snapshots"])
     made_of = _made_of(identity, base, worker)
     named = {"study": study, "model": model, "variant": variant, "seed": seed}
-    theirs = None if snapshots.steps else twin((at for at in others if at != out), made_of)
-    if theirs is not None:
-        if os.environ.get("RANK", "0") == "0":
-            same = _take(theirs, out, settings, named)
-            made = manifest(inputs, settings, time.monotonic() - began)
-            made |= origin(made_of, out, theirs, OWN)
-            write_json(out / "manifest.json", {**made, **same})
-            resume.clear()
-        return
     with joined(worker) as (ranks, link), heeding() as stopping:
+        # One answer for all: a folder that is being made again could divide them.
+        theirs = agreed(lambda: None if snapshots.steps else twin(others, out, made_of))
+        if theirs is not None:
+            if ranks is not None and ranks.first:
+                same = _take(theirs, out, settings, named)
+                made = manifest(inputs, settings, time.monotonic() - began)
+                made |= origin(made_of, out, theirs, OWN)
+                write_json(out / "manifest.json", {**made, **same})
+                resume.clear()
+            return
         places = (settings, base, problems, pool, seed)
         if ranks is None:
             serve(assemble_worker(*places), link, link.worker)

@@ -143,6 +143,11 @@ def joined(worker: bool = False) -> Iterator[tuple[Ranks | None, Link | None]]:
         dist.destroy_process_group()
 
 
+def agreed(make: Callable[[], T]) -> T:
+    """What `make` gives in the first of all joined processes, in each of them, a worker too."""
+    return Ranks(dist.group.WORLD if dist.is_initialized() else None).told(make)
+
+
 def device_here() -> torch.device:
     """Where this process computes: its own CUDA device, or the CPU where there is none."""
     if torch.cuda.is_available():
