@@ -41,7 +41,7 @@ run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  #
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
-miniature: .venv/installed  ## every study of the miniature in turn; some three hours on two cores
+miniature: .venv/installed  ## every study of the miniature in turn; two to three hours on two cores
 	@set -e; for study in miniature_selection adopt $(MINIATURE); do \
 	  [ $$study != adopt ] || { $(MAKE) --no-print-directory adopt STUDY=miniature; continue; }; \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
