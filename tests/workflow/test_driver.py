@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+
+import pytest
 
 JOBS = 10
 SNAKEFILE = f"""
@@ -17,10 +20,28 @@ rule one:
 """
 
 
-def test_ready_jobs_are_looked_at_when_a_job_ends_and_not_by_the_clock(untouched, root, tmp_path):
+@pytest.fixture
+def tiny(untouched, root, tmp_path):
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     (tmp_path / "workflow").mkdir()
     (tmp_path / "workflow/slurm").symlink_to(root / "workflow/slurm")
-    tiny = replace(untouched, folder=tmp_path)
+    return replace(untouched, folder=tmp_path)
+
+
+def test_ready_jobs_are_looked_at_when_a_job_ends_and_not_by_the_clock(tiny):
     printed = tiny.snakemake("--cores", "1", "--scheduler", "greedy", "--verbose")
     assert JOBS <= printed.count("Ready jobs:") <= JOBS + 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_that_does_not_succeed_looks_for_jobs_of_its_own(tiny, monkeypatch, fails):
+    squeue = tiny.folder / "bin/squeue"
+    squeue.parent.mkdir()
+    squeue.write_text(f'#!/bin/sh\necho "$@" >> {tiny.folder}/asked\n')
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{squeue.parent}:{os.environ['PATH']}")
+    if fails:
+        tiny.edit("Snakefile", "sleep 0.6", "false")
+    tiny.snakemake("--cores", "1", "done/0", check=False)
+    asked = (tiny.folder / "asked").read_text()
+    assert asked.count("--states=PENDING,RUNNING") == fails

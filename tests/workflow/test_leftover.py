@@ -61,6 +61,39 @@ def test_without_slurm_there_is_nothing_to_clear(leftover, monkeypatch):
     leftover.clear()
 
 
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Stands in for SLURM; gives what squeue will list, and what squeue and scancel were told."""
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    for name, does in {"squeue": f"cat {folder}/listing", "scancel": ":"}.items():
+        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {folder}/told\n{does}\n')
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_a_driver_that_ends_cancels_its_own_jobs_and_none_that_is_cancelled(
+    leftover, slurm, tmp_path
+):
+    here = leftover.this_host()
+    drivers = [("11", f"42-{here}"), ("12", f"43-{here}"), ("13", "42-else"), ("14", f"42-{here}")]
+    lines = [f"{number}|geosd-{driver}_{RUN}|{tmp_path}\n" for number, driver in drivers]
+    lines.append(f"15|geosd-42-{here}_{RUN}|{tmp_path.parent}\n")
+    (slurm / "listing").write_text("".join(lines))
+    leftover.clear_of(42)
+    asked, *said = (slurm / "told").read_text().splitlines()
+    assert "--states=PENDING,RUNNING" in asked
+    assert said == ["scancel 11 14"]
+
+
+def test_a_driver_that_ends_without_jobs_cancels_nothing(leftover, slurm):
+    (slurm / "listing").write_text("")
+    leftover.clear_of(42)
+    assert "scancel" not in (slurm / "told").read_text()
+
+
 def test_the_profiles_names_are_the_ones_that_are_looked_for(leftover, root, monkeypatch):
     from snakemake.profiles import ProfileConfigFileParser
 

@@ -3,6 +3,7 @@ What a driver does before its first job, and at the end of a dry run.
 """
 
 import atexit
+import os
 import subprocess
 
 
@@ -13,6 +14,12 @@ onstart:
     workflow.scheduler.job_rate_limiter = None
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/leftover.py")
+
+
+onerror:
+    # Ctrl-C: while Snakemake asks SLURM how its jobs are, its list of them is empty, and those that
+    # it should cancel run on without a driver.
+    shell(f"python workflow/slurm/leftover.py --of {os.getpid()}")
 
 
 @atexit.register

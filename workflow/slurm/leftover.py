@@ -6,6 +6,7 @@ and host (`geosd-<process>-<host>_<run>`), so that a later driver can tell: this
 
     python workflow/slurm/leftover.py         cancel what no driver waits for
     python workflow/slurm/leftover.py --all   stop this folder's drivers and jobs (`make stop`)
+    python workflow/slurm/leftover.py --of N  cancel what the driver of process N leaves at its end
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ def parse(listing: str, folder: Path) -> list[Job]:
     return jobs
 
 
-def queued(folder: Path) -> list[Job]:
-    """This user's jobs of one folder that are in the queue."""
+def queued(folder: Path, *more: str) -> list[Job]:
+    """This user's jobs of one folder that are in the queue, cancelled ones too until they end."""
     squeue = ["squeue", "--noheader", "--me", "--format=%i|%j|%Z"]
-    done = subprocess.run(squeue, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([*squeue, *more], capture_output=True, text=True, check=True, timeout=120)
     return parse(done.stdout, folder)
 
 
@@ -131,21 +132,24 @@ def interrupt(processes: set[int]) -> None:
         time.sleep(1)
 
 
-def clear(everything: bool = False) -> None:
-    """Cancel this folder's jobs: all, or those whose driver is gone. Nothing without SLURM."""
+def waiting(folder: Path, *more: str) -> list[Job]:
+    """What is queued; nothing where there is no SLURM."""
     if not shutil.which("squeue"):
-        return
-    folder = Path.cwd()
+        return []
     try:
-        waiting = queued(folder)
+        return queued(folder, *more)
     except (subprocess.SubprocessError, OSError) as error:
         # A machine with SLURM's commands and no controller runs nothing that could be in the way.
         print(f"leftover: SLURM does not answer, so no old jobs were looked for: {error}")
-        return
-    if everything:
+        return []
+
+
+def clear(everything: bool = False) -> None:
+    """Cancel this folder's jobs: all, or those whose driver is gone. Nothing without SLURM."""
+    folder = Path.cwd()
+    if everything and shutil.which("squeue"):
         interrupt(drivers(folder))
-        waiting = queued(folder)
-    jobs = [job for job in waiting if everything or not job.driver_lives()]
+    jobs = [job for job in waiting(folder) if everything or not job.driver_lives()]
     if jobs:
         whose = "of this folder" if everything else "that a killed Snakemake left behind"
         print(
@@ -154,8 +158,23 @@ def clear(everything: bool = False) -> None:
         cancel(jobs, folder)
 
 
+def clear_of(driver: int) -> None:
+    """Cancel what is not yet cancelled of one driver's jobs; its next start waits for their end."""
+    jobs = [
+        job.number
+        for job in waiting(Path.cwd(), "--states=PENDING,RUNNING")
+        if (job.process, job.host) == (driver, this_host())
+    ]
+    if jobs:
+        print(f"Cancelling {len(jobs)} SLURM jobs more; training saves its state and will go on.")
+        subprocess.run(["scancel", *jobs], check=True, timeout=120)
+
+
 if __name__ == "__main__":
     try:
-        clear("--all" in sys.argv[1:])
+        if sys.argv[1:2] == ["--of"]:
+            clear_of(int(sys.argv[2]))
+        else:
+            clear("--all" in sys.argv[1:])
     except (RuntimeError, TimeoutError) as error:
         sys.exit(str(error))
