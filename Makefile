@@ -93,7 +93,7 @@ restore: .venv/installed  ## fetch a published study; nothing is left to do (STU
 	@$(BIN)/python workflow/dvc/published.py restore --study $(STUDY) $(TARGETS)
 
 stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
-	@$(BIN)/python -m geosd.steps.provenance --study $(STUDY)
+	@$(BIN)/python -m geosd.steps.stale --study $(STUDY)
 
 gpu-check:  ## bf16 against fp32, and one full-size update, on this machine; needs torch and transformers
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check

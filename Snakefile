@@ -20,7 +20,7 @@ include: "workflow/rules/early_stop.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/states.smk"
-include: "workflow/rules/shown.smk"
+include: "workflow/rules/outputs.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/slurm/driver.smk"
@@ -29,7 +29,7 @@ include: "workflow/slurm/driver.smk"
 rule all:
     default_target: True
     input:
-        [getattr(rules, shown).output for shown in STUDY.shows],
+        [getattr(rules, name).output for name in STUDY.outputs],
         collect(rules.page.output, page=PAGES),
         rules.configuration.output,
     localrule: True

@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from geosd.problems.answer_normalization import present
+from geosd.problems.benchmark_graders import Kind, grade_answer
+from geosd.problems.exact_numbers import is_integer
 from geosd.problems.extraction import extract
-from geosd.problems.graders import Kind, grade_answer
-from geosd.problems.integers import is_integer
-from geosd.problems.presentation import present
 from geosd.problems.symbolic_pool import SymbolicPool
-from geosd.problems.verdicts import Verdict
+from geosd.problems.verdict import Verdict
 
 Row = dict[str, Any]
 

@@ -16,7 +16,7 @@ import tyro
 from geosd.files import read_jsonl
 from geosd.models.loading import load
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import grade
+from geosd.problems.miniature_grader import grade
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.rollout.sampler import Completion, Decoding

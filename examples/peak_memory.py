@@ -31,7 +31,7 @@ def step(tokens: int, chunk: int) -> float:
     from torch import nn
 
     from geosd.objectives.registry import build
-    from geosd.training.views import View, local_quantities
+    from geosd.training.chunked_logits import View, local_quantities
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from geosd import manifest as made
-from geosd.staleness import stale
+from geosd.provenance import manifest as made
+from geosd.provenance.staleness import stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
 
@@ -82,20 +82,21 @@ def test_what_the_study_does_not_make_any_more_is_said(study):
 
 
 def test_a_manifest_lists_the_loaded_files_of_the_package_and_nothing_else():
-    code = "import json, geosd.manifest as m, geosd.config; print(json.dumps(m.code_files()))"
+    code = "import json, geosd.config; from geosd.provenance.manifest import code_files;"
+    code += "print(json.dumps(code_files()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     files = json.loads(done.stdout)
-    assert {"geosd/__init__.py", "geosd/manifest.py"} <= set(files)
+    assert {"geosd/__init__.py", "geosd/provenance/manifest.py"} <= set(files)
     assert not any("config" in name for name in files)
-    assert files["geosd/manifest.py"] == made.sha256(made.__file__)
+    assert files["geosd/provenance/manifest.py"] == made.sha256(made.__file__)
 
 
 def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatch):
     changed = os.stat(made.__file__).st_mtime
     monkeypatch.setattr(made, "_BEGAN", changed - 1)
-    assert made.code_files()["geosd/manifest.py"] is None
+    assert made.code_files()["geosd/provenance/manifest.py"] is None
     monkeypatch.setattr(made, "_BEGAN", time.time())
-    assert made.code_files()["geosd/manifest.py"]
+    assert made.code_files()["geosd/provenance/manifest.py"]
 
 
 def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from geosd.manifest import manifest
-from geosd.twins import hashes, take, twin
+from geosd.provenance.manifest import manifest
+from geosd.provenance.reuse import hashes, take, twin
 
 MADE_OF = {"settings": {"steps": 3, "seed": None}, "held_out": "abc"}
 MINE = Path("mine")

@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from geosd.analysis import agreement, scores
 from geosd.problems.records import Sample
+from geosd.scores import consensus_table as agreement
+from geosd.scores import score_table as scores
 
 
 def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[Sample]:

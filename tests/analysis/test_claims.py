@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis.claims import Claim, Comparison, compare, ledger, parse
-from geosd.analysis.drift import COLUMNS as DRIFT_COLUMNS
-from geosd.analysis.evidence import Evidence
-from geosd.analysis.paper import lookup
-from geosd.analysis.scores import COLUMNS
-from geosd.analysis.telling import describe
-from geosd.analysis.verdicts import evaluate
+from geosd.claims.describe import describe
+from geosd.claims.evidence import Evidence
+from geosd.claims.published import lookup
+from geosd.claims.schema import Claim, Comparison, compare, ledger, parse
+from geosd.claims.verdicts import evaluate
+from geosd.scores.drift_table import COLUMNS as DRIFT_COLUMNS
+from geosd.scores.score_table import COLUMNS
 
 QUICK = {"pi_0", "fwdkl", "revkl", "grpo", "geosd"}
 NO_DRIFT = pd.DataFrame(columns=list(DRIFT_COLUMNS))

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis import paper
-from geosd.analysis.claims import ledger
-from geosd.analysis.evidence import Evidence
-from geosd.analysis.scores import COLUMNS
-from geosd.analysis.verdicts import evaluate
+from geosd.claims import published as paper
+from geosd.claims.evidence import Evidence
+from geosd.claims.schema import ledger
+from geosd.claims.verdicts import evaluate
+from geosd.scores.score_table import COLUMNS
 
 SHAPE = np.array([-1.5, -1.1, -0.7, -0.3, -0.1, 0.1, 0.3, 0.7, 1.1, 1.5])
 SHAPE = SHAPE / SHAPE.std(ddof=1)

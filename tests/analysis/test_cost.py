@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geosd.analysis.cost import (
+from geosd.claims.published import published
+from geosd.costs.update_cost import (
     GB,
     Update,
     counted,
@@ -17,8 +18,7 @@ from geosd.analysis.cost import (
     rule_of_thumb,
     tokens_for,
 )
-from geosd.analysis.paper import published
-from geosd.models.shapes import architecture
+from geosd.models.published_architectures import architecture
 
 LADDER = published()["kfac_memory"]["rows"]
 M8B = architecture("qwen3-8b")

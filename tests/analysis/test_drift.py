@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.analysis import drift
-from geosd.analysis.scores import Run
+from geosd.scores import drift_table as drift
+from geosd.scores.score_table import Run
 
 
 def test_the_end_of_training_is_the_mean_of_the_last_logged_values(tmp_path):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from geosd.analysis.paper import published
+from geosd.claims.published import published
 
 ENTRIES = published()["hyperparameters"]["entries"]
 WORDS = {

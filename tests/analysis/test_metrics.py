@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from geosd.analysis.metrics import summary
-from geosd.analysis.scores import COLUMNS
+from geosd.scores.score_table import COLUMNS
+from geosd.scores.summary import summary
 
 
 def table(*rows) -> pd.DataFrame:

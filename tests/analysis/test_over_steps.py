@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis import alignment
-from geosd.analysis.drift_over_steps import band, collect, read
-from geosd.analysis.scores import Run
+from geosd.scores import alignment_table as alignment
+from geosd.scores.drift_curves import band, collect, read
+from geosd.scores.score_table import Run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from geosd.analysis.paper import family, lookup, published, recompute_significance
+from geosd.claims.published import family, lookup, published, recompute_significance
 
 FAMILIES = ("Qwen3-8B", "Olmo-3-7B-Think", "DS-R1-Llama-8B")
 ROWS = ("pi_0", "sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd")

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.analysis.budget import Sharding, gpus_needed, inference_gpu, kv_bytes, training_gpu
-from geosd.analysis.cost import Update
-from geosd.analysis.hours import Training, decoding, step_seconds, training_hours, update_units
-from geosd.analysis.machine import USUAL, Assumptions
-from geosd.analysis.paper import published
-from geosd.analysis.plan import Asked, Sampling, Work, against_the_paper, hours, lines
-from geosd.models.shapes import architecture
-from geosd.reporting.plan import state
+from geosd.claims.published import published
+from geosd.costs.assumptions import USUAL, Assumptions
+from geosd.costs.gpu_memory import Sharding, gpus_needed, inference_gpu, kv_bytes, training_gpu
+from geosd.costs.roofline import Training, decoding, step_seconds, training_hours, update_units
+from geosd.costs.study_plan import Asked, Sampling, Work, against_the_paper, hours, lines
+from geosd.costs.update_cost import Update
+from geosd.models.published_architectures import architecture
+from geosd.reporting.plan_tables import state
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights

@@ -7,14 +7,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.analysis import scores, states
-from geosd.analysis.claims import Claim, Computed, Side, compare
-from geosd.analysis.evidence import Evidence, Lacking
-from geosd.analysis.frontier import gaps
-from geosd.analysis.places import expanded
-from geosd.analysis.quantities import measure
-from geosd.analysis.statistics import Group, contrast
-from geosd.analysis.verdicts import evaluate
+from geosd.claims.evidence import Evidence, Lacking
+from geosd.claims.metrics import measure
+from geosd.claims.schema import Claim, Computed, Side, compare
+from geosd.claims.selectors import expanded
+from geosd.claims.verdicts import evaluate
+from geosd.scores import score_table as scores
+from geosd.scores import state_table as states
+from geosd.scores.frontier import gaps
+from geosd.scores.statistics import Group, contrast
 
 RATES = (1e-7, 3e-7, 1e-6)
 POINTS = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from geosd.analysis import scores
-from geosd.analysis.scores import Run
 from geosd.files import write_jsonl
 from geosd.problems.records import Sample
+from geosd.scores import score_table as scores
+from geosd.scores.score_table import Run
 
 
 def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[Sample]:

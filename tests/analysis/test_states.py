@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.analysis.states import COLUMNS, by_overlap, mismatch_share, most_uncertain, read
+from geosd.scores.state_table import COLUMNS, by_overlap, mismatch_share, most_uncertain, read
 
 
 @settings(max_examples=60, deadline=None)

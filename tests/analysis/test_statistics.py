@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from geosd.analysis.statistics import Group, hedges_g, holm, welch
+from geosd.scores.statistics import Group, hedges_g, holm, welch
 
 A, B = Group(60.5, 0.5, 10), Group(54.8, 1.1, 10)
 

@@ -12,10 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis import agreement, alignment, drift, drift_over_steps, scores, states
-from geosd.analysis.claims import ledger
-from geosd.analysis.evidence import Evidence
-from geosd.analysis.verdicts import evaluate
+from geosd.claims.evidence import Evidence
+from geosd.claims.schema import ledger
+from geosd.claims.verdicts import evaluate
+from geosd.scores import alignment_table as alignment
+from geosd.scores import consensus_table as agreement
+from geosd.scores import drift_curves as drift_over_steps
+from geosd.scores import drift_table as drift
+from geosd.scores import score_table as scores
+from geosd.scores import state_table as states
 
 LADDER = ("s1", "s2", "s3", "s4", "s5")
 MODEL = "s3"

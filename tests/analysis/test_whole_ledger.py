@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geosd.analysis.claims import Claim, Computed, compare, kind_of, ledger
-from geosd.analysis.evidence import Evidence
-from geosd.analysis.scores import COLUMNS
-from geosd.analysis.verdicts import COSTS, evaluate
-from geosd.analysis.whole_ledger import gather
+from geosd.claims.evidence import Evidence
+from geosd.claims.merge import gather
+from geosd.claims.schema import Claim, Computed, compare, kind_of, ledger
+from geosd.claims.verdicts import COSTS, evaluate
 from geosd.config import load, resolve
 from geosd.reporting.table_claims import to_markdown, write
+from geosd.scores.score_table import COLUMNS
 from geosd.steps import claims_all
 
 
@@ -113,7 +113,7 @@ def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
 def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
     params = load(Path(__file__).parents[2] / "params.yaml")
     names = [n for n in params.studies if n.startswith("miniature") and "selection" not in n]
-    judged = [study for n in names if "claims" in (study := resolve(params, n)).shows]
+    judged = [study for n in names if "claims" in (study := resolve(params, n)).outputs]
     of = {kind_of(study.name): study for study in judged}
     assert len(of) == len(judged)
     for entry in ledger():

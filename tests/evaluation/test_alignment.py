@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from geosd.evaluation.alignment import mass_on_ranks
-from geosd.evaluation.states import RANKS, FixedRollout
+from geosd.evaluation.rank_mass import mass_on_ranks
+from geosd.evaluation.state_survey import RANKS, FixedRollout
 
 PAD, HINT, A, B, V = 0, 1, 2, 3, 10
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from geosd import manifest as subject
+from geosd.provenance import manifest as subject
 
 
 def test_manifest_is_plain_json_with_the_hashes_of_its_inputs(tmp_path):
@@ -51,7 +51,6 @@ def test_absent_git_is_tolerated(monkeypatch):
 
 
 def test_manifest_does_not_import_torch():
-    code = (
-        "import sys, geosd.manifest as m; m.manifest([], {}, 0); sys.exit('torch' in sys.modules)"
-    )
+    code = "import sys; from geosd.provenance.manifest import manifest; manifest([], {}, 0);"
+    code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

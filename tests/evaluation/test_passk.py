@@ -9,7 +9,7 @@ from math import comb
 import pytest
 
 from geosd.evaluation.accuracy import Tally
-from geosd.evaluation.passk import mean_pass_at_k, pass_at_k
+from geosd.evaluation.pass_at_k import mean_pass_at_k, pass_at_k
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 7])

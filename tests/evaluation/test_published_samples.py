@@ -10,7 +10,7 @@ import pytest
 
 from geosd.evaluation.accuracy import avg_at_k, tallies
 from geosd.evaluation.consensus import consensus, majority_accuracy
-from geosd.evaluation.passk import mean_pass_at_k
+from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.problems.records import Sample
 
 SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from geosd.evaluation.states import FixedRollout, gradient_norms, preferred, survey
+from geosd.evaluation.state_survey import FixedRollout, gradient_norms, preferred, survey
 from geosd.files import read_jsonl, write_jsonl
-from geosd.models.architectures import build
+from geosd.models.tiny_architectures import build
 
 V = 22
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from geosd.models.architectures import SIZES, build, names
+from geosd.models.tiny_architectures import SIZES, build, names
 from geosd.problems.tokenizer import VOCABULARY
 
 IDS = dict(vocabulary=len(VOCABULARY), pad_id=0, end_id=1)

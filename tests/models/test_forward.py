@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from geosd.models.architectures import build
 from geosd.models.forward import head_logits, hidden_at
+from geosd.models.tiny_architectures import build
 
 FAMILIES = ["mini-qwen3", "mini-olmo3", "mini-llama"]
 LENGTHS = (3, 9, 6)

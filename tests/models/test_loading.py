@@ -2,8 +2,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from geosd.models.architectures import build
 from geosd.models.loading import load, load_words, save
+from geosd.models.tiny_architectures import build
 from geosd.problems.tokenizer import build_tokenizer
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.models.architectures import build, names
 from geosd.models.miniature import described
+from geosd.models.tiny_architectures import build, names
 
 
 @pytest.mark.parametrize("name", names())

@@ -11,10 +11,10 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors import safe_open
 
-from geosd.models.architectures import build
 from geosd.models.loading import load
 from geosd.models.released import FETCHED, Unreachable, adopt, from_package, snapshot
-from geosd.models.shards import DamagedCheckpoint, join, shards_of
+from geosd.models.sharded_checkpoint import DamagedCheckpoint, join, shards_of
+from geosd.models.tiny_architectures import build
 from geosd.problems.tokenizer import build_tokenizer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

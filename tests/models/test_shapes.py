@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from geosd.models import architectures
-from geosd.models.shapes import Architecture, architecture, published
+from geosd.models import tiny_architectures as architectures
+from geosd.models.published_architectures import Architecture, architecture, published
 
 KEYS = {
     "layers": "num_hidden_layers",

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd.geometry import union_support
-from geosd.objectives.base import Batch, States
+from geosd.objectives.objective import Batch, States
 
 LENGTHS = (5, 1, 9, 3)
 VOCABULARY = 20

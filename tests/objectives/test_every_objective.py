@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from geosd.objectives.base import Batch, Objective, States
+from geosd.objectives.objective import Batch, Objective, States
 from geosd.objectives.reduce import mean_loss
 from geosd.objectives.registry import build, names
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from geosd.objectives.base import Batch, States
+from geosd.objectives.objective import Batch, States
 from geosd.objectives.reduce import mean_loss
 from geosd.objectives.registry import build
 

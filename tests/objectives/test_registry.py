@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import pytest
 
 from geosd.objectives import registry
-from geosd.objectives.base import Objective
+from geosd.objectives.objective import Objective
 
 PAPER = {"sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"}
 
@@ -77,7 +77,7 @@ def test_a_value_out_of_range_is_refused_by_its_name_with_a_hint(name, key, valu
 def test_a_file_in_the_folder_is_a_method(tmp_path, monkeypatch):
     source = """
 from dataclasses import dataclass
-from geosd.objectives.base import Objective
+from geosd.objectives.objective import Objective
 from geosd.objectives.registry import register
 
 @register("extra")

@@ -5,7 +5,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.optim.kfac import KFAC
-from geosd.optim.memory import Dimensions, factor_bytes
+from geosd.optim.kfac_memory import Dimensions, factor_bytes
 
 ROWS = {
     # model: dimensions, blocks, dtype, full EMA, K-FAC total

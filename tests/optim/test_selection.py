@@ -1,7 +1,7 @@
 import pytest
 from torch import nn
 
-from geosd.optim.selection import chosen, input_leaders, is_projection
+from geosd.optim.layer_selection import chosen, input_leaders, is_projection
 
 
 def test_the_seven_projections_of_every_block_and_nothing_else(make_decoder):

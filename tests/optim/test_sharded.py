@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from geosd.optim.sharded import put
+from geosd.optim.distributed import put
 from geosd.optim.update import build_update
 
 

@@ -1,7 +1,7 @@
 import random
 
 from geosd.problems.documents import Corpus, draw_document
-from geosd.problems.grading import grade
+from geosd.problems.miniature_grader import grade
 from geosd.problems.world import BENCHMARKS, Benchmark, evaluate
 
 

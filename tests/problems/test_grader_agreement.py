@@ -2,8 +2,8 @@ import importlib.util
 
 import pytest
 
-from geosd.problems.graders import grade_response
-from geosd.problems.integers import is_integer
+from geosd.problems.benchmark_graders import grade_response
+from geosd.problems.exact_numbers import is_integer
 from geosd.problems.symbolic_pool import SymbolicPool
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.graders import LONGEST_ANSWER, grade_answer, grade_response
+from geosd.problems.benchmark_graders import LONGEST_ANSWER, grade_answer, grade_response
 from geosd.problems.symbolic_pool import SymbolicPool
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.integers import LONGEST, is_integer, read
+from geosd.problems.exact_numbers import LONGEST, is_integer, read
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 5))

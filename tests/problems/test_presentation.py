@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.presentation import Presented, present, same_unit, words
+from geosd.problems.answer_normalization import Presented, present, same_unit, words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.graders import TypedGrader
+from geosd.problems.benchmark_graders import TypedGrader
 from geosd.problems.sources import source
 from geosd.problems.stories import IN_DISTRIBUTION, KINDS, draw_story
 

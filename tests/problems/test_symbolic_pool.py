@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from geosd.problems import symbolic
-from geosd.problems.graders import grade_answer
+from geosd.problems.benchmark_graders import grade_answer
 from geosd.problems.symbolic_pool import MissingMath, SymbolicPool
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis.scores import COLUMNS
+from geosd.scores.score_table import COLUMNS
 
 CENTRES = {  # variant: (ID, OOD)
     "pi_0": (60, 50),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.analysis.paper import published
-from geosd.models.shapes import published as shapes
+from geosd.claims.published import published
+from geosd.models.published_architectures import published as shapes
 from geosd.reporting import table_architectures, table_flops, table_kfac_memory, table_memory
-from geosd.reporting.beside import Quantity, differing
+from geosd.reporting.paper_comparison import Quantity, differing
 from geosd.reporting.tables import to_csv, to_latex, to_markdown
 
 CAP = (8, 4096)  # problems of an update, tokens of a response

@@ -8,7 +8,7 @@ import pytest
 
 from geosd.config import load, resolve
 from geosd.files import write_json
-from geosd.manifest import manifest
+from geosd.provenance.manifest import manifest
 from geosd.reporting.environment import Ran, to_markdown
 from geosd.steps import environment
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.analysis.agreement import COLUMNS
 from geosd.reporting import figure_consensus as consensus
 from geosd.reporting.style import METHODS, save
+from geosd.scores.consensus_table import COLUMNS
 
 ALL = list(METHODS)
 

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from geosd.analysis.scores import values
 from geosd.reporting import figure_frontier
 from geosd.reporting.style import METHODS, method, ordered, save
+from geosd.scores.score_table import values
 
 QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
 
@@ -112,7 +112,7 @@ def test_reporting_and_analysis_do_not_import_torch():
     modules = "table_main table_benchmarks table_significance table_claims table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
     modules += " figure_stepsize"
-    code = "import sys, geosd.analysis.verdicts, geosd.analysis.scores, geosd.analysis.drift\n"
+    code = "import sys, geosd.claims.verdicts, geosd.scores.score_table, geosd.scores.drift_table\n"
     code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from statsmodels.stats.weightstats import DescrStatsW
 
-from geosd.analysis.scores import COLUMNS, values
 from geosd.reporting import figure_privilege as privilege
 from geosd.reporting.style import save
+from geosd.scores.score_table import COLUMNS, values
 
 SWEPT = {"geosd": 6, "fwdkl": -9, "revkl": -8}
 SHARES = (0.25, 0.5, 0.75, 1.0)

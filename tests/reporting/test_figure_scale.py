@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis.scores import COLUMNS, values
 from geosd.reporting import figure_scale as scale
 from geosd.reporting.style import save
+from geosd.scores.score_table import COLUMNS, values
 
 LADDER = ["mini-qwen3-xs", "mini-qwen3-s", "mini-qwen3", "mini-qwen3-l", "mini-qwen3-xl"]
 BOTH = ["pi_0", "geosd"]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis.scores import COLUMNS, values
 from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.style import save
+from geosd.scores.score_table import COLUMNS, values
 
 RATES = (3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5)
 STOPS = (25, 75, 125, 250, 500)

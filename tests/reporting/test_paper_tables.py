@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from geosd.analysis.scores import values
 from geosd.reporting import table_benchmarks, table_main, table_significance
+from geosd.scores.score_table import values
 
 MODELS = ("mini-qwen3", "unheard-of")
 QUICK = ["geosd", "fwdkl", "pi_0", "grpo", "revkl"]

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis import alignment
-from geosd.analysis.drift_over_steps import COLUMNS as DRIFT
-from geosd.analysis.states import by_overlap
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism
 from geosd.reporting.style import METHODS, save
+from geosd.scores import alignment_table as alignment
+from geosd.scores.drift_curves import COLUMNS as DRIFT
+from geosd.scores.state_table import by_overlap
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]

@@ -9,9 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geosd.analysis import agreement, drift, scores
 from geosd.config import load, resolve, settings
-from geosd.shown import declared
+from geosd.reporting.specs import output_specs
+from geosd.scores import consensus_table as agreement
+from geosd.scores import drift_table as drift
+from geosd.scores import score_table as scores
 from geosd.steps import render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
@@ -113,9 +115,9 @@ def test_a_candidate_that_varies_something_else_too_is_no_point_of_the_sweep(res
 
 
 def test_candidates_are_no_methods_of_the_other_figures(resolved):
-    asking = [name for name, shown in declared().items() if "methods" in shown.settings]
+    asking = [name for name, shown in output_specs().items() if "methods" in shown.settings]
     assert {"figure_frontier", "table_main", "table_significance"} <= set(asking)
-    for rule in [name for name in asking if not declared()[name].trained]:
+    for rule in [name for name in asking if not output_specs()[name].trained]:
         assert settings(rule, resolved)["methods"] == ["pi_0", "fwdkl", "geosd", "geosd_no_prox"]
 
 

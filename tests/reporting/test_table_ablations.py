@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.analysis import drift as drifts
-from geosd.analysis.scores import COLUMNS, values
 from geosd.reporting import table_ablations
 from geosd.reporting.tables import to_latex, to_markdown
+from geosd.scores import drift_table as drifts
+from geosd.scores.score_table import COLUMNS, values
 
 VARIANTS = {"geosd": 60, "geosd_jsd": 56, "geosd_no_prox": 54, "geosd_adamw": 57, "fwdkl": 44}
 METHODS = ["pi_0", *VARIANTS]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from geosd.analysis.claims import ledger
-from geosd.analysis.drift import COLUMNS
-from geosd.analysis.evidence import Evidence
-from geosd.analysis.verdicts import VERDICTS, evaluate
+from geosd.claims.evidence import Evidence
+from geosd.claims.schema import ledger
+from geosd.claims.verdicts import VERDICTS, evaluate
 from geosd.reporting.table_claims import to_markdown, write
+from geosd.scores.drift_table import COLUMNS
 
 QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
 

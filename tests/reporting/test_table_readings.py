@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.analysis.drift import COLUMNS as DRIFT
-from geosd.analysis.scores import COLUMNS as SCORES
 from geosd.reporting.table_readings import build
+from geosd.scores.drift_table import COLUMNS as DRIFT
+from geosd.scores.score_table import COLUMNS as SCORES
 
 CHANGES = {
     "geosd-teacher_fixed": {"teacher": "fixed"},

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from geosd.models.architectures import build
 from geosd.models.loading import save
+from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.tokenizer import build_tokenizer

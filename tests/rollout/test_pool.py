@@ -1,11 +1,11 @@
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import MiniatureGrader
+from geosd.problems.miniature_grader import MiniatureGrader
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
-from geosd.problems.verdicts import Verdict
-from geosd.rollout.pool import count, pool_solutions
+from geosd.problems.verdict import Verdict
 from geosd.rollout.sampler import Completion, Decoding
+from geosd.rollout.solution_pool import count, pool_solutions
 
 PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
 RIGHT, OTHER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from geosd.models.architectures import build
+from geosd.models.tiny_architectures import build
 from geosd.problems.tokenizer import build_tokenizer
 from geosd.rollout.sampler import Decoding
 from geosd.rollout.transformers_sampler import TransformersSampler

@@ -16,7 +16,7 @@ from torch import nn
 from geosd.rollout.sampler import Completion, Decoding
 from geosd.rollout.vllm_engine import Opened
 from geosd.rollout.vllm_sampler import VllmSampler
-from geosd.rollout.weights import named_weights
+from geosd.rollout.weight_transfer import named_weights
 from geosd.seeds import seed_of
 
 END = 9

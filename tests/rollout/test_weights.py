@@ -7,7 +7,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from geosd.rollout.weights import named_weights, shards
+from geosd.rollout.weight_transfer import named_weights, shards
 
 
 def model(tied=False):

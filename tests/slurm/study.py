@@ -46,7 +46,7 @@ def shrink(path: Path) -> None:
     for rule, gpus in GPUS.items():
         params["resources"]["default"][rule] |= {"gpus": gpus}
     quick = params["studies"]["quick"]
-    quick |= {"methods": list(VARIANTS), "seeds": [0], "shows": ["table_main"]}
+    quick |= {"methods": list(VARIANTS), "seeds": [0], "outputs": ["table_main"]}
     quick["variants"] = {name: quick["variants"][name] for name in VARIANTS}
     quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}

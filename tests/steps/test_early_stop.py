@@ -7,7 +7,7 @@ import yaml
 
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.files import atomic_write
-from geosd.models.card import recalled
+from geosd.models.model_card import recalled
 from geosd.steps import early_stop
 
 MODEL = "mini-qwen3"
@@ -19,7 +19,7 @@ def stopped(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped")
     values = yaml.safe_load(small.shared["params"].read_text())
     study = values["studies"]["quick"]
-    study |= {"methods": ["pi_0"], "shows": ["figure_stepsize"]}
+    study |= {"methods": ["pi_0"], "outputs": ["figure_stepsize"]}
     study["grid"] = {
         name: [{"learning_rate": [1.0e-5, 3.0e-5]}, {"steps": [3, 4]}] for name in ("geosd", "grpo")
     }
@@ -82,7 +82,7 @@ def test_what_differs_in_more_than_its_length_is_trained(stopped, tmp_path, chan
         short["training"]["objective"] = {**objective, **changes["objective"]}
     values["variants"]["geosd_short"] = short
     study = values["studies"]["quick"]
-    study |= {"methods": ["pi_0", "geosd", "geosd_short"], "grid": {}, "shows": ["table_main"]}
+    study |= {"methods": ["pi_0", "geosd", "geosd_short"], "grid": {}, "outputs": ["table_main"]}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     assert resolve(load(tmp_path / "params.yaml"), "quick").early_stops == stops
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from geosd.analysis.machine import USUAL
+from geosd.costs.assumptions import USUAL
 from geosd.steps import plan
 
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.analysis.budget import inference_gpu, total, training_gpu
-from geosd.analysis.machine import USUAL
-from geosd.analysis.plan import against_the_paper, lines
 from geosd.config import load, resolve
-from geosd.models.shapes import architecture
+from geosd.costs.assumptions import USUAL
+from geosd.costs.gpu_memory import inference_gpu, total, training_gpu
+from geosd.costs.study_plan import against_the_paper, lines
+from geosd.models.published_architectures import architecture
 from geosd.steps import plan
 
 PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")

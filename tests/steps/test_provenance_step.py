@@ -6,8 +6,8 @@ import pytest
 
 from geosd.config import load, resolve, settings
 from geosd.files import write_json
-from geosd.manifest import manifest
-from geosd.steps.provenance import main
+from geosd.provenance.manifest import manifest
+from geosd.steps.stale import main
 
 MODEL = "mini-qwen3"
 PLACES = {

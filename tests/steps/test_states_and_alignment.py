@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.evaluation.states import FixedRollout
+from geosd.evaluation.state_survey import FixedRollout
 from geosd.files import read_jsonl
 from geosd.steps import alignment, drift_over_steps, states
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from geosd.models.card import recalled
+from geosd.models.model_card import recalled
 from geosd.steps import evaluate, train
 
 
@@ -26,7 +26,7 @@ def swept(small, folder, *grids):
     values = yaml.safe_load(small.shared["params"].read_text())
     study = values["studies"]["quick"]
     rate = study["variants"]["geosd"]["training"]["learning_rate"]
-    study |= {"methods": ["pi_0"], "shows": ["figure_stepsize"]}
+    study |= {"methods": ["pi_0"], "outputs": ["figure_stepsize"]}
     study["grid"] = {"geosd": [{"learning_rate": [rate / 10, rate]}, *grids]}
     path = folder / "params.yaml"
     path.write_text(yaml.safe_dump(values))

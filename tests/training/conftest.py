@@ -5,8 +5,8 @@ import random
 import pytest
 
 from geosd.files import write_jsonl
-from geosd.models.architectures import build
 from geosd.models.loading import save
+from geosd.models.tiny_architectures import build
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.tokenizer import build_tokenizer
 from geosd.problems.world import IN_DISTRIBUTION, draw_question, evaluate, solve

@@ -7,13 +7,13 @@ cache, without packing, and its last logits are the prediction of the next token
 import pytest
 import torch
 
-from geosd.models.architectures import build
+from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
+from geosd.training.chunked_logits import view
 from geosd.training.packing import pack
-from geosd.training.views import view
 
 SOLUTIONS = ["7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "1 - 9 + 4 = 6 ; A: 6"]
 PROBLEMS = [Problem("a", "train", "7 + 8 - 3", "2"), Problem("b", "train", "1 - 9 + 4", "6")]

@@ -11,9 +11,9 @@ from geosd.objectives.registry import names
 from geosd.seeds import seed_of
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train
-from geosd.training.resume import ResumeState
+from geosd.training.resume_state import ResumeState
 from geosd.training.step import update_once
-from geosd.training.steplog import StepLog
+from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
 

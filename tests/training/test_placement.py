@@ -15,12 +15,12 @@ import torch
 
 from geosd.rollout.sampler import Decoding
 from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
+from geosd.training.fsdp import whole_weights
 from geosd.training.loop import train
-from geosd.training.placement import Across, serve
-from geosd.training.ranks import joined
-from geosd.training.resume import ResumeState
-from geosd.training.sharding import whole_weights
-from geosd.training.steplog import StepLog
+from geosd.training.processes import joined
+from geosd.training.resume_state import ResumeState
+from geosd.training.rollout_workers import Across, serve
+from geosd.training.step_log import StepLog
 
 
 def inputs(tiny):

@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from geosd.models.architectures import build
+from geosd.models.tiny_architectures import build
 from geosd.problems.documents import Corpus
 from geosd.problems.tokenizer import VOCABULARY, build_tokenizer
 from geosd.training import pretrain as module
 from geosd.training.pretrain import BUCKET, IGNORED, Pretraining, draw_batches, pretrain, tensors
-from geosd.training.resume import ResumeState
+from geosd.training.resume_state import ResumeState
 
 RECIPE = Pretraining(steps=13, documents=4, warmup=3)
 TOKENIZER = build_tokenizer()

@@ -16,11 +16,11 @@ import pytest
 import torch
 
 from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.fsdp import whole_model, whole_weights
 from geosd.training.loop import train
-from geosd.training.ranks import Ranks, joined
-from geosd.training.resume import ResumeState
-from geosd.training.sharding import whole_model, whole_weights
-from geosd.training.steplog import StepLog
+from geosd.training.processes import Ranks, joined
+from geosd.training.resume_state import ResumeState
+from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
 CASES = {
@@ -167,7 +167,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
 
 
 def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
-    from geosd.training.parts import parts_of
+    from geosd.training.microbatches import parts_of
     from geosd.training.rollouts import Rollouts
 
     rollouts = Rollouts([None] * 3, [[1]] * 3, [[1]] * 3, [[2]] * 3, [0.0] * 3, [False] * 3)

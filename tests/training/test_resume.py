@@ -1,6 +1,6 @@
 import torch
 
-from geosd.training.resume import ResumeState
+from geosd.training.resume_state import ResumeState
 
 
 def test_the_state_comes_back_bit_for_bit(tmp_path):

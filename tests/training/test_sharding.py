@@ -7,9 +7,9 @@ import torch
 import torch.distributed as dist
 import transformers
 
+from geosd.training.chunked_logits import view
 from geosd.training.copies import frozen_copy, overwrite
-from geosd.training.packing import pack
-from geosd.training.sharding import (
+from geosd.training.fsdp import (
     load_whole_weights,
     reshard,
     shard,
@@ -18,7 +18,7 @@ from geosd.training.sharding import (
     whole_model,
     whole_weights,
 )
-from geosd.training.views import view
+from geosd.training.packing import pack
 
 CPU = torch.device("cpu")
 

@@ -4,13 +4,13 @@ import os
 import signal
 
 from geosd.models.loading import save
-from geosd.models.weights import save_weights
+from geosd.models.weight_files import save_weights
 from geosd.seeds import seed_of
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train
-from geosd.training.resume import ResumeState
+from geosd.training.resume_state import ResumeState
 from geosd.training.snapshots import Snapshots
-from geosd.training.steplog import StepLog
+from geosd.training.step_log import StepLog
 
 
 def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):

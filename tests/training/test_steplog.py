@@ -1,6 +1,6 @@
 import pandas as pd
 
-from geosd.training.steplog import StepLog
+from geosd.training.step_log import StepLog
 
 
 def write(folder, start, stop, offset=0.0):

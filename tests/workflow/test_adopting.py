@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from geosd.analysis.scores import COLUMNS
-from geosd.analysis.selection import best
 from geosd.config import ConfigError, load, resolve
 from geosd.config.editing import with_numbers
 from geosd.config.sweeps import sweep
+from geosd.scores.best_candidate import best
+from geosd.scores.score_table import COLUMNS
 from geosd.steps import adopt
 
 

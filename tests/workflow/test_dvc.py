@@ -9,7 +9,7 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
-# What only the report shows: nothing to version.
+# What only the report outputs: nothing to version.
 REPORT_ONLY = ("configuration", "environment", "page")
 
 

@@ -19,8 +19,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from geosd.files import write_json, write_jsonl
-from geosd.manifest import manifest
 from geosd.problems.records import Sample
+from geosd.provenance.manifest import manifest
 
 pytestmark = pytest.mark.slow
 
@@ -55,8 +55,8 @@ def report(fresh, root, tmp_path_factory) -> Path:
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
     shutil.copy2(root / "matplotlibrc", workflow.folder)
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
-    shows = next(line for line in text.splitlines() if line.startswith("    shows: ["))
-    workflow.edit("params.yaml", shows, f"    shows: [{', '.join(SHOWN)}]")
+    outputs = next(line for line in text.splitlines() if line.startswith("    outputs: ["))
+    workflow.edit("params.yaml", outputs, f"    outputs: [{', '.join(SHOWN)}]")
 
     outputs = [workflow.folder / name for name in workflow.outputs()]
     for path in outputs:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import snakemake
 
-from geosd.analysis.verdicts import VERDICTS
+from geosd.claims.verdicts import VERDICTS
 
 
 @pytest.fixture

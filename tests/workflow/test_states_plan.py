@@ -21,8 +21,8 @@ def showing(fresh, tmp_path):
     workflow.edit(
         "params.yaml",
         f"    methods: [{', '.join(quick['methods'])}]\n    seeds: [0, 1, 2]\n"
-        f"    shows: [{', '.join(quick['shows'])}]",
-        f"    methods: [pi_0, fwdkl, geosd]\n    seeds: [0, 1, 2]\n    shows: [{SHOWN}]",
+        f"    outputs: [{', '.join(quick['shows'])}]",
+        f"    methods: [pi_0, fwdkl, geosd]\n    seeds: [0, 1, 2]\n    outputs: [{SHOWN}]",
     )
     return workflow
 

@@ -15,9 +15,9 @@ OUTPUTS:
 """
 
 # What the study's figures read, its claims read too.
-MECHANISM = "figure_mechanism" in STUDY.shows
-STATES = MECHANISM or "figure_density" in STUDY.shows
-ALIGNED = settings("figure_alignment", STUDY) if "figure_alignment" in STUDY.shows else {}
+MECHANISM = "figure_mechanism" in STUDY.outputs
+STATES = MECHANISM or "figure_density" in STUDY.outputs
+ALIGNED = settings("figure_alignment", STUDY) if "figure_alignment" in STUDY.outputs else {}
 
 
 rule claims:

@@ -16,7 +16,7 @@ from functools import cache
 from snakemake.utils import min_version
 from yaml import safe_load
 
-from geosd import shown
+from geosd.reporting import specs
 from geosd.config import resolve, settings
 
 min_version("9.20")  # pathvars, subpath
@@ -129,14 +129,14 @@ def asked(rule, amount, factor=1):
     ) * factor ** (attempt - 1)
 
 
-def code_of_shown(name):
+def code_of_output(name):
     """Files behind one table or figure: the program that writes all of them, and its own."""
-    return code_of("render", *shown.modules(name))
+    return code_of("render", *specs.modules(name))
 
 
 def caption_of(name):
     """What the report says beside a table or figure; claims have a text of their own."""
-    declared = shown.declared()
+    declared = specs.output_specs()
     return declared[name].caption if name in declared else ""
 
 

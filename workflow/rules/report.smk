@@ -14,12 +14,12 @@ OUTPUTS:
 """
 
 CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
-PAGES = [shown for shown in STUDY.shows if not shown.startswith("figure_")]
+PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
 ENDINGS = {"configuration": "yaml"}  # of all others: md
 
 # A study may show what no run enters; its environment must not ask for runs either.
-SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.shows)
+SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.outputs)
 MANIFESTS = [
     *collect(rules.base.output.manifest, model=STUDY.models),
     *collect(rules.train.output.manifest, variant=TRAINED, **METHODS_AND_SEEDS),
@@ -92,12 +92,12 @@ rule environment:
 rule tables:
     """All tables of the study"""
     input:
-        [getattr(rules, shown).output for shown in STUDY.shows if shown.startswith("table_")],
+        [getattr(rules, name).output for name in STUDY.outputs if name.startswith("table_")],
     localrule: True
 
 
 rule figures:
     """All figures of the study"""
     input:
-        [getattr(rules, shown).output for shown in STUDY.shows if shown.startswith("figure_")],
+        [getattr(rules, name).output for name in STUDY.outputs if name.startswith("figure_")],
     localrule: True

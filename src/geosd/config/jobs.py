@@ -19,12 +19,12 @@ def jobs(study: Study) -> dict[str, int]:
     untrained = len(study.methods) - len(study.trained)
     counts = {
         "base": 1,
-        "pool": 1 if study.trained or OF_STATES & set(study.shows) else 0,
+        "pool": 1 if study.trained or OF_STATES & set(study.outputs) else 0,
         "train": runs - len(study.early_stops) * seeds,
         "evaluate": runs,
         "evaluate_pi_0": seeds if untrained else 0,
-        "states": 1 if OF_STATES & set(study.shows) else 0,
+        "states": 1 if OF_STATES & set(study.outputs) else 0,
     }
-    if "figure_alignment" in study.shows:
+    if "figure_alignment" in study.outputs:
         counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
     return {rule: count for rule, count in counts.items() if count}

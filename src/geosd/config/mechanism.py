@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from geosd.config.asked import asked
-from geosd.config.shown import trained_among
-from geosd.shown import declared
+from geosd.config.output_settings import trained_among
+from geosd.reporting.specs import output_specs
 
 if TYPE_CHECKING:
     from geosd.config.studies import Study
@@ -28,8 +28,8 @@ def _alignment(study: Study, model: str, variant: str) -> dict[str, Any]:
 
 def _drift_over_steps(study: Study, *_: Any) -> dict[str, Any]:
     """The runs of the figure that is drawn of it."""
-    shown = declared()["figure_mechanism"]
-    methods = trained_among(study, shown.trained)
+    spec = output_specs()["figure_mechanism"]
+    methods = trained_among(study, spec.trained)
     return {"models": list(study.models), "methods": methods, "seeds": list(study.seeds)}
 
 

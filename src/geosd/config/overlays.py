@@ -100,7 +100,7 @@ class StudyOverlay(Sections):
     models: list[Name] = Field(min_length=1, description="Models, in the order of the tables.")
     methods: list[Name] = Field(min_length=1, description="Variants, in the order of the tables.")
     seeds: list[int] = Field(min_length=1, description="Seeds; one run each.")
-    shows: list[Name] = Field(
+    outputs: list[Name] = Field(
         min_length=1, description="Rules of the tables, figures and ledgers that the study ends in."
     )
     variants: dict[Name, VariantInStudy] = Field(

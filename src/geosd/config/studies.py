@@ -13,10 +13,10 @@ from geosd.config.clashes import clashes
 from geosd.config.early_stops import early_stops
 from geosd.config.grid import candidates
 from geosd.config.mechanism import MECHANISM
+from geosd.config.output_settings import OUTPUTS
 from geosd.config.overlays import Params, merge, said
 from geosd.config.reading import ConfigError, Mistake, Source, read, report
 from geosd.config.resources import DEFAULT
-from geosd.config.shown import SHOWN
 
 SECTIONS = ("data", "base", "pool", "training", "evaluation", "rollout")
 PER_VARIANT = ("train", "early_stop", "alignment")
@@ -32,7 +32,7 @@ class Study:
         models: Models, in the order of the tables.
         methods: Variants, in the order of the tables; candidates of a grid follow.
         seeds: Seeds; one run each.
-        shows: Rules of the tables, figures and ledgers that it ends in.
+        outputs: Rules of the tables, figures and ledgers that it ends in.
         params: All of params.yaml, from which each section is resolved.
     """
 
@@ -40,7 +40,7 @@ class Study:
     models: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
-    shows: tuple[str, ...]
+    outputs: tuple[str, ...]
     params: Params
 
     @cached_property
@@ -114,8 +114,8 @@ def resolve(params: Params, study: str | None = None) -> Study:
     _known("study", name, params.studies)
     chosen = params.studies[name]
     methods = (*chosen.methods, *candidates(chosen.grid))
-    models, seeds, shows = tuple(chosen.models), tuple(chosen.seeds), tuple(chosen.shows)
-    return Study(name, models, methods, seeds, shows, params)
+    models, seeds, outputs = tuple(chosen.models), tuple(chosen.seeds), tuple(chosen.outputs)
+    return Study(name, models, methods, seeds, outputs, params)
 
 
 def settings(
@@ -215,7 +215,7 @@ RULES = {
     "analyse": _analyse,
     "configuration": everything,
     **MECHANISM,
-    **SHOWN,
+    **OUTPUTS,
 }
 
 
@@ -251,8 +251,8 @@ def _check(params: Params, name: str, source: Source) -> list[Mistake]:
     for key in ("variants", "grid"):
         named = getattr(study, key)
         mistakes += _named("variant", named, list(params.variants), (*place, key), source)
-    mistakes += _named("rule", study.shows, list(RULES), (*place, "shows"), source)
-    for key in ("models", "methods", "seeds", "shows"):
+    mistakes += _named("rule", study.outputs, list(RULES), (*place, "outputs"), source)
+    for key in ("models", "methods", "seeds", "outputs"):
         values = getattr(study, key)
         if repeated := sorted({str(v) for v in values if values.count(v) > 1}):
             text = f"{', '.join(repeated)} stands twice; each entry is one run."

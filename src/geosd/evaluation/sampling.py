@@ -9,7 +9,7 @@ from tqdm import tqdm
 from geosd.problems.benchmarks import out_of_distribution
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import Problem, Sample
-from geosd.problems.verdicts import Grader
+from geosd.problems.verdict import Grader
 from geosd.rollout.sampler import Completion, Decoding, Sampler
 from geosd.seeds import seed_of
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from geosd.models.architectures import MODELS, SIZES
-from geosd.models.shapes import Architecture
+from geosd.models.published_architectures import Architecture
+from geosd.models.tiny_architectures import MODELS, SIZES
 
 
 def described(name: str, vocabulary: int) -> Architecture:
-    """What `geosd.models.architectures.build` makes of a name.
+    """What `geosd.models.tiny_architectures.build` makes of a name.
 
     Args:
-        name: One of `geosd.models.architectures.names()`.
+        name: One of `geosd.models.tiny_architectures.names()`.
         vocabulary: Number of tokens.
     """
     family, size = MODELS[name]

@@ -15,7 +15,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from geosd.models.shards import SINGLE, DamagedCheckpoint, join, shards_of
+from geosd.models.sharded_checkpoint import SINGLE, DamagedCheckpoint, join, shards_of
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
 FETCHED = ("*.safetensors", "*.json", "*.jinja")

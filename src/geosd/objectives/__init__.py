@@ -1,5 +1,5 @@
 """What a method is: one objective per file, registered by name.
 
 To add one, write a file in this folder with a frozen dataclass that subclasses
-`geosd.objectives.base.Objective` under `@register("name")`; nothing else needs to know of it.
+`geosd.objectives.objective.Objective` under `@register("name")`; nothing else needs to know of it.
 """

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from geosd.geometry import jsd
 from geosd.objectives import checks
-from geosd.objectives.base import Objective, States
+from geosd.objectives.objective import Objective, States
 from geosd.objectives.registry import register
 
 

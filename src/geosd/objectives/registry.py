@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import geosd.objectives
-from geosd.objectives.base import Objective
+from geosd.objectives.objective import Objective
 
 Class = TypeVar("Class", bound=type[Objective])
 _registered: dict[str, type[Objective]] = {}

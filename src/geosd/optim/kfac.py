@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import Observation, Tap
-from geosd.optim.selection import Select, chosen, input_leaders, is_projection
-from geosd.optim.sharded import precondition, sum_over_ranks
+from geosd.optim.distributed import precondition, sum_over_ranks
+from geosd.optim.layer_selection import Select, chosen, input_leaders, is_projection
 from geosd.optim.solve import Inverse, solve_left, solve_right
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of

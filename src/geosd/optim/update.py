@@ -15,8 +15,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from geosd.optim.distributed import load_adam_state, whole, whole_adam_state
 from geosd.optim.kfac import KFAC
-from geosd.optim.sharded import load_adam_state, whole, whole_adam_state
 
 INNER = ("adamw", "plain")
 

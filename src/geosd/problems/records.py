@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
-"""Why a response is judged right or wrong; see `geosd.problems.verdicts.Verdict`."""
+"""Why a response is judged right or wrong; see `geosd.problems.verdict.Verdict`."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ class Ran:
 
     Attributes:
         step: The step, "base", "train" or "evaluate".
-        manifest: What `geosd.manifest.manifest` wrote of it.
+        manifest: What `geosd.provenance.manifest.manifest` wrote of it.
     """
 
     step: str

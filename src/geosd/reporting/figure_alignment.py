@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from geosd.analysis.alignment import ridges
 from geosd.reporting.panels import head, ink
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import PAGE_IN, method
-from geosd.shown import Shown
+from geosd.scores.alignment_table import ridges
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="mass on the teacher's ranks over checkpoints",
     caption=(
         "The student's mean probability of the tokens that the teacher ranks 1 to 8, at the tenth "

@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting.panels import Estimate, estimate, head, ink
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ABLATION, OTHER, PAGE_IN, method, ordered
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="what the samples agree on",
     caption=(
         "What the samples of each OOD problem agree on; means over seeds with 95 % confidence "
@@ -84,7 +84,7 @@ def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
     """Draw a row of three panels per model, means over seeds with 95 % intervals.
 
     Args:
-        consensus: The tidy agreement table, `geosd.analysis.agreement`.
+        consensus: The tidy agreement table, `geosd.scores.consensus_table`.
         models: Models, one row each.
         methods: Variants; ablations are left out, the paper does not show them here.
 

@@ -13,11 +13,11 @@ from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.analysis.states import SURE, UNLIKELY, mismatch_share
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, PAGE_IN
-from geosd.shown import Shown
+from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="the teacher's top mass against the student's",
     caption=(
         "The teacher's mass q★ on its own first choice against the student's mass p★ on the same "

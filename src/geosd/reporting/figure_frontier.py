@@ -11,15 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.analysis.scores import ID, OOD_AVERAGE, values
-from geosd.analysis.statistics import Group
 from geosd.reporting.labels import Labelled, place
 from geosd.reporting.panels import ink
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
-from geosd.reporting.sweeps import untrained
-from geosd.shown import Shown
+from geosd.reporting.sweep_points import untrained
+from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.statistics import Group
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="accuracy in against out of distribution",
     caption=(
         "Each method's gain over the base model out of distribution against its gain in "

@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from geosd.analysis.drift_over_steps import band
-from geosd.analysis.states import by_overlap
 from geosd.reporting.panels import End, head, label_ends
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import PAGE_IN, method
-from geosd.shown import Shown
+from geosd.scores.drift_curves import band
+from geosd.scores.state_table import by_overlap
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="gradient norm against overlap, and drift over steps",
     caption=(
         "A: norm of each divergence's gradient with respect to the student's logits, against the "

@@ -18,10 +18,10 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from geosd.reporting.panels import head, ink
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import PAGE_IN, method
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="the geometry of the objective",
     caption=(
         "The geometry of the objective; no run enters it. A: one state in which the teacher is "

@@ -10,14 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.analysis.scores import OOD_AVERAGE
-from geosd.analysis.statistics import Group, contrast
 from geosd.reporting.panels import End, label_ends
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, method
-from geosd.reporting.sweeps import by_variant, untrained
-from geosd.shown import Shown
+from geosd.reporting.sweep_points import by_variant, untrained
+from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.statistics import Group, contrast
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="accuracy against what the teacher sees",
     caption=(
         "Change of the mean OOD accuracy from the base model against the share of the reference "

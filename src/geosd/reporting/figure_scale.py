@@ -10,14 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.analysis.scores import ID, OOD_AVERAGE, values
-from geosd.analysis.statistics import Group
 from geosd.reporting.panels import head, ink
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, method
 from geosd.reporting.table_main import said_k
-from geosd.shown import Shown
+from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.statistics import Group
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="accuracy over the sizes of a model",
     caption=(
         "Accuracy in distribution (A) and on average out of distribution (B) of the base model "

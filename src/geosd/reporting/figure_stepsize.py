@@ -12,15 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.analysis.scores import ID, OOD_AVERAGE
 from geosd.reporting.labels import Labelled, place
 from geosd.reporting.panels import Estimate, estimate, ink
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
-from geosd.reporting.sweeps import by_variant, untrained
+from geosd.reporting.sweep_points import by_variant, untrained
 from geosd.reporting.table_main import said_k
-from geosd.shown import Shown
+from geosd.scores.score_table import ID, OOD_AVERAGE
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="learning rates and stopping steps",
     caption=(
         "Each point is one configuration: solid lines sweep the learning rate (labels at the "

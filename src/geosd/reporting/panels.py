@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy import stats
 
-from geosd.analysis.statistics import Group
+from geosd.scores.statistics import Group
 
 BAND = 0.95
 """Confidence of every band and whisker that is said to be one."""

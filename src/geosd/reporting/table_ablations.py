@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.analysis import drift as drifts
-from geosd.analysis import paper
-from geosd.analysis.scores import ID, OOD_AVERAGE, values
-from geosd.analysis.statistics import Group
+from geosd.claims import published as paper
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.table_main import said_k, said_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
-from geosd.shown import Shown
+from geosd.scores import drift_table as drifts
+from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.statistics import Group
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="GeoSD without each of its parts",
     caption=(
         "GeoSD without each of its parts, mean over seeds and its standard deviation; the change "

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from geosd.analysis import paper
-from geosd.models.architectures import names
+from geosd.claims import published as paper
 from geosd.models.miniature import described
-from geosd.models.shapes import Architecture, published
+from geosd.models.published_architectures import Architecture, published
+from geosd.models.tiny_architectures import names
 from geosd.problems.tokenizer import VOCABULARY
-from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="dimensions and parameters of the models",
     caption=(
         "Dimensions and parameters of the models, counted from their configurations, beside what "

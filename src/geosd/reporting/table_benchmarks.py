@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.analysis import paper
-from geosd.analysis.scores import OOD_AVERAGE, ood_benchmarks
+from geosd.claims import published as paper
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import method, ordered
 from geosd.reporting.table_main import measured, published, said_k, said_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
-from geosd.shown import Shown
+from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="accuracy on each benchmark",
     caption=(
         "Accuracy on each out-of-distribution benchmark, mean over seeds and its standard "

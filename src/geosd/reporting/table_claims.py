@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.analysis.claims import kind_of
-from geosd.analysis.quantities import unit
-from geosd.analysis.verdicts import COSTS, VERDICTS, Finding
+from geosd.claims.metrics import unit
+from geosd.claims.schema import kind_of
+from geosd.claims.verdicts import COSTS, VERDICTS, Finding
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, aligned
 

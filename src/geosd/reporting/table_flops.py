@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from geosd.analysis.cost import (
+from geosd.claims.published import published
+from geosd.costs.update_cost import (
     FORWARD,
     Flops,
     Update,
@@ -12,13 +13,12 @@ from geosd.analysis.cost import (
     rule_of_thumb,
     tokens_for,
 )
-from geosd.analysis.paper import published
-from geosd.models.shapes import architecture
-from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.models.published_architectures import architecture
+from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="operations of an update",
     caption=(
         "Operations of one update, counted from the protocol's sizes, beside what the paper prints."

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from geosd.analysis.paper import published
+from geosd.claims.published import published
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="the settings of the study beside the paper's",
     caption="Every setting that the paper prints, as this study sets it and as the paper does.",
     settings=("hyperparameters",),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from geosd.analysis.cost import GB, memory, rounded_terms
-from geosd.analysis.paper import published
-from geosd.models.shapes import architecture
-from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.claims.published import published
+from geosd.costs.update_cost import GB, memory, rounded_terms
+from geosd.models.published_architectures import architecture
+from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="memory of K-FAC over the scale ladder",
     caption=(
         "Memory of K-FAC's factors over the paper's ladder of model sizes, beside what the paper "

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.analysis import paper
-from geosd.analysis.scores import OOD_AVERAGE, values
-from geosd.analysis.statistics import Group
+from geosd.claims import published as paper
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import method, ordered
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
-from geosd.shown import Shown
+from geosd.scores.score_table import OOD_AVERAGE, values
+from geosd.scores.statistics import Group
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="accuracy in and out of distribution",
     caption=(
         "Accuracy in and out of distribution, mean over seeds and its standard deviation, beside "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from geosd.analysis.cost import GB, STATE_BYTES, Memory, Update, logits_bytes, memory
-from geosd.analysis.paper import published
-from geosd.models.shapes import architecture
-from geosd.reporting.beside import Quantity, cells, columns, differing
+from geosd.claims.published import published
+from geosd.costs.update_cost import GB, STATE_BYTES, Memory, Update, logits_bytes, memory
+from geosd.models.published_architectures import architecture
+from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="training memory at 8B",
     caption=(
         "Memory that training takes at 8B, counted from the protocol's sizes, beside what the "

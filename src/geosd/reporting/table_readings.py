@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.analysis import drift as drifts
-from geosd.analysis.scores import ID, OOD_AVERAGE, values
-from geosd.analysis.statistics import Group, contrast
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import method
 from geosd.reporting.table_main import said_k, said_runs
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.shown import Shown
+from geosd.scores import drift_table as drifts
+from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.statistics import Group, contrast
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="Readings that were not chosen",
     caption=(
         "Where the paper is silent: each method as it is read here, and what another reading "

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import method
 from geosd.reporting.table_main import measured, said_k, said_runs
 from geosd.reporting.tables import Column, Row, Table, ranked
-from geosd.shown import Shown
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="the candidates of each method",
     caption=(
         "Each candidate's accuracy on the validation problems, from which the rates of the "

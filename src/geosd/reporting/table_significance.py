@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.analysis import paper
-from geosd.analysis.scores import OOD_AVERAGE, values
-from geosd.analysis.statistics import Comparison, Group, contrast, holm, welch
+from geosd.claims import published as paper
+from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.table_main import said_k
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.shown import Shown
+from geosd.scores.score_table import OOD_AVERAGE, values
+from geosd.scores.statistics import Comparison, Group, contrast, holm, welch
 
-SHOWN = Shown(
+SPEC = OutputSpec(
     title="GeoSD against the best baseline",
     caption=(
         "GeoSD against the strongest baseline of each model on the mean out-of-distribution "

@@ -15,7 +15,7 @@ from geosd.rollout.sampler import Sampler
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.rollout.vllm_engine import require, start
 from geosd.rollout.vllm_sampler import VllmSampler
-from geosd.rollout.weights import named_weights
+from geosd.rollout.weight_transfer import named_weights
 
 ENGINES = ("transformers", "vllm")
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from geosd.rollout.finishing import OnFinish
 from geosd.rollout.sampler import Completion, Decoding
 from geosd.rollout.vllm_engine import Opened
-from geosd.rollout.weights import SHARD, Named, shards
+from geosd.rollout.weight_transfer import SHARD, Named, shards
 from geosd.seeds import seed_of
 
 COLDEST = 0.01  # vLLM raises any lower temperature to this, and only logs it

@@ -10,13 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from geosd.analysis.scores import read
-from geosd.analysis.selection import best
 from geosd.config import Params, load, resolve
 from geosd.config.editing import with_numbers
 from geosd.config.overlays import said
 from geosd.config.sweeps import sweep
 from geosd.files import write_text
+from geosd.scores.best_candidate import best
+from geosd.scores.score_table import read
 from geosd.steps import begin
 
 KEY = "learning_rate"

@@ -11,15 +11,15 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from geosd.analysis.alignment import COLUMNS
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
-from geosd.evaluation.alignment import mass_on_ranks
-from geosd.evaluation.states import FixedRollout
+from geosd.evaluation.rank_mass import mass_on_ranks
+from geosd.evaluation.state_survey import FixedRollout
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.loading import load
-from geosd.models.weights import load_weights
+from geosd.models.weight_files import load_weights
+from geosd.scores.alignment_table import COLUMNS
 from geosd.steps import begin
 from geosd.training.snapshots import Snapshots
 

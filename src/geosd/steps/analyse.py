@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from geosd.analysis import agreement, drift, scores
-from geosd.analysis.metrics import summary
-from geosd.analysis.scores import Run, samples_of
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
-from geosd.manifest import manifest
+from geosd.provenance.manifest import manifest
+from geosd.scores import consensus_table as agreement
+from geosd.scores import drift_table as drift
+from geosd.scores import score_table as scores
+from geosd.scores.score_table import Run, samples_of
+from geosd.scores.summary import summary
 from geosd.steps import begin
 
 

@@ -18,18 +18,18 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_text
-from geosd.manifest import manifest
-from geosd.models.architectures import build
 from geosd.models.loading import save
 from geosd.models.released import adopt, from_package, snapshot
+from geosd.models.tiny_architectures import build
 from geosd.problems.documents import Corpus
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
+from geosd.provenance.manifest import manifest
+from geosd.provenance.reuse import origin, take, twin
 from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.training.pretrain import Pretraining, pretrain
-from geosd.training.resume import ResumeState
-from geosd.twins import origin, take, twin
+from geosd.training.resume_state import ResumeState
 
 PROBLEM_FILES = ("train.jsonl", "select.jsonl", "test.jsonl")
 

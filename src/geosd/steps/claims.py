@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.analysis import agreement as agreement_table
-from geosd.analysis import alignment as alignment_table
-from geosd.analysis import drift as drift_table
-from geosd.analysis import drift_over_steps as path_table
-from geosd.analysis import scores as score_table
-from geosd.analysis import states as state_table
-from geosd.analysis.claimed_costs import quantities
-from geosd.analysis.claims import ledger
-from geosd.analysis.cost import Update
-from geosd.analysis.evidence import Evidence
-from geosd.analysis.verdicts import evaluate
+from geosd.claims.computed_costs import quantities
+from geosd.claims.evidence import Evidence
+from geosd.claims.schema import ledger
+from geosd.claims.verdicts import evaluate
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
+from geosd.costs.update_cost import Update
 from geosd.reporting.table_claims import write
+from geosd.scores import alignment_table as alignment_table
+from geosd.scores import consensus_table as agreement_table
+from geosd.scores import drift_curves as path_table
+from geosd.scores import drift_table as drift_table
+from geosd.scores import score_table as score_table
+from geosd.scores import state_table as state_table
 from geosd.steps import begin
 
 

@@ -14,8 +14,8 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
-from geosd.manifest import manifest
 from geosd.problems.sources import source as source_of
+from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 
 

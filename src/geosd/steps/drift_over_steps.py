@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.analysis.drift_over_steps import collect
-from geosd.analysis.scores import Run
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write
+from geosd.scores.drift_curves import collect
+from geosd.scores.score_table import Run
 from geosd.steps import begin
 
 

@@ -15,8 +15,8 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, copy, write_json, write_text
-from geosd.manifest import manifest
-from geosd.models.card import recalled, write_card
+from geosd.models.model_card import recalled, write_card
+from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 
 WEIGHTS = "model.safetensors"

@@ -17,15 +17,15 @@ from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_json, write_jsonl
-from geosd.manifest import manifest, sha256
 from geosd.models.loading import load_words
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
 from geosd.problems.sources import source as source_of
+from geosd.provenance.manifest import manifest, sha256
+from geosd.provenance.reuse import origin, take, twin, words_of
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.steps import begin
-from geosd.twins import origin, take, twin, words_of
 
 
 def main(

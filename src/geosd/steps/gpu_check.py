@@ -25,16 +25,16 @@ from torch import Tensor, nn
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.files import write_text
-from geosd.models.shapes import Architecture, architecture
+from geosd.models.published_architectures import Architecture, architecture
 from geosd.objectives.registry import build
-from geosd.optim.memory import Dimensions, factor_bytes
-from geosd.optim.sharded import whole
+from geosd.optim.distributed import whole
+from geosd.optim.kfac_memory import Dimensions, factor_bytes
 from geosd.optim.update import build_update
 from geosd.training.copies import frozen_copy
-from geosd.training.ranks import Ranks, device_here
+from geosd.training.fsdp import reshard, shard
+from geosd.training.processes import Ranks, device_here
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import Recipe, Run
-from geosd.training.sharding import reshard, shard
 from geosd.training.step import update_once
 
 TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)

@@ -17,9 +17,9 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedLine, atomic_write
-from geosd.problems.graders import Kind, grade_answer, grade_response
+from geosd.problems.benchmark_graders import Kind, grade_answer, grade_response
 from geosd.problems.symbolic_pool import SymbolicPool
-from geosd.problems.verdicts import UNDECIDED, Verdict
+from geosd.problems.verdict import UNDECIDED, Verdict
 from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")

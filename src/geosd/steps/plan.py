@@ -12,10 +12,13 @@ from typing import Annotated, Any
 
 import tyro
 
-from geosd.analysis.budget import Sharding, gpus_needed, inference_gpu, training_gpu
-from geosd.analysis.hours import Training, step_seconds, update_units
-from geosd.analysis.machine import USUAL, Assumptions
-from geosd.analysis.plan import (
+from geosd.config import ConfigError, Study, load, resolve
+from geosd.config.jobs import jobs
+from geosd.config.overlays import StudyOverlay
+from geosd.costs.assumptions import USUAL, Assumptions
+from geosd.costs.gpu_memory import Sharding, gpus_needed, inference_gpu, training_gpu
+from geosd.costs.roofline import Training, step_seconds, update_units
+from geosd.costs.study_plan import (
     BENCHMARKS,
     REFERENCE,
     Asked,
@@ -26,12 +29,9 @@ from geosd.analysis.plan import (
     lines,
     update_of,
 )
-from geosd.config import ConfigError, Study, load, resolve
-from geosd.config.jobs import jobs
-from geosd.config.overlays import StudyOverlay
-from geosd.models.shapes import architecture, published
+from geosd.models.published_architectures import architecture, published
 from geosd.objectives.registry import build
-from geosd.reporting import plan as told
+from geosd.reporting import plan_tables as told
 from geosd.steps import begin
 
 BASELINE = "fwdkl"
@@ -67,7 +67,7 @@ def _of_study(study: Study, times: Mapping[str, float], assumed: Assumptions) ->
     """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
     works = [_work(study, model, assumed) for model in study.models]
     found = [line for work in works for line in lines(work, times, assumed)]
-    once = f"Once each, without GPU: {', '.join(['data', 'analyse', *study.shows])}."
+    once = f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}."
     parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
     parts += [told.study(found), once]
     if any(line.gpus for line in found):
@@ -195,7 +195,7 @@ def _fullest(study: Study, model: str, work: Work, trainers: int, inference: int
 def _papers(study: Study, assumed: Assumptions) -> Work:
     """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
     bare = StudyOverlay(
-        about="the protocol", models=[REFERENCE], methods=[BASELINE], seeds=[0], shows=["claims"]
+        about="the protocol", models=[REFERENCE], methods=[BASELINE], seeds=[0], outputs=["claims"]
     )
     params = study.params.model_copy(update={"studies": {"protocol": bare}})
     return _work(resolve(params, "protocol"), REFERENCE, assumed)

@@ -10,14 +10,14 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_jsonl
-from geosd.manifest import manifest
 from geosd.models.loading import load_words
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import Problem
 from geosd.problems.sources import source as source_of
+from geosd.provenance.manifest import manifest
 from geosd.rollout.build import build_sampler
-from geosd.rollout.pool import count, pool_solutions
 from geosd.rollout.sampler import Decoding
+from geosd.rollout.solution_pool import count, pool_solutions
 from geosd.seeds import seed_of
 from geosd.steps import begin
 

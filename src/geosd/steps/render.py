@@ -10,7 +10,7 @@ import tyro
 
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.shown import declared, kind_of, modules
+from geosd.reporting.specs import kind_of, modules, output_specs
 from geosd.steps import begin
 
 
@@ -35,7 +35,7 @@ def main(
     files: dict[str, list[Path]] = {}
     for path in tidy:
         files.setdefault(path.stem, []).append(path)
-    reads = declared()[name].reads
+    reads = output_specs()[name].reads
     if set(files) != set(reads):
         raise ValueError(
             f"{name} reads {_listed(reads)}, and was given {_listed(files)}.\nHint: let the"

@@ -12,11 +12,10 @@ from pathlib import Path
 import pandas as pd
 from torch import Tensor
 
-from geosd.analysis.states import COLUMNS, most_uncertain
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
-from geosd.evaluation.states import FixedRollout, survey
+from geosd.evaluation.state_survey import FixedRollout, survey
 from geosd.files import atomic_write, read_jsonl, write_jsonl
 from geosd.models.loading import load
 from geosd.problems.encoding import Encoding, stops_of
@@ -24,9 +23,10 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
+from geosd.scores.state_table import COLUMNS, most_uncertain
 from geosd.seeds import seed_of
 from geosd.steps import begin
-from geosd.training.draws import Draws
+from geosd.training.problem_sampler import Draws
 from geosd.training.rollouts import Gathering, Rollouts, gather
 
 

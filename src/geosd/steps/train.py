@@ -25,21 +25,21 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
-from geosd.manifest import manifest, sha256
-from geosd.models.card import recalled, write_card
 from geosd.models.loading import save
+from geosd.models.model_card import recalled, write_card
 from geosd.problems.sources import source
+from geosd.provenance.manifest import manifest, sha256
+from geosd.provenance.reuse import origin, take, twin, words_of
 from geosd.steps import begin
 from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
+from geosd.training.fsdp import whole_model
 from geosd.training.loop import train
-from geosd.training.placement import Across, serve
-from geosd.training.ranks import agreed, joined
-from geosd.training.resume import ResumeState
-from geosd.training.sharding import whole_model
+from geosd.training.preemption import EXIT_CODE, ToBeContinued, heeding
+from geosd.training.processes import agreed, joined
+from geosd.training.resume_state import ResumeState
+from geosd.training.rollout_workers import Across, serve
 from geosd.training.snapshots import Snapshots
-from geosd.training.steplog import StepLog
-from geosd.training.stop import EXIT_CODE, ToBeContinued, heeding
-from geosd.twins import origin, take, twin, words_of
+from geosd.training.step_log import StepLog
 
 OWN = ("README.md", "settings.json")
 """Files that name the study, or the snapshots it asked for; runs that are twins differ in them."""

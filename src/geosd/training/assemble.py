@@ -18,17 +18,17 @@ from geosd.optim.update import build_update
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
-from geosd.problems.sources.base import Grader
+from geosd.problems.sources.source import Grader
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import Decoding
 from geosd.training.copies import Copies
-from geosd.training.draws import Draws
+from geosd.training.fsdp import shard
 from geosd.training.heads import Heads
-from geosd.training.placement import Across, Beside, Worker
-from geosd.training.ranks import Link, Ranks, device_here
+from geosd.training.problem_sampler import Draws
+from geosd.training.processes import Link, Ranks, device_here
+from geosd.training.rollout_workers import Across, Beside, Worker
 from geosd.training.rollouts import Gathering
 from geosd.training.run import Here, Recipe, Run
-from geosd.training.sharding import shard
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 
-from geosd.training.sharding import (
+from geosd.training.fsdp import (
     load_whole_weights,
     reshard,
     sharded_twin,

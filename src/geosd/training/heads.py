@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from geosd.training.sharding import through
+from geosd.training.fsdp import through
 
 
 class Elsewhere(Protocol):

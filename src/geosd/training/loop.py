@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from geosd.training.resume import ResumeState
+from geosd.training.fsdp import load_whole_weights, whole_model, whole_weights
+from geosd.training.preemption import ToBeContinued
+from geosd.training.resume_state import ResumeState
 from geosd.training.run import Recipe, Run
-from geosd.training.sharding import load_whole_weights, whole_model, whole_weights
 from geosd.training.snapshots import Snapshots
 from geosd.training.step import update_once
-from geosd.training.steplog import StepLog
-from geosd.training.stop import ToBeContinued
+from geosd.training.step_log import StepLog
 
 OpenLog = Callable[[int], StepLog]
 """first step -> the step log, opened there."""

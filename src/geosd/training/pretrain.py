@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.models.forward import head_logits, hidden_at
 from geosd.problems.documents import Corpus, Document, draw_document
 from geosd.seeds import seed_of
-from geosd.training.resume import ResumeState
+from geosd.training.resume_state import ResumeState
 
 BUCKET = 8  # batches whose documents are drawn together and then sorted by length
 REST = 0.5  # AdamW's share of the learning rate

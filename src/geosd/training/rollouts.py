@@ -13,7 +13,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.records import Problem
 from geosd.rollout.sampler import Decoding, Sampler
 from geosd.seeds import seed_of
-from geosd.training.draws import Draws
+from geosd.training.problem_sampler import Draws
 
 Grade = Callable[[str, str], bool]
 """(response text, gold answer) -> is it right."""

@@ -8,16 +8,16 @@ from typing import Literal, Protocol
 
 from torch import Tensor, nn
 
-from geosd.objectives.base import Objective
+from geosd.objectives.objective import Objective
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import Update
 from geosd.problems.encoding import Encoding
 from geosd.rollout.sampler import Sampler
 from geosd.training.copies import Copies
-from geosd.training.draws import Draws
-from geosd.training.ranks import Ranks
+from geosd.training.fsdp import unsharded
+from geosd.training.problem_sampler import Draws
+from geosd.training.processes import Ranks
 from geosd.training.rollouts import Gathering, Grade, Rollouts, gather
-from geosd.training.sharding import unsharded
 
 Seen = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""

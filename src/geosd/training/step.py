@@ -18,16 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 
-from geosd.objectives.base import Batch, Objective, Terms
+from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import mean_loss
-from geosd.optim.schedule import warmup
-from geosd.optim.sharded import whole
+from geosd.optim.distributed import whole
+from geosd.optim.warmup import warmup
 from geosd.seeds import seed_of
-from geosd.training.parts import Part, parts_of, sequence_of, terms_of_mean
-from geosd.training.rollouts import Rollouts
-from geosd.training.run import Recipe, Run
-from geosd.training.sharding import reshard, through
-from geosd.training.views import (
+from geosd.training.chunked_logits import (
     Before,
     View,
     diagnose,
@@ -35,6 +31,10 @@ from geosd.training.views import (
     states_at,
     view,
 )
+from geosd.training.fsdp import reshard, through
+from geosd.training.microbatches import Part, parts_of, sequence_of, terms_of_mean
+from geosd.training.rollouts import Rollouts
+from geosd.training.run import Recipe, Run
 
 Local = dict[str, Tensor]
 """An objective's scalars, each [n] of a part or [N] of the step."""

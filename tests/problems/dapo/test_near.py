@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.dapo.near import RATIO, RUN, NearIndex, token_ratio
+from geosd.problems.dapo.near_duplicates import RATIO, RUN, NearIndex, token_ratio
 from geosd.problems.dapo.raw import Row, read_raw
 from geosd.problems.dapo.text import tokens
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from geosd.problems.dapo.cleaning import clean
-from geosd.problems.dapo.near import NearIndex
-from geosd.problems.dapo.preparing import prepare
+from geosd.problems.dapo.near_duplicates import NearIndex
 from geosd.problems.dapo.raw import Raw, Row, read_raw
+from geosd.problems.dapo.splits import prepare
 from geosd.problems.dapo.text import is_english, normalised
 
 PAPER = dict(

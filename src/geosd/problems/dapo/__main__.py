@@ -12,8 +12,8 @@ from typing import Literal
 
 import tyro
 
-from geosd.problems.dapo.preparing import prepare
 from geosd.problems.dapo.raw import read_raw
+from geosd.problems.dapo.splits import prepare
 
 
 def main(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from geosd.problems.dapo.near import NearIndex
+from geosd.problems.dapo.near_duplicates import NearIndex
 from geosd.problems.dapo.raw import Row
 from geosd.problems.dapo.text import normalised
 
@@ -19,7 +19,7 @@ class Overlap:
         benchmark: Name of the benchmark.
         benchmark_id: The problem of the benchmark.
         training_id: The training problem.
-        kind: `exact`: the same normalised text; `near`: see `geosd.problems.dapo.near`.
+        kind: `exact`: the same normalised text; `near`: see `geosd.problems.dapo.near_duplicates`.
         ratio: Share of tokens in common; 1 for exact ones.
         same_answer: Whether the answers are written alike. DAPO turned answers that are no
             integers into such, so the same problem can have another answer.

@@ -8,13 +8,13 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
+from geosd.problems.benchmark_graders import TypedGrader
 from geosd.problems.chat import ChatPrompts
-from geosd.problems.dapo.preparing import prepare
 from geosd.problems.dapo.raw import read_raw
-from geosd.problems.graders import TypedGrader
+from geosd.problems.dapo.splits import prepare
 from geosd.problems.prepared import Prepared
-from geosd.problems.sources.base import Source, sizes
 from geosd.problems.sources.registry import register
+from geosd.problems.sources.source import Source, sizes
 
 INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 

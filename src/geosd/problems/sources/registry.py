@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import geosd.problems.sources as package
-from geosd.problems.sources.base import Source
+from geosd.problems.sources.source import Source
 
 Class = TypeVar("Class", bound=type[Source])
 _registered: dict[str, type[Source]] = {}

@@ -1,1 +1,0 @@
-"""From sample files to scores, statistics and claims."""

@@ -1,0 +1,84 @@
+"""One ledger over several studies: each claim as the study that is designed for it judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from geosd.claims.schema import Claim, kind_of
+from geosd.claims.verdicts import VERDICTS, Finding, corrected
+from geosd.scores.tidy import read_tidy
+
+COLUMNS = (
+    *("claim", "study", "model", "verdict", "weakest_comparison", "metric", "effect", "low"),
+    *("high", "p", "n_a", "n_b", "paper_effect", "note"),
+)
+NUMBERS = ("effect", "low", "high", "p", "paper_effect")
+
+
+def gather(claims: Sequence[Claim], ledgers: Sequence[Path]) -> list[Finding]:
+    """Judge every claim once.
+
+    Args:
+        claims: All claims.
+        ledgers: The `claims.csv` of studies of different kinds; of each only the claims count that
+            its kind is designed for.
+
+    Returns:
+        A finding for each claim and model, claims in their order. Holm runs over all of them, so
+        that a verdict may be weaker here than in its study; what an interval refutes stays refuted.
+        A claim whose study is not among the ledgers is not tested.
+
+    Raises:
+        ValueError: A file is no ledger, was judged by other claims than these, or is of the kind
+            of another, so that a claim would be judged twice.
+    """
+    known = {claim.id: claim for claim in claims}
+    found: dict[str, list[Finding]] = {}
+    kinds: dict[str, Path] = {}
+    for path in ledgers:
+        table = read_tidy(path, COLUMNS, "a ledger", "claims")
+        if strange := sorted(set(table["claim"]) - set(known)):
+            raise ValueError(
+                f"{path}: claim {', '.join(strange)} is not in the ledger of today.\nHint: let the"
+                " workflow run `claims` again for this study."
+            )
+        for kind in {kind_of(study) for study in table["study"]}:
+            if kind in kinds:
+                raise ValueError(
+                    f"{path} and {kinds[kind]} are both of kind {kind}: each claim is judged once."
+                    "\nHint: give one ledger of each kind."
+                )
+            kinds[kind] = path
+        for row in table.to_dict("records"):
+            claim = known[row["claim"]]
+            if claim.study == kind_of(row["study"]):
+                found.setdefault(claim.id, []).append(_finding(claim, row, path))
+    for claim in claims:
+        if claim.id not in found:
+            note = f"needs the ledger of a study of kind {claim.study}"
+            found[claim.id] = [Finding(claim, claim.study, "not tested", note=note)]
+    return corrected([f for claim in claims for f in found[claim.id]], by_family=False)
+
+
+def _finding(claim: Claim, row: dict[str, object], path: Path) -> Finding:
+    verdict = row["verdict"]
+    if verdict not in VERDICTS:
+        raise ValueError(
+            f"{path}: {verdict!r} is no verdict; allowed are {', '.join(VERDICTS)}.\nHint: let the"
+            " workflow run `claims` again for this study."
+        )
+    numbers = {name: float(row[name] or "nan") for name in NUMBERS}
+    return Finding(
+        claim,
+        str(row["model"]),
+        # What Holm decided over the study's own ledger is decided anew over this one.
+        "undetermined" if verdict == "reproduced" and not claim.computed else verdict,
+        weakest=str(row["weakest_comparison"]),
+        metric=str(row["metric"]),
+        n_a=int(row["n_a"]),
+        n_b=int(row["n_b"]),
+        note=str(row["note"]),
+        study=str(row["study"]),
+        **numbers,
+    )

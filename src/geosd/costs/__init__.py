@@ -1,0 +1,1 @@
+"""FLOPs, memory and hours: the plan before anything is spent."""

@@ -1,0 +1,80 @@
+"""How much mass a student gives to the tokens that the teacher ranks first.
+
+Positions are fixed: those of pi_0's rollouts where pi_0 is least certain. Tokens are ranked in two
+ways. By pi_0 with the solution, also fixed: a rank is then the same token for every checkpoint of
+every method, and what changes is the student alone. And by the checkpoint itself with the solution,
+the live teacher of training: a rank may then be another token from one checkpoint to the next.
+
+M = selected positions of all rollouts, R = ranks, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from geosd.evaluation.state_survey import FixedRollout, preferred
+from geosd.models.forward import head_logits
+from geosd.training.chunked_logits import view
+from geosd.training.packing import pack
+
+RANKINGS = ("pi_0", "live")
+
+
+@torch.no_grad()
+def mass_on_ranks(
+    model: nn.Module, rollouts: Sequence[FixedRollout], pad_id: int, rows: int, chunk: int
+) -> dict[str, Tensor]:
+    """The student's mean mass on the teacher's ranks 1..R at the selected positions.
+
+    Args:
+        model: A checkpoint; the student, and with the solution the live teacher.
+        rollouts: The fixed rollouts.
+        pad_id: Fills the right of short rows.
+        rows: Rollouts that are looked at together.
+        chunk: Positions whose logits are held at once.
+
+    Returns:
+        For each of `RANKINGS`, [R] in float64: the mean over all selected positions of all
+        rollouts of the student's probability (over the whole vocabulary) of that rank's token.
+
+    Raises:
+        ValueError: No position is selected.
+
+    Source: paper, section 5.1 and Figure alignment.
+    """
+    totals: dict[str, Tensor] = {}
+    positions = sum(len(rollout.selected) for rollout in rollouts)
+    if not positions:
+        raise ValueError(
+            f"none of the {len(rollouts)} rollouts has a selected position.\nHint: let the workflow"
+            " make the states of this study again."
+        )
+    for start in range(0, len(rollouts), rows):
+        part = rollouts[start : start + rows]
+        mine_MD = _hidden(model, part, [r.student for r in part], pad_id)
+        theirs_MD = _hidden(model, part, [r.teacher for r in part], pad_id)
+        ranked = [tokens for rollout in part for tokens in rollout.ranked]
+        fixed_MR = torch.tensor(ranked, device=mine_MD.device)
+        for at in range(0, len(mine_MD), chunk):
+            here = slice(at, at + chunk)
+            p_mV = head_logits(model, mine_MD[here]).float().softmax(-1)
+            live_mR = preferred(head_logits(model, theirs_MD[here]))
+            for ranking, tokens_mR in zip(RANKINGS, (fixed_MR[here], live_mR), strict=True):
+                mass_R = p_mV.gather(-1, tokens_mR).double().sum(0)
+                totals[ranking] = totals.get(ranking, 0) + mass_R
+    return {ranking: (total / positions).cpu() for ranking, total in totals.items()}
+
+
+def _hidden(
+    model: nn.Module, part: Sequence[FixedRollout], prompts: Sequence[Sequence[int]], pad_id: int
+) -> Tensor:
+    """States at the selected positions, rollout after rollout [M, D]."""
+    packed = pack(prompts, [r.response for r in part], pad_id, next(model.parameters()).device)
+    chosen, before = [], 0
+    for rollout in part:
+        chosen += [before + position for position in rollout.selected]
+        before += len(rollout.response)
+    return view(model, packed).hidden[chosen]

@@ -1,0 +1,163 @@
+"""What student and teacher say at the states that pi_0 visits.
+
+A state is a response position of a rollout: the student reads the question and the response so far,
+the teacher the question, a solution, and the same response. p = student, q = teacher; here both are
+pi_0's weights.
+
+N = response positions, n = positions of one chunk, V = vocabulary, S = union support, R = ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from geosd.geometry import (
+    entropy,
+    forward_kl,
+    hellinger,
+    overlap,
+    reverse_kl,
+    union_support,
+)
+from geosd.training.chunked_logits import View, view
+from geosd.training.packing import pack
+
+RANKS = 8
+"""Tokens of the teacher that the paper follows (section 5.1: ranks 1-8)."""
+
+DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
+"""Whose gradients are compared (paper, Figure mechanism A)."""
+
+
+@dataclass(frozen=True)
+class FixedRollout:
+    """A rollout of pi_0 that every checkpoint of a study is asked about.
+
+    Attributes:
+        problem_id: Whose problem was sampled.
+        student: Prompt ids of the question alone.
+        teacher: Prompt ids of the question with a solution.
+        response: Response ids, sampled from pi_0.
+        selected: Positions of the response at which pi_0 is least certain, ascending.
+        ranked: At each of these, the tokens that pi_0 with the solution prefers, best first.
+    """
+
+    problem_id: str
+    student: tuple[int, ...]
+    teacher: tuple[int, ...]
+    response: tuple[int, ...]
+    selected: tuple[int, ...]
+    ranked: tuple[tuple[int, ...], ...]
+
+
+@torch.no_grad()
+def survey(
+    model: nn.Module,
+    students: Sequence[Sequence[int]],
+    teachers: Sequence[Sequence[int]],
+    responses: Sequence[Sequence[int]],
+    pad_id: int,
+    top_k: int,
+    rows: int,
+    chunk: int,
+) -> dict[str, Tensor]:
+    """Look at every response position through the student's and through the teacher's eyes.
+
+    Args:
+        model: pi_0; both student and teacher.
+        students: Prompt ids that the student reads.
+        teachers: Prompt ids that the teacher reads.
+        responses: Response ids.
+        pad_id: Fills the right of short rows.
+        top_k: K of the union of top-K supports, as in training.
+        rows: Rollouts that are looked at together.
+        chunk: Positions whose logits are held at once.
+
+    Returns:
+        Each [N], positions in the order of the responses: `rollout`, `position`, `token`;
+        `entropy` of the student over the whole vocabulary in nats; on the union, as training sees
+        it, `overlap` sum_i sqrt(p_i q_i), `top_token` j* = argmax q, `q_star` and `p_star` at j*,
+        and `gradient_<divergence>` (see `gradient_norms`). `ranked` [N, R]: the teacher's R best
+        tokens, best first.
+
+    Source: paper, Figure mechanism A; appendix "Teacher top-token support"; section 5.1.
+    """
+    found: dict[str, list[Tensor]] = {}
+    device = next(model.parameters()).device
+    for start in range(0, len(responses), rows):
+        at = slice(start, start + rows)
+        mine = pack(students[at], responses[at], pad_id, device)
+        theirs = pack(teachers[at], responses[at], pad_id, device)
+        lengths = [len(response) for response in responses[at]]
+        _add(
+            found,
+            rollout=start + mine.row,
+            position=torch.cat([torch.arange(length, device=device) for length in lengths]),
+            token=mine.token,
+        )
+        for mine_nV, theirs_nV in _logits(view(model, mine), view(model, theirs), chunk):
+            _add(found, **_states(mine_nV, theirs_nV, top_k))
+    return {name: torch.cat(pieces).cpu() for name, pieces in found.items()}
+
+
+def _states(mine_nV: Tensor, theirs_nV: Tensor, top_k: int) -> dict[str, Tensor]:
+    support = union_support([mine_nV, theirs_nV], top_k)
+    log_p, log_q = support.restrict(mine_nV).double(), support.restrict(theirs_nV).double()
+    best = log_q.argmax(-1, keepdim=True)
+    norms = gradient_norms(log_p, log_q)
+    return {
+        "entropy": entropy(mine_nV),
+        "overlap": overlap(log_p, log_q),
+        "top_token": support.ids.gather(-1, best)[:, 0],
+        "q_star": log_q.gather(-1, best)[:, 0].exp(),
+        "p_star": log_p.gather(-1, best)[:, 0].exp(),
+        **{f"gradient_{name}": norm for name, norm in norms.items()},
+        "ranked": preferred(theirs_nV),
+    }
+
+
+def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
+    """Euclidean norm of each divergence's gradient with respect to the student's logits.
+
+    "Per-state gradient norm" could also be that with respect to all parameters. At one state that
+    gradient is J^T grad_z D with a Jacobian J = dz/dtheta that is the same for all divergences, so
+    they differ by what is measured here. It also costs a backward pass a state and divergence.
+
+    Args:
+        log_p: [N, S] logits or log-probabilities of the student; -inf is probability zero.
+        log_q: [N, S] of the teacher, which is held fixed.
+
+    Returns:
+        For each of `DIVERGENCES`, [N]. In closed form grad_z D = -(w - p sum_i w_i) with the
+        paper's weights w, e.g. p - q for FwdKL.
+
+    Source: paper, Figure mechanism A and equations (w-fkl), (w-rkl), (w-h).
+    """
+    norms = {}
+    for name, divergence in DIVERGENCES.items():
+        with torch.enable_grad():
+            z = log_p.detach().requires_grad_()
+            # Positions do not know of each other: the gradient of the sum is each one's own.
+            (gradient,) = torch.autograd.grad(divergence(z, log_q.detach()).sum(), z)
+        norms[name] = torch.linalg.vector_norm(gradient, dim=-1)
+    return norms
+
+
+def preferred(logits_NV: Tensor) -> Tensor:
+    """The `RANKS` best tokens at each position, best first [N, R]."""
+    return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices
+
+
+def _logits(mine: View, theirs: View, chunk: int) -> Iterator[tuple[Tensor, Tensor]]:
+    for start in range(0, len(mine.hidden), chunk):
+        at = slice(start, start + chunk)
+        yield mine.logits(at), theirs.logits(at)
+
+
+def _add(found: dict[str, list[Tensor]], **values: Tensor) -> None:
+    for name, value in values.items():
+        found.setdefault(name, []).append(value)

@@ -1,0 +1,102 @@
+"""Dimensions and exact parameter counts of the paper's seven models, without their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import yaml
+
+Family = Literal["qwen3", "olmo3", "llama"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The dimensions of a decoder with gated feed-forward layers and grouped queries.
+
+    Attributes:
+        label: Its name in print.
+        family: Which class of transformers, and with it which norms it has.
+        layers: L, transformer blocks.
+        hidden: d, width of the residual stream.
+        ffn: d_ff, width of the feed-forward layer.
+        heads: Query heads.
+        kv_heads: Key and value heads.
+        head: h, dimensions of one head.
+        vocabulary: V, rows of the embedding.
+        tied: Whether the output head is the embedding, transposed.
+
+    Source: the paper, Table archs.
+    """
+
+    label: str
+    family: Family
+    layers: int
+    hidden: int
+    ffn: int
+    heads: int
+    kv_heads: int
+    head: int
+    vocabulary: int
+    tied: bool
+
+    @property
+    def queries(self) -> int:
+        """d_q = n_h h, the width of all queries; it need not be d."""
+        return self.heads * self.head
+
+    @property
+    def keys(self) -> int:
+        """d_kv = n_kv h, the width of all keys, and of all values."""
+        return self.kv_heads * self.head
+
+    @property
+    def projections(self) -> int:
+        """Weights of the seven projections of all blocks: L (2 d d_q + 2 d d_kv + 3 d d_ff)."""
+        d = self.hidden
+        return self.layers * (2 * d * self.queries + 2 * d * self.keys + 3 * d * self.ffn)
+
+    @property
+    def norms(self) -> int:
+        """Scales of all norms: two a block on the residual stream, the last one, and q/k norms.
+
+        Qwen3 normalises each head with scales shared by all heads (2 h a block), Olmo 3 all queries
+        and all keys at once (d_q + d_kv a block), Llama neither.
+        """
+        inside = {"qwen3": 2 * self.head, "olmo3": self.queries + self.keys, "llama": 0}
+        return self.layers * (2 * self.hidden + inside[self.family]) + self.hidden
+
+    @property
+    def parameters(self) -> int:
+        """N, every parameter: embedding, output head where it is untied, projections and norms."""
+        tables = 1 if self.tied else 2
+        return tables * self.vocabulary * self.hidden + self.projections + self.norms
+
+
+@cache
+def published() -> Mapping[str, Architecture]:
+    """The paper's seven models by this project's names, in the paper's order."""
+    text = (
+        resources.files("geosd.models")
+        .joinpath("published_architectures.yaml")
+        .read_text(encoding="utf-8")
+    )
+    return {name: Architecture(**entry) for name, entry in yaml.safe_load(text).items()}
+
+
+def architecture(name: str) -> Architecture:
+    """The dimensions of one of the paper's models.
+
+    Raises:
+        ValueError: The paper has no model of this name.
+    """
+    known = published()
+    if name not in known:
+        raise ValueError(
+            f"{name!r} is none of the paper's models; allowed are {', '.join(known)}.\nHint: models"
+            " of the miniature are built by geosd.models.tiny_architectures."
+        )
+    return known[name]

@@ -1,0 +1,80 @@
+"""How many bytes K-FAC keeps, computed from dimensions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from geosd.optim.layer_selection import Select, chosen, input_leaders, is_projection
+from geosd.optim.partition import partition
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The sizes of a decoder that its seven projections depend on (the paper's table of models).
+
+    Attributes:
+        layers: Transformer blocks.
+        hidden: d, the width of the residual stream.
+        ffn: d_ff, the width of the feed-forward layer.
+        heads: Query heads.
+        kv_heads: Key and value heads.
+        head: h, dimensions of one head.
+    """
+
+    layers: int
+    hidden: int
+    ffn: int
+    heads: int
+    kv_heads: int
+    head: int
+
+    def projections(self) -> Iterator[tuple[str, int, int]]:
+        """(name, input dimensions, output dimensions) of every projection of every block."""
+        q, kv = self.heads * self.head, self.kv_heads * self.head
+        for layer in range(self.layers):
+            yield f"{layer}.q_proj", self.hidden, q
+            yield f"{layer}.k_proj", self.hidden, kv
+            yield f"{layer}.v_proj", self.hidden, kv
+            yield f"{layer}.o_proj", q, self.hidden
+            yield f"{layer}.gate_proj", self.hidden, self.ffn
+            yield f"{layer}.up_proj", self.hidden, self.ffn
+            yield f"{layer}.down_proj", self.ffn, self.hidden
+
+
+def factor_bytes(
+    model: Dimensions | nn.Module,
+    blocks: int = 16,
+    dtype: torch.dtype = torch.float32,
+    *,
+    share_inputs: bool = True,
+    select: Select = is_projection,
+) -> int:
+    """Bytes of the averages and the damped inverses of a model's factors.
+
+    While a step is accumulated its float32 sums come on top: half as much again in float32 storage.
+
+    Args:
+        model: The model (on any device, "meta" too), or its dimensions.
+        blocks: The paper's g. With 1 and half the result: the table's column "Full EMA".
+        dtype: Of averages and inverses.
+        share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them; False counts one
+            for each, which is the paper's formula 7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2.
+        select: Which linear layers of a module; without effect on `Dimensions`.
+
+    Source: the paper, "K-FAC memory" and its table; a gigabyte there is 10^9 bytes.
+    """
+    if isinstance(model, Dimensions):
+        layers = list(model.projections())
+    else:
+        layers = [(n, m.in_features, m.out_features) for n, m in chosen(model, select).items()]
+    names = [name for name, _, _ in layers]
+    leaders = input_leaders(names) if share_inputs else {name: name for name in names}
+    elements = 0
+    for name, inputs, outputs in layers:
+        sides = (outputs, inputs) if leaders[name] == name else (outputs,)
+        elements += sum(run.count * run.size**2 for d in sides for run in partition(d, blocks))
+    return 2 * elements * dtype.itemsize

@@ -1,0 +1,128 @@
+r"""Judge answers of the paper's benchmarks: the gold answer's type chooses the grader.
+
+An integer gold (DAPO-Math, AIME, AMC, most of MATH-500) is compared as an integer, exactly. Any
+other gold is compared as a word, as a number, and then by math-verify. docs/grading.md has the
+conventions and how often they agree with published verdicts.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from geosd.problems.answer_normalization import Presented, present, same_unit, words
+from geosd.problems.exact_numbers import is_integer, read
+from geosd.problems.extraction import extract
+from geosd.problems.symbolic_pool import Outcome, SymbolicPool
+from geosd.problems.verdict import Reason, Verdict
+
+Kind = Literal["auto", "integer", "symbolic"]
+# A longer answer is prose or a loop, and reading it costs more than it can bring.
+LONGEST_ANSWER = 2000
+
+
+class Comparer(Protocol):
+    """What compares two formulas: a `SymbolicPool`."""
+
+    def compare(self, gold: str, answer: str) -> Outcome:
+        """The outcome of one comparison."""
+        ...
+
+
+def grade_response(
+    response: str, gold: str, pool: Comparer, *, grader: Kind = "auto", guess: bool = False
+) -> Verdict:
+    """Judge a response by the final answer that it states.
+
+    Args:
+        response: The response's text, without special tokens.
+        gold: The right answer.
+        pool: Compares formulas; asked only where a formula has to be compared.
+        grader: `auto`: by the gold's type; `integer`: every gold is one; `symbolic`: answers to
+            integer golds that are no number, such as `2^{10}`, are compared as formulas too.
+        guess: Whether the last formula or number counts where no answer is stated.
+
+    Returns:
+        The verdict.
+
+    Raises:
+        ValueError: `grader` is `integer` and the gold is not.
+    """
+    found = extract(response, guess=guess)
+    if found is None:
+        _check(gold, grader)
+        return Verdict(None, False, "no answer")
+    return grade_answer(found.text, gold, pool, grader=grader)
+
+
+def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: Kind = "auto") -> Verdict:
+    """Judge an answer that is already extracted; otherwise as `grade_response`."""
+    _check(gold, grader)
+    if not answer.strip():
+        return Verdict(None, False, "no answer")
+    if len(answer) > LONGEST_ANSWER:
+        return Verdict(answer, False, "unreadable")
+    reason = _compare(present(gold), present(answer), is_integer(gold), pool, grader)
+    return Verdict(answer, reason == "correct", reason)
+
+
+def _check(gold: str, grader: Kind) -> None:
+    if grader == "integer" and not is_integer(gold):
+        raise ValueError(
+            f"the gold answer {gold!r} is not an integer; the integer grader allows only integers"
+            " such as '7' or '-12'.\nHint: the grader 'auto' chooses by the type of each gold."
+        )
+
+
+def _compare(
+    gold: Presented, answer: Presented, integer: bool, pool: Comparer, grader: Kind
+) -> Reason:
+    if not same_unit(gold, answer):
+        return "wrong answer"
+    right, read_answer = read(gold.body), read(answer.body)
+    if right is not None and read_answer is not None:
+        # Exact for integers. A rounded decimal of a gold that is none goes on to math-verify.
+        if right == read_answer:
+            return "correct"
+        if integer:
+            return "wrong answer"
+    if integer and grader != "symbolic":
+        return "unreadable"
+    if gold.body.replace(" ", "") == answer.body.replace(" ", ""):
+        return "correct"
+    word = words(gold.body)
+    if word is not None:
+        return "correct" if _same_word(word, words(answer.body)) else "wrong answer"
+    outcome = pool.compare(gold.body, answer.body)
+    if outcome == "equal":
+        return "correct"
+    return "wrong answer" if outcome == "different" else outcome
+
+
+def _same_word(gold: str, answer: str | None) -> bool:
+    """Words compare without case; single letters, which may be variables, with it."""
+    if answer is None:
+        return False
+    if len(gold) == 1 or len(answer) == 1:
+        return gold == answer
+    return gold.lower() == answer.lower()
+
+
+class TypedGrader:
+    """Judges responses of the paper's benchmarks, each by the type of its gold answer.
+
+    Args:
+        workers: Processes that compare formulas; integer golds start none.
+        seconds: Limit on one comparison, in seconds.
+    """
+
+    def __init__(self, workers: int = 1, seconds: float = 5.0) -> None:
+        """Start nothing yet; see `SymbolicPool`."""
+        self._pool = SymbolicPool(workers, seconds)
+
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response by the final answer that it states; see `grade_response`."""
+        return grade_response(response, gold, self._pool)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()

@@ -1,0 +1,149 @@
+"""The paper's splits, and a card that says what became of every row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from geosd.problems.dapo.cleaning import Cleaned, clean
+from geosd.problems.dapo.near_duplicates import NearIndex
+from geosd.problems.dapo.overlap import Overlap, find_overlaps
+from geosd.problems.dapo.raw import Raw, Row
+from geosd.problems.dapo.text import normalised
+from geosd.problems.prepared import Prepared
+from geosd.problems.records import Problem
+from geosd.seeds import seed_of
+
+
+def prepare(
+    raw: Raw,
+    *,
+    train: int,
+    select_train: int,
+    select_validation: int,
+    test_id: int,
+    test_per_benchmark: int | None,
+    overlaps: Literal["exclude", "keep"],
+    seed: int,
+) -> Prepared:
+    """Clean the raw rows, check them against the benchmarks, and draw the splits.
+
+    A row's place in the draw is a hash of its text and the seed: the order of the rows does not
+    matter. Test problems are drawn first, so a larger training set never changes the test sets.
+
+    Args:
+        raw: Rows of DAPO-Math and of the benchmarks.
+        train: Number of training problems.
+        select_train: Number of problems that hyperparameter candidates are trained on.
+        select_validation: Number of problems that choose among them.
+        test_id: Number of held-out problems of the in-distribution test.
+        test_per_benchmark: Number of problems of each benchmark; None takes all.
+        overlaps: `exclude` draws no problem that is in a benchmark or nearly so, and no problem
+            that is nearly one of another split; `keep` draws and only reports them.
+        seed: Of the draw.
+
+    Raises:
+        ValueError: Too few problems are left for the splits, or a benchmark is too small.
+
+    Source: The paper's appendix "Data and privileged context" and, for sizes, "Evaluation" and
+    "Baselines".
+    """
+    cleaned = clean(raw.training)
+    found = find_overlaps(cleaned.rows.values(), raw.benchmarks)
+    ids = {pair.training_id for pair in found}
+    eligible = [row for row in cleaned.rows.values() if overlaps == "keep" or row.id not in ids]
+    sizes = {
+        "id": test_id,
+        "select_train": select_train,
+        "select_validation": select_validation,
+        "train": train,
+    }
+    splits, close = _draw(_ranked(eligible, seed), sizes, skip=overlaps == "exclude")
+    benchmarks = {
+        name: _taken(name, rows, test_per_benchmark, seed) for name, rows in raw.benchmarks.items()
+    }
+    return Prepared(
+        train=_problems("train", splits["train"]),
+        select=(
+            *_problems("select_train", splits["select_train"]),
+            *_problems("select_validation", splits["select_validation"]),
+        ),
+        test=(
+            *_problems("id", splits["id"]),
+            *(problem for name, rows in benchmarks.items() for problem in _problems(name, rows)),
+        ),
+        card={
+            "files": dict(raw.sha256),
+            "rows": len(raw.training),
+            **_left_out(cleaned, found, len(eligible)),
+            "near another split": [dict(zip(_PAIR, pair, strict=True)) for pair in close],
+            "kept": {name: len(rows) for name, rows in {**splits, **benchmarks}.items()},
+        },
+    )
+
+
+_PAIR = ("problem", "drawn problem", "ratio")
+
+
+def _left_out(cleaned: Cleaned, found: Sequence[Overlap], eligible: int) -> dict[str, Any]:
+    """The part of the card that accounts for every row that cannot be drawn."""
+    by_benchmark = Counter(pair.benchmark for pair in _once_each(found))
+    return {
+        "excluded": {**cleaned.excluded, "in a benchmark": len(cleaned.rows) - eligible},
+        "eligible": eligible,
+        "same text, different answers": [list(group) for group in cleaned.conflicts],
+        "benchmark problems in the training set": dict(sorted(by_benchmark.items())),
+        "overlaps": [dataclasses.asdict(pair) for pair in found],
+    }
+
+
+def _once_each(found: Sequence[Overlap]) -> list[Overlap]:
+    """One pair for each problem of a benchmark."""
+    return list({(pair.benchmark, pair.benchmark_id): pair for pair in found}.values())
+
+
+def _ranked(rows: Sequence[Row], seed: int) -> list[Row]:
+    return sorted(rows, key=lambda row: seed_of(seed, "problems", normalised(row.text)))
+
+
+def _draw(
+    ranked: Sequence[Row], sizes: Mapping[str, int], *, skip: bool
+) -> tuple[dict[str, list[Row]], list[tuple[str, str, float]]]:
+    """Fill the splits one after another; and the problems near to one of an earlier split."""
+    splits: dict[str, list[Row]] = {name: [] for name in sizes}
+    close: list[tuple[str, str, float]] = []
+    others, waiting = NearIndex(), iter(ranked)
+    for name, size in sizes.items():
+        while len(splits[name]) < size:
+            row = next(waiting, None)
+            if row is None:
+                raise ValueError(
+                    f"{len(ranked)} problems fill only {len(splits[name])} of the {size} wanted for"
+                    f" {name!r}; wanted are {sum(sizes.values())} in all.\nHint: ask for fewer."
+                )
+            if matches := others.near(row.text):
+                close.append((row.id, matches[0].name, round(matches[0].ratio, 4)))
+                if skip:
+                    continue
+            splits[name].append(row)
+        for row in splits[name]:
+            others.add(row.id, row.text)
+    return splits, close
+
+
+def _taken(name: str, rows: Sequence[Row], number: int | None, seed: int) -> Sequence[Row]:
+    """A benchmark whole and in its order, or a number of its problems."""
+    if number is None:
+        return rows
+    if number > len(rows):
+        raise ValueError(
+            f"benchmark {name!r} has {len(rows)} problems, fewer than the {number} wanted.\nHint:"
+            " data.test_per_benchmark: null takes every benchmark whole."
+        )
+    return _ranked(rows, seed)[:number]
+
+
+def _problems(benchmark: str, rows: Sequence[Row]) -> tuple[Problem, ...]:
+    return tuple(Problem(row.id, benchmark, row.text, row.answer) for row in rows)

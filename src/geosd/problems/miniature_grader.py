@@ -1,0 +1,63 @@
+"""Whether a response's final answer is right."""
+
+from __future__ import annotations
+
+import re
+
+from geosd.problems.verdict import Verdict
+
+_FINAL = re.compile(r"A\s*:\s*(-?\s*\d+)(?!\S)")
+
+
+def grade(response: str, gold: str) -> Verdict:
+    """Judge a response by its final answer alone; its steps are not checked.
+
+    The final answer is the integer after the last `A:`. Like the paper's graders, a right answer
+    counts whatever led to it: a solution with two errors that cancel is a verified solution.
+
+    Args:
+        response: The response's text, without special tokens.
+        gold: The right answer, an integer.
+
+    Returns:
+        The verdict. `A: 06` and `A: 6` are the same answer.
+
+    Raises:
+        ValueError: The gold answer is not an integer.
+
+    Example:
+        >>> grade("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "2")
+        Verdict(answer='2', correct=True, reason='correct')
+        >>> grade("7 + 8 = 5 ; 5 -", "2").reason
+        'no answer'
+    """
+    right = _canonical(gold)
+    found = _FINAL.findall(response)
+    if not found:
+        return Verdict(None, False, "no answer")
+    answer = _canonical(found[-1])
+    correct = answer == right
+    return Verdict(answer, correct, "correct" if correct else "wrong answer")
+
+
+def _canonical(text: str) -> str:
+    """An integer in its shortest form."""
+    try:
+        return str(int("".join(text.split())))
+    except ValueError:
+        raise ValueError(
+            f"the gold answer {text!r} is not an integer; allowed are integers such as '7' or"
+            " '-12'.\nHint: the grader compares integers; another kind of answer needs another"
+            " grader."
+        ) from None
+
+
+class MiniatureGrader:
+    """Judges the miniature's responses."""
+
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response by its final answer; see `grade`."""
+        return grade(response, gold)
+
+    def close(self) -> None:
+        """Nothing was started."""

@@ -1,0 +1,57 @@
+"""What a data set is: its problems, how they are put to a model, how an answer is judged."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from transformers import PreTrainedTokenizerBase
+
+from geosd.problems.prepared import Prepared
+from geosd.problems.prompts import PromptFormat
+from geosd.problems.verdict import Grader
+
+SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
+
+
+class Source(ABC):
+    """A data set. Everything that differs between data sets is behind these three methods.
+
+    Attributes:
+        limits: What a model trained on it must not be taken for, for its model card.
+    """
+
+    limits: ClassVar[str]
+
+    reads_raw: ClassVar[bool] = False
+    """Whether its problems come from the files in `data.raw`."""
+
+    @abstractmethod
+    def prepare(self, settings: Mapping[str, Any]) -> Prepared:
+        """The problems of a study, no question twice.
+
+        Args:
+            settings: The plain values of the `data` section: `SIZES`, `seed`, `raw`, `overlaps`.
+
+        Returns:
+            The splits and their card.
+        """
+
+    @abstractmethod
+    def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> PromptFormat:
+        """How its questions are worded for student and teacher.
+
+        Args:
+            tokenizer: The model's own, with its chat template.
+            thinking: Whether a chat model is asked to think first.
+        """
+
+    @abstractmethod
+    def grader(self) -> Grader:
+        """A grader of its answers, to be closed by whoever asks for it."""
+
+
+def sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes of the splits among the values of the `data` section."""
+    return {name: settings[name] for name in SIZES}

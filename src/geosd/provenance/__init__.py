@@ -1,0 +1,1 @@
+"""What a result was made from, and whether it is still current."""

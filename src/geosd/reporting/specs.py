@@ -1,0 +1,144 @@
+"""Tables and figures, as each says of itself in its own module.
+
+A module `table_*` or `figure_*` of geosd.reporting is all that a table or figure needs. It declares
+
+    SPEC = OutputSpec(title=..., caption=..., reads=("scores",), settings=("models", "methods"))
+
+and has a function, `build` or `draw`, whose arguments are named like what it reads. Of that the
+workflow makes its rule, the configuration its settings, and `geosd.steps.render` the files.
+
+Workflow and configuration look at every declaration at each start, and importing the modules would
+take seconds: only their syntax is read, and nothing but literals is evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+REPORTING = Path(__file__).parent
+READERS: Mapping[str, str] = MappingProxyType(
+    {
+        "scores": "geosd.scores.score_table",
+        "drift": "geosd.scores.drift_table",
+        "consensus": "geosd.scores.consensus_table",
+        "drift_over_steps": "geosd.scores.drift_curves",
+        "states": "geosd.scores.state_table",
+        "alignment": "geosd.scores.alignment_table",
+    }
+)
+"""Tidy files by the name they have without `.csv`, and the module whose `read` reads them."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all tables, or all figures, have in common.
+
+    Attributes:
+        label: What one is called.
+        make: Function of its module that makes it.
+        writer: Module whose `save` writes it.
+        endings: Of the files written.
+    """
+
+    label: str
+    make: str
+    writer: str
+    endings: tuple[str, ...]
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "table": Kind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
+        "figure": Kind("Figure", "draw", "geosd.reporting.style", ("pdf", "svg", "png")),
+    }
+)
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """A table or a figure.
+
+    Attributes:
+        title: What it shows, a few words.
+        caption: What one sees, as the report says it; reStructuredText.
+        reads: Tidy files, of `READERS`; each is an argument of its function.
+        settings: What it may read of params.yaml: words of `geosd.config.output_settings.WORDS`,
+            or keys of the protocol such as `protocol.training.top_k`. The last part is the
+            argument's name.
+        trained: Narrows `methods` to those of these that the study trains.
+        swept: Keys of the training section that `points` are over.
+    """
+
+    title: str
+    caption: str
+    reads: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    trained: tuple[str, ...] = ()
+    swept: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the study."""
+        for name, value in dataclasses.asdict(self).items():
+            if name in ("title", "caption"):
+                right = isinstance(value, str) and bool(value)
+            else:
+                right = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+            if not right:
+                kind = "a text" if name in ("title", "caption") else 'texts, as in ("scores",)'
+                raise ValueError(f"{name} is {value!r}; allowed is {kind}.")
+        if unread := [name for name in self.reads if name not in READERS]:
+            raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(READERS)}.")
+
+
+def kind_of(name: str) -> Kind:
+    """Whether a name is a table's or a figure's."""
+    return KINDS[name.partition("_")[0]]
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """The modules that are found by name: its own, the writer's, the readers'."""
+    readers = (READERS[tidy] for tidy in output_specs()[name].reads)
+    return f"geosd.reporting.{name}", kind_of(name).writer, *readers
+
+
+@cache
+def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
+    """Every table and figure by name, without importing any.
+
+    Args:
+        folder: Where their modules lie.
+
+    Raises:
+        ValueError: A declaration cannot be read; says which, and what is allowed.
+    """
+    files = sorted(path for kind in KINDS for path in folder.glob(f"{kind}_*.py"))
+    found = {path.stem: _declaration(path) for path in files}
+    return MappingProxyType({name: shown for name, shown in found.items() if shown})
+
+
+def _declaration(path: Path) -> OutputSpec | None:
+    """What a module declares; None for one that the workflow shows by a rule of its own."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SPEC":
+                return OutputSpec(**_keywords(node.value))
+    except (SyntaxError, TypeError, ValueError) as error:
+        allowed = ", ".join(field.name for field in dataclasses.fields(OutputSpec))
+        raise ValueError(
+            f"{path}: SPEC cannot be read: {error}\nHint: write SPEC = OutputSpec(...) of literals;"
+            f" its keys are {allowed}."
+        ) from error
+    return None
+
+
+def _keywords(call: ast.expr) -> dict[str, object]:
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "OutputSpec" or call.args:
+        raise ValueError("it is no call of OutputSpec with keys alone.")
+    return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}

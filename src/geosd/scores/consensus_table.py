@@ -1,0 +1,108 @@
+"""What the OOD samples of every run agree on, as one tidy table (the paper's Figure consensus).
+
+A row is one point of one run: model, variant, seed, quantity, x, problems, value. With n samples of
+a problem, the first m of which (16 in the paper) are asked for their agreement, the quantities are
+
+pass@k             x = k for k = 1..n; value: percent, the run's mean over its OOD benchmarks
+false_consensus    x = tau; value: percent of problems with C(x) >= tau and a wrong majority answer,
+                   the run's mean over its OOD benchmarks
+majority_accuracy  x = C, one row for each strength that occurs (a multiple of 1/m); value: percent
+                   of the OOD problems of this strength, of all benchmarks together, whose majority
+                   answer is right
+
+problems is how many problems the value is over. Benchmarks weigh equally in the first two, as in
+every OOD average of the paper; the third is conditioned on C, so each problem counts once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from geosd.evaluation.accuracy import tallies
+from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rate
+from geosd.evaluation.pass_at_k import pass_at_k
+from geosd.problems.benchmarks import out_of_distribution
+from geosd.problems.records import Sample
+from geosd.scores.score_table import Run
+from geosd.scores.tidy import read_tidy
+
+COLUMNS = ("model", "variant", "seed", "quantity", "x", "problems", "value")
+THRESHOLD = 0.75
+"""The paper's tau."""
+
+Row = tuple[str, float, int, float]
+
+
+def collect(agreed: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
+    """The agreement of a study's runs as one table.
+
+    Args:
+        agreed: What `agreement` says of each run.
+
+    Returns:
+        The tidy table described above, runs in the order given; a run without OOD problems, as in
+        a selection of hyperparameters, has no row.
+    """
+    rows = [
+        (run.model, run.variant, run.seed, *row) for run, found in agreed.items() for row in found
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def agreement(samples: Sequence[Sample], first: int) -> list[Row]:
+    """The rows (quantity, x, problems, value) of one run.
+
+    Args:
+        samples: Every sample of the run.
+        first: Samples of a problem whose agreement is looked at, m.
+    """
+    benchmarks: dict[str, list[Sample]] = {}
+    for sample in samples:
+        if out_of_distribution(sample.benchmark):
+            benchmarks.setdefault(sample.benchmark, []).append(sample)
+    if not benchmarks:
+        return []
+    counts = [tallies(members) for members in benchmarks.values()]
+    agreed = [
+        consensus([sample for sample in members if sample.sample < first])
+        for members in benchmarks.values()
+    ]
+    problems = sum(map(len, counts))
+    # The shortest benchmark says how far k goes: a larger k has no average over benchmarks.
+    largest = min(members[0].n for members in counts)
+    distinct = [Counter((t.n, t.c) for t in members) for members in counts]
+    rows: list[Row] = [
+        ("pass@k", float(k), problems, 100 * _mean([_passed(of, k) for of in distinct]))
+        for k in range(1, largest + 1)
+    ]
+    false = _mean([false_consensus_rate(found, THRESHOLD) for found in agreed])
+    rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
+    return rows + _by_strength([found for members in agreed for found in members])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _passed(counts: Counter[tuple[int, int]], k: int) -> float:
+    """pass@k over problems, each distinct (n, c) computed once."""
+    return sum(m * pass_at_k(n, c, k) for (n, c), m in counts.items()) / counts.total()
+
+
+def _by_strength(found: Sequence[Consensus]) -> list[Row]:
+    strengths: dict[float, list[bool]] = {}
+    for one in found:
+        strengths.setdefault(one.strength, []).append(one.correct)
+    return [
+        ("majority_accuracy", strength, len(right), 100 * sum(right) / len(right))
+        for strength, right in sorted(strengths.items())
+    ]
+
+
+def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
+    """Read an agreement table back; see `read_tidy`."""
+    return read_tidy(files, COLUMNS, "an agreement table")

@@ -1,0 +1,182 @@
+"""What every run scored, as one tidy table.
+
+A row is one number of one run on one benchmark:
+
+model, variant, seed   the run
+benchmark              "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
+split                  "ID" or "OOD"
+metric                 "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
+k                      samples that the metric is over
+value                  percent (0..100); tokens: mean response length in tokens
+
+OOD averages are taken within a run and only then compared over runs, as in the paper (Table
+main_id_ood): their spread over seeds is not that of four independent benchmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from geosd.evaluation.accuracy import avg_at_k, tallies
+from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
+from geosd.evaluation.pass_at_k import mean_pass_at_k
+from geosd.files import read_jsonl
+from geosd.problems.benchmarks import ID
+from geosd.problems.records import Sample
+from geosd.scores.tidy import read_tidy
+
+COLUMNS = ("model", "variant", "seed", "benchmark", "split", "metric", "k", "value")
+OOD_AVERAGE = "ood_avg"
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One trained and evaluated checkpoint.
+
+    Attributes:
+        model: Name of the base model.
+        variant: Name of the method; "pi_0" is the base model itself.
+        seed: The run's seed.
+    """
+
+    model: str
+    variant: str
+    seed: int
+
+
+def samples_of(run: Run, file: Path) -> list[Sample]:
+    """The samples of a run.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    if not file.exists():
+        raise FileNotFoundError(
+            f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
+            "Hint: let the workflow evaluate every run of the study before it analyses them."
+        )
+    return read_jsonl(file, Sample)
+
+
+def collect(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
+    """The scores of a study's runs as one table.
+
+    Args:
+        scored: What `score` says of each run.
+
+    Returns:
+        The tidy table described above, runs in the order given, columns `COLUMNS`.
+
+    Raises:
+        ValueError: There is no run, or runs of one model were examined on different benchmarks.
+    """
+    tables = []
+    seen: dict[str, tuple[Run, list[str]]] = {}
+    for run, table in scored.items():
+        benchmarks = sorted(table["benchmark"].unique())
+        first, expected = seen.setdefault(run.model, (run, benchmarks))
+        if benchmarks != expected:
+            raise ValueError(
+                f"{run} has benchmarks {', '.join(benchmarks)}, but {first} has"
+                f" {', '.join(expected)}. Their OOD averages cannot be compared.\n"
+                "Hint: evaluate again the run whose samples are older than the test problems."
+            )
+        head = {"model": run.model, "variant": run.variant, "seed": run.seed}
+        tables.append(table.assign(**head))
+    if not tables:
+        raise ValueError("no runs to score.\nHint: does the study name models, methods and seeds?")
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
+
+
+def score(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
+    """Score one run: columns benchmark, split, metric, k, value, with the OOD average appended.
+
+    Args:
+        samples: Every sample of the run.
+        pass_k: The k of the pass@k rows.
+
+    Raises:
+        ValueError: There are no samples, or fewer samples a problem than some k.
+    """
+    benchmarks: dict[str, list[Sample]] = {}
+    for sample in samples:
+        benchmarks.setdefault(sample.benchmark, []).append(sample)
+    rows = [
+        {"benchmark": name, "split": "ID" if name == ID else "OOD", **row}
+        for name, members in benchmarks.items()
+        for row in _benchmark(members, pass_k)
+    ]
+    table = pd.DataFrame(rows, columns=["benchmark", "split", "metric", "k", "value"])
+    ood = table[table["split"] == "OOD"]
+    if ood.empty:
+        return table
+    # Samples per problem may differ between benchmarks; a metric's k then has no average.
+    averages = ood.groupby(["metric", "k"], sort=False)["value"].agg(["mean", "size"])
+    whole = averages[averages["size"] == ood["benchmark"].nunique()]["mean"]
+    average = whole.rename("value").reset_index()
+    average.insert(0, "benchmark", OOD_AVERAGE)
+    average.insert(1, "split", "OOD")
+    return pd.concat([table, average], ignore_index=True)
+
+
+def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[str, object]]:
+    counts = tallies(samples)
+    agreed = consensus(samples)
+    k = counts[0].n
+
+    def row(metric: str, k: int, value: float) -> dict[str, object]:
+        return {"metric": metric, "k": k, "value": value}
+
+    return [
+        row("avg@k", k, 100 * avg_at_k(counts)),
+        *(row("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k),
+        row("maj@k", k, 100 * majority_accuracy(agreed)),
+        row("false_consensus", k, 100 * false_consensus_rate(agreed)),
+        row("truncated", k, 100 * sum(s.finish == "length" for s in samples) / len(samples)),
+        row("tokens", k, sum(s.tokens for s in samples) / len(samples)),
+    ]
+
+
+def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
+    """Read a tidy score table back; see `read_tidy`."""
+    return read_tidy(files, COLUMNS, "a score table")
+
+
+def values(
+    scores: pd.DataFrame,
+    model: str,
+    variant: str,
+    benchmark: str,
+    metric: str,
+    k: int | None = None,
+) -> pd.Series:
+    """One value per seed of a variant, indexed by seed; empty where the study has none.
+
+    Args:
+        scores: The tidy table.
+        model: Name of the base model.
+        variant: Name of the method.
+        benchmark: "id", "ood_avg" or an OOD benchmark.
+        metric: As in the table.
+        k: Which k, where the metric is there for several (pass@k); None takes the largest.
+    """
+    chosen = scores[
+        (scores["model"] == model)
+        & (scores["variant"] == variant)
+        & (scores["benchmark"] == benchmark)
+        & (scores["metric"] == metric)
+    ]
+    if chosen.empty:
+        return pd.Series(dtype=float)
+    chosen = chosen[chosen["k"] == (chosen["k"].max() if k is None else k)]
+    return chosen.set_index("seed")["value"].astype(float).sort_index()
+
+
+def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
+    """The OOD benchmarks of a model, in the table's order, without their average."""
+    mine = scores[(scores["model"] == model) & (scores["split"] == "OOD")]
+    return [name for name in mine["benchmark"].unique() if name != OOD_AVERAGE]

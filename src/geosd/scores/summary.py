@@ -1,0 +1,38 @@
+"""The few numbers of a study that one compares from commit to commit: `dvc metrics diff`."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from geosd.scores.score_table import ID, OOD_AVERAGE, values
+
+CALLED = {ID: "ID", OOD_AVERAGE: "OOD"}
+
+
+def summary(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """Accuracy in and out of distribution, each a mean over the runs of a variant.
+
+    Args:
+        scores: Tidy scores.
+
+    Returns:
+        model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
+        `ID pass@k`, `OOD avg@k` and `OOD pass@k`, with the largest k that was sampled.
+    """
+    largest = {
+        metric: int(scores.loc[scores["metric"] == metric, "k"].max())
+        for metric in ("avg@k", "pass@k")
+    }
+    told: dict[str, dict[str, dict[str, float]]] = {}
+    for (model, variant), _ in scores.groupby(["model", "variant"], sort=False):
+        numbers = {
+            f"{called} {metric.replace('k', str(k))}": values(
+                scores, str(model), str(variant), benchmark, metric, k
+            ).mean()
+            for benchmark, called in CALLED.items()
+            for metric, k in largest.items()
+        }
+        told.setdefault(str(model), {})[str(variant)] = {
+            name: round(float(number), 2) for name, number in numbers.items() if pd.notna(number)
+        }
+    return told

@@ -1,0 +1,151 @@
+"""A model in shards (FSDP2): fp32 masters, bf16 compute, and the ways in and out.
+
+The blocks of the transformer are gathered one at a time. Embedding, last norm and output head form
+the root, which is gathered for a whole pass (`through`): the head is applied to chunks of
+positions, in the backward pass again, and must not travel for each of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import (
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+
+from geosd.optim.distributed import first_only, like
+
+T = TypeVar("T")
+
+
+def shard(
+    model: nn.Module, group: dist.ProcessGroup, device: torch.device, compute: torch.dtype
+) -> nn.Module:
+    """Cut a transformers model's parameters over the ranks of a group, in place.
+
+    Gradients are summed over the ranks, not averaged: each differentiates its part of one loss.
+
+    Args:
+        model: On any device; its shards lie on `device`.
+        group: The ranks.
+        device: Of this rank.
+        compute: What parameters are gathered as; gradients are added up in fp32.
+    """
+    mesh = DeviceMesh.from_group(group, device.type)
+    policy = MixedPrecisionPolicy(param_dtype=compute, reduce_dtype=torch.float32)
+    for layer in model.model.layers:
+        fully_shard(layer, mesh=mesh, mp_policy=policy)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            module.set_gradient_divide_factor(1.0)
+            module.set_force_sum_reduction_for_comms(True)  # gloo knows no premultiplied sum
+    model.through = types.MethodType(lambda self, work: work(self), model)
+    register_fsdp_forward_method(model, "through")
+    return model
+
+
+def through(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
+    """`work(model)`, with the root of a sharded model whole while it runs.
+
+    Args:
+        model: Sharded or not; every rank that holds a shard calls this at the same time.
+        work: Calls the model's parts; tensors that it returns may be differentiated.
+    """
+    return model.through(work) if isinstance(model, FSDPModule) else work(model)
+
+
+def reshard(model: nn.Module) -> None:
+    """Let go of the root: a pass without gradients leaves it whole, an update out of date."""
+    if isinstance(model, FSDPModule):
+        model.reshard()
+
+
+@contextmanager
+def unsharded(model: nn.Module) -> Iterator[None]:
+    """The whole model on every rank, so that a rank may run it alone: to sample from it."""
+    parts = [part for part in model.modules() if isinstance(part, FSDPModule)]
+    for part in parts:
+        part.unshard()
+        part.set_reshard_after_forward(False, recurse=False)
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.set_reshard_after_forward(part is not model, recurse=False)
+            part.reshard()
+
+
+@torch.no_grad()
+def sharded_twin(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> nn.Module:
+    """A copy of a sharded model in shards of its own; no rank ever holds it whole.
+
+    Args:
+        model: Made by `shard`.
+        dtype: What the copy's parameters are stored as.
+        compute: What they are gathered as.
+    """
+    some = next(model.parameters())
+    with torch.device("meta"):
+        twin = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=dtype)
+    shard(twin, some.device_mesh.get_group(), some.device, compute)
+    twin.to_empty(device=some.device)
+    overwrite_buffers(twin, model)
+    for mine, theirs in zip(twin.parameters(), model.parameters(), strict=True):
+        mine.copy_(theirs)
+    return twin
+
+
+def overwrite_buffers(target: nn.Module, source: nn.Module) -> None:
+    """Give `target` copies of the buffers of `source` (rotary frequencies, which no file holds)."""
+    for mine, theirs in zip(target.modules(), source.modules(), strict=True):
+        for name, value in theirs.named_buffers(recurse=False):
+            setattr(mine, name, value.clone())
+
+
+def _class_of(model: nn.Module) -> type:
+    """The class that `fully_shard` has put its own in front of."""
+    return next(cls for cls in type(model).__mro__ if not issubclass(cls, FSDPModule))
+
+
+def whole_weights(model: nn.Module) -> dict[str, torch.Tensor]:
+    """A model's `state_dict`; of a sharded one on the CPU of the first rank, elsewhere empty.
+
+    Every rank calls this at the same time.
+    """
+    return {name: first_only(value) for name, value in model.state_dict().items()}
+
+
+@torch.no_grad()
+def load_whole_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    """Give a model, sharded over any number of ranks or not, what `whole_weights` gave."""
+    own = model.state_dict()
+    model.load_state_dict({name: like(value, own[name]) for name, value in weights.items()})
+
+
+def whole_model(model: nn.Module) -> nn.Module | None:
+    """A model that can be written: itself, or on the first rank its twin on the CPU; else None.
+
+    Every rank calls this at the same time.
+    """
+    if not isinstance(model, FSDPModule):
+        return model
+    weights = whole_weights(model)
+    if next(model.parameters()).device_mesh.get_local_rank():
+        return None
+    with torch.device("meta"):
+        twin = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=torch.float32)
+    twin.load_state_dict(weights, assign=True)
+    twin.tie_weights()
+    return twin.eval()

@@ -1,0 +1,66 @@
+"""What tables and figures declare of themselves is what they are."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from geosd.reporting.specs import OutputSpec, kind_of, modules, output_specs
+
+RIGHT = """from geosd.reporting.specs import OutputSpec
+SPEC = OutputSpec(title="a", caption="b", reads=("scores",))
+"""
+
+
+@pytest.mark.parametrize("name", output_specs())
+def test_arguments_are_what_is_declared(name):
+    module = importlib.import_module(f"geosd.reporting.{name}")
+    assert module.SPEC == output_specs()[name]
+    asked = [
+        *output_specs()[name].reads,
+        *(w.rpartition(".")[2] for w in output_specs()[name].settings),
+    ]
+    function = inspect.signature(getattr(module, kind_of(name).make))
+    needed = [p.name for p in function.parameters.values() if p.default is p.empty]
+    assert sorted(needed) == sorted(asked)
+
+
+@pytest.mark.parametrize("name", output_specs())
+def test_the_modules_that_are_found_by_name_have_what_is_asked_of_them(name):
+    own, writer, *readers = map(importlib.import_module, modules(name))
+    assert callable(getattr(own, kind_of(name).make)) and callable(writer.save)
+    assert all(callable(reader.read) for reader in readers)
+
+
+def test_declarations_are_read_without_importing_what_draws():
+    code = "import sys, geosd.config; from geosd.reporting.specs import output_specs\n"
+    code += "assert len(output_specs()) > 9\n"
+    code += "sys.exit(bool({'pandas', 'matplotlib', 'torch'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_module_that_declares_nothing_is_none_of_them(tmp_path):
+    (tmp_path / "table_plain.py").write_text("X = 1\n")
+    (tmp_path / "figure_new.py").write_text(RIGHT)
+    assert dict(output_specs(tmp_path)) == {"figure_new": OutputSpec("a", "b", ("scores",))}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RIGHT.replace('"a"', "open('x').read()"), "SPEC cannot be read"),
+        (RIGHT.replace("scores", "scoers"), "'scoers' is no tidy file; there are scores, drift"),
+        (RIGHT.replace("reads", "raeds"), "raeds"),
+        (RIGHT.replace('("scores",)', '"scores"'), "reads is 'scores'; allowed is texts"),
+        (RIGHT.replace("OutputSpec(title", "dict(title"), "no call of OutputSpec"),
+        ("SPEC = OutputSpec(", "SPEC cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_names_the_file_and_what_is_allowed(tmp_path, text, said):
+    (tmp_path / "figure_new.py").write_text(text)
+    with pytest.raises(ValueError, match=f"(?s)new.py: (?=SPEC).*{said}.*keys are title"):
+        output_specs(tmp_path)

@@ -1,0 +1,61 @@
+"""
+Write the tables and draw the figures, one rule for each module table_* and figure_* of
+geosd.reporting. What a rule reads and is called, that module declares.
+
+REQUIRED INPUTS:
+
+    <results>/analyse/{scores,drift,consensus,drift_over_steps}.csv
+    <results>/states/{model}/states.csv
+    <results>/alignment/{model}/{variant}/{seed}/alignment.csv
+
+OUTPUTS:
+
+    <figures>/table_*.{csv,md,tex}
+    <figures>/figure_*.{pdf,svg,png}
+"""
+
+TIDY = {
+    "scores": rules.analyse.output.scores,
+    "drift": rules.analyse.output.drift,
+    "consensus": rules.analyse.output.consensus,
+    "drift_over_steps": rules.drift_over_steps.output.drift,
+    "states": collect(rules.states.output.table, model=STUDY.models),
+    "alignment": collect(
+        rules.alignment.output,
+        model=STUDY.models,
+        variant=settings("figure_alignment", STUDY)["methods"],
+        seed=STUDY.seeds,
+    ),
+}
+
+for name, spec in specs.output_specs().items():
+    kind = specs.kind_of(name)
+    files = {ending: f"<figures>/{name}.{ending}" for ending in kind.endings}
+    if "svg" in files:
+        files["svg"] = report(files["svg"], caption="../report/output.rst", category="Figures")
+
+    rule:
+        name:
+            name
+        input:
+            tidy=[TIDY[tidy] for tidy in spec.reads],
+            code=code_of_output(name),
+        output:
+            **files,
+        log:
+            f"<logs>/{name}.log",
+        threads: 1
+        resources:
+            mem_mb=scale(2000),
+            runtime=scale(10),
+        params:
+            name=name,
+            study=STUDY.name,
+            settings=settings_of(name),
+            caption=spec.caption,
+            out=subpath(output[0], parent=True),
+        message:
+            f"{kind.label}: {spec.title}"
+        shell:
+            "python -m geosd.steps.render {params.name} --study {params.study} --params params.yaml"
+            " --tidy {input.tidy} --out {params.out} > {log} 2>&1"
