@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd import geometry as g
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 
 
 def test_sft_is_cross_entropy(logits, token, states):

@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from geosd.objectives.objective import Batch, Objective, States
+from geosd.objectives.objective import Batch, Objective, States, build, names
 from geosd.objectives.reduce import mean_loss
-from geosd.objectives.registry import build, names
 
 VARIANTS = [
     *[(name, {}) for name in names()],

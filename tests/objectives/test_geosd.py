@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd.geometry import fisher_rao_squared, hellinger, jsd
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 
 
 @pytest.mark.parametrize("strength", [0.1, 1.0, 3.0])

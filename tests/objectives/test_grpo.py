@@ -3,9 +3,8 @@ import math
 import pytest
 import torch
 
-from geosd.objectives.objective import Batch, States
+from geosd.objectives.objective import Batch, States, build
 from geosd.objectives.reduce import mean_loss
-from geosd.objectives.registry import build
 
 
 def of_tokens(log_p, log_ref=None):

@@ -2,44 +2,48 @@ from dataclasses import dataclass
 
 import pytest
 
-from geosd.objectives import registry
-from geosd.objectives.objective import Objective
+from geosd.objectives import objective
+from geosd.objectives.objective import Objective, build, names, register
 
 PAPER = {"sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"}
 
+MODULE = "geosd.objectives.other"
+
 
 def test_all_methods_of_the_paper_are_known():
-    assert PAPER <= set(registry.names())
+    assert PAPER <= set(names())
 
 
 @pytest.mark.parametrize("name", sorted(PAPER))
 def test_defaults_build(name):
-    assert isinstance(registry.build(name), Objective)
+    assert isinstance(build(name), Objective)
 
 
 def test_defaults_are_the_values_the_paper_selects():
-    assert registry.build("geosd").drift_penalty == 1.0
-    assert registry.build("geosd").divergence == "hellinger"
-    assert registry.build("jsd").beta == 0.5
-    assert registry.build("skewkl").alpha == 0.1
-    assert (registry.build("grpo").clip, registry.build("grpo").kl_coefficient) == (0.2, 0.03)
-    tropd, tip = registry.build("tropd"), registry.build("tip")
+    assert build("geosd").drift_penalty == 1.0
+    assert build("geosd").divergence == "hellinger"
+    assert build("jsd").beta == 0.5
+    assert build("skewkl").alpha == 0.1
+    assert (build("grpo").clip, build("grpo").kl_coefficient) == (0.2, 0.03)
+    tropd, tip = build("tropd"), build("tip")
     assert (tropd.agreement_threshold, tropd.outlier_cap) == (0.6, 0.1)
     assert (tip.retained_fraction, tip.entropy_weight) == (0.5, 0.5)
 
 
 def test_an_unknown_name_is_answered_with_those_there_are():
     with pytest.raises(
-        ValueError, match=r"'geo_sd'.*fwdkl.*tropd(.|\n)*Hint: did you mean 'geosd'"
+        ValueError, match=r"'geo_sd'.*fwdkl.*tropd(.|\n)*Hint: Did you mean geosd\?"
     ):
-        registry.build("geo_sd")
+        build("geo_sd")
 
 
 def test_an_unknown_hyperparameter_is_answered_with_those_there_are():
-    with pytest.raises(ValueError, match=r"'drift'.*drift_penalty(.|\n)*Hint: did you mean"):
-        registry.build("geosd", drift=1.0)
+    with pytest.raises(
+        ValueError, match=r"'drift'.*drift_penalty(.|\n)*Hint: Did you mean drift_p"
+    ):
+        build("geosd", drift=1.0)
     with pytest.raises(ValueError, match=r"'beta'; allowed are none"):
-        registry.build("fwdkl", beta=0.5)
+        build("fwdkl", beta=0.5)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +75,13 @@ def test_an_unknown_hyperparameter_is_answered_with_those_there_are():
 )
 def test_a_value_out_of_range_is_refused_by_its_name_with_a_hint(name, key, value):
     with pytest.raises(ValueError, match=rf"^{name}\.{key} is (.|\n)*allowed (.|\n)*Hint: "):
-        registry.build(name, **{key: value})
+        build(name, **{key: value})
 
 
 def test_a_file_in_the_folder_is_a_method(tmp_path, monkeypatch):
     source = """
 from dataclasses import dataclass
-from geosd.objectives.objective import Objective
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Objective, register
 
 @register("extra")
 @dataclass(frozen=True)
@@ -88,20 +91,25 @@ class Extra(Objective):
     def local(self, states):
         return {"loss": self.strength * states.sampled}
 """
-    (tmp_path / "added_tomorrow.py").write_text(source)
+    (tmp_path / "extra.py").write_text(source)
     import geosd.objectives
 
     monkeypatch.setattr(geosd.objectives, "__path__", [*geosd.objectives.__path__, str(tmp_path)])
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    assert registry.build("extra", strength=3.0).strength == 3.0
+    monkeypatch.setattr(objective._registry, "_classes", dict(objective._registry._classes))
+    assert build("extra", strength=3.0).strength == 3.0
+
+
+def test_a_file_must_bear_the_name_of_its_method():
+    with pytest.raises(ValueError, match="(?s)registered by module 'other'; .*'extra'.*Hint: "):
+        register("extra")(dataclass(type("Extra", (Objective,), {"__module__": MODULE})))
 
 
 def test_two_methods_cannot_share_a_name(monkeypatch):
-    registry.names()
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    names()
+    monkeypatch.setattr(objective._registry, "_classes", dict(objective._registry._classes))
     with pytest.raises(ValueError, match="registered twice"):
 
-        @registry.register("jsd")
+        @register("jsd")
         @dataclass(frozen=True)
         class Other(Objective):
             def local(self, states):
@@ -111,6 +119,6 @@ def test_two_methods_cannot_share_a_name(monkeypatch):
 def test_only_dataclasses_of_the_contract_are_registered():
     with pytest.raises(TypeError, match="dataclass that subclasses Objective"):
 
-        @registry.register("loose")
+        @register("loose")
         class Loose:
             pass

@@ -6,7 +6,7 @@ import scipy.stats
 import torch
 
 from geosd.geometry import forward_kl
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 
 
 def reference(log_p, log_q, lengths, vocabulary, r, omega, mode):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from geosd.geometry import forward_kl, reverse_kl
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 
 OUTLIERS = ("scaled", "clamp", "mask", "forward")
 

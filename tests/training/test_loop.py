@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 
-from geosd.objectives.registry import names
+from geosd.objectives.objective import names
 from geosd.seeds import seed_of
 from geosd.training.assemble import assemble_run, recipe_of
 from geosd.training.loop import train

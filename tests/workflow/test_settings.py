@@ -123,7 +123,7 @@ def test_reading_the_configuration_imports_no_torch():
 
 
 def test_every_variants_objective_is_registered_and_takes_its_hyperparameters(study):
-    from geosd.objectives.registry import build, names
+    from geosd.objectives.objective import build, names
 
     variants = study.params.variants
     objectives = {n: v.training.objective for n, v in variants.items() if v.training}

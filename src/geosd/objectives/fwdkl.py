@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from geosd.geometry import forward_kl
-from geosd.objectives.objective import Objective, States
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Objective, States, register
 
 
 @register("fwdkl")

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from geosd.geometry import fisher_rao_squared, hellinger, jsd
 from geosd.objectives import checks
-from geosd.objectives.objective import Objective, States
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Objective, States, register
 
 
 @register("geosd")

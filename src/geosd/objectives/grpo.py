@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from geosd.objectives import checks
-from geosd.objectives.objective import Batch, Objective, Rollouts, States, Terms
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Batch, Objective, Rollouts, States, Terms, register
 
 
 @register("grpo")

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from geosd.geometry import jsd
 from geosd.objectives import checks
-from geosd.objectives.objective import Objective, States
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Objective, States, register
 
 
 @register("jsd")

@@ -11,12 +11,16 @@ union support, B = sequences.
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor
+
+from geosd.registry import Registry, did_you_mean
 
 Rollouts = Literal["student", "group", "solution"]
 
@@ -145,6 +149,49 @@ class Objective(ABC):
         """
         loss = local["loss"]
         return Terms(loss, torch.ones_like(loss).detach(), detached(local, without="loss"))
+
+
+Method = TypeVar("Method", bound=type[Objective])
+_registry: Registry[Objective] = Registry("objective", "geosd.objectives")
+names = _registry.names
+
+
+def register(name: str) -> Callable[[Method], Method]:
+    """Class decorator: make a frozen dataclass of type Objective known as `name`.
+
+    Raises:
+        TypeError: The class is not a dataclass that subclasses Objective.
+        ValueError: Another class has the name, or a module of this package has another name.
+    """
+
+    def decorate(cls: Method) -> Method:
+        if not (issubclass(cls, Objective) and dataclasses.is_dataclass(cls)):
+            raise TypeError(
+                f"{cls.__qualname__} cannot be registered as {name!r}: an objective is a dataclass"
+                " that subclasses Objective.\nHint: put @register above @dataclass(frozen=True)."
+            )
+        return _registry.register(name)(cls)
+
+    return decorate
+
+
+def build(name: str, **hyperparameters: Any) -> Objective:
+    """The objective called `name`; hyperparameters not given take the method's defaults.
+
+    Raises:
+        ValueError: An unknown name or hyperparameter, or a value the method does not allow; says
+            what is allowed.
+    """
+    cls = _registry.get(name)
+    allowed = tuple(each.name for each in dataclasses.fields(cls) if each.init)
+    for key in hyperparameters:
+        if key not in allowed:
+            hint = did_you_mean(key, allowed) or "remove it, or correct its spelling."
+            raise ValueError(
+                f"objective {name!r} has no hyperparameter {key!r}; allowed are"
+                f" {', '.join(allowed) or 'none'}.\nHint: {hint.strip()}"
+            )
+    return cls(**hyperparameters)
 
 
 def detached(local: dict[str, Tensor], without: str) -> dict[str, Tensor]:

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from geosd.objectives.objective import Objective, Rollouts, States
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Objective, Rollouts, States, register
 
 
 @register("sft")

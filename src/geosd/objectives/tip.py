@@ -11,8 +11,7 @@ from torch import Tensor
 
 from geosd.geometry import entropy, forward_kl, reverse_kl
 from geosd.objectives import checks
-from geosd.objectives.objective import Batch, Objective, States, Terms
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Batch, Objective, States, Terms, register
 
 
 @register("tip")

@@ -12,8 +12,7 @@ from torch import Tensor
 from geosd.geometry import reverse_kl
 from geosd.geometry.simplex import floored
 from geosd.objectives import checks
-from geosd.objectives.objective import Batch, Objective, States, Terms
-from geosd.objectives.registry import register
+from geosd.objectives.objective import Batch, Objective, States, Terms, register
 
 
 @register("tropd")

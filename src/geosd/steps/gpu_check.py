@@ -26,7 +26,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.files import write_text
 from geosd.models.published_architectures import Architecture, architecture
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 from geosd.optim.distributed import whole
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
 from geosd.optim.update import build_update

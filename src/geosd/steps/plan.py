@@ -30,7 +30,7 @@ from geosd.costs.study_plan import (
     update_of,
 )
 from geosd.models.published_architectures import architecture, published
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 from geosd.reporting import plan_tables as told
 from geosd.steps import begin
 

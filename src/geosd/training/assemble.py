@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from geosd.files import read_jsonl
 from geosd.models.loading import load
-from geosd.objectives.registry import build
+from geosd.objectives.objective import build
 from geosd.optim.update import build_update
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem

@@ -13,8 +13,7 @@ from geosd.problems.chat import ChatPrompts
 from geosd.problems.dapo.raw import read_raw
 from geosd.problems.dapo.splits import prepare
 from geosd.problems.prepared import Prepared
-from geosd.problems.sources.registry import register
-from geosd.problems.sources.source import Source, sizes
+from geosd.problems.sources.source import Source, register, sizes
 
 INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 

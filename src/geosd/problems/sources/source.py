@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.problems.prepared import Prepared
 from geosd.problems.prompts import PromptFormat
 from geosd.problems.verdict import Grader
+from geosd.registry import Registry
 
 SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
 
@@ -50,6 +51,19 @@ class Source(ABC):
     @abstractmethod
     def grader(self) -> Grader:
         """A grader of its answers, to be closed by whoever asks for it."""
+
+
+_registry: Registry[Source] = Registry("data source", "geosd.problems.sources")
+register, names = _registry.register, _registry.names
+
+
+def source(name: str) -> Source:
+    """The data set called `name`.
+
+    Raises:
+        ValueError: There is none; says which there are.
+    """
+    return _registry.get(name)()
 
 
 def sizes(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from geosd.problems.benchmark_graders import TypedGrader
 from geosd.problems.chat import ChatPrompts
 from geosd.problems.prepared import Prepared
 from geosd.problems.records import Problem
-from geosd.problems.sources.registry import register
-from geosd.problems.sources.source import Source
+from geosd.problems.sources.source import Source, register
 from geosd.problems.stories import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION, Kind, draw_story
 from geosd.seeds import seed_of
 

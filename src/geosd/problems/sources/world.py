@@ -11,8 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.problems.miniature_grader import MiniatureGrader
 from geosd.problems.prepared import Prepared
 from geosd.problems.prompts import MiniaturePrompts
-from geosd.problems.sources.registry import register
-from geosd.problems.sources.source import Source, sizes
+from geosd.problems.sources.source import Source, register, sizes
 from geosd.problems.splits import draw_splits
 
 

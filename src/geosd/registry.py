@@ -1,0 +1,91 @@
+"""Classes by name, and the name that was probably meant: what methods and data sets share.
+
+A method or a data set is one file of a package. The file registers its class, and the registry
+imports every file of the package, so nothing else needs to name the new one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+Base = TypeVar("Base")
+Class = TypeVar("Class", bound=type)
+
+
+def did_you_mean(word: object, allowed: Iterable[object]) -> str:
+    """`Did you mean NAME? ` where an allowed name is close to the word, otherwise nothing."""
+    close = difflib.get_close_matches(str(word), list(map(str, allowed)), n=1, cutoff=0.5)
+    return f"Did you mean {close[0]}? " if close else ""
+
+
+class Registry(Generic[Base]):
+    """The classes of one kind, by name.
+
+    Attributes:
+        kind: What one of them is called in errors, such as "objective".
+        package: Package whose modules register them, such as "geosd.objectives".
+    """
+
+    def __init__(self, kind: str, package: str) -> None:
+        """Start empty; modules are imported at the first question."""
+        self.kind = kind
+        self.package = package
+        self._classes: dict[str, type[Base]] = {}
+
+    def register(self, name: str) -> Callable[[Class], Class]:
+        """Class decorator: make a class known as `name`.
+
+        A module of the package bears the name of its class, hyphens as underscores: the workflow
+        finds the code of a class by this name, and another one would leave edits unnoticed.
+
+        Raises:
+            ValueError: Another class has the name, or the module has another name.
+        """
+
+        def decorate(cls: Class) -> Class:
+            other = self._classes.get(name)
+            if other is not None and _path(other) != _path(cls):
+                raise ValueError(
+                    f"{self.kind} {name!r} is registered twice: {_path(other)} and {_path(cls)}.\n"
+                    "Hint: give the new one another name."
+                )
+            package, _, module = cls.__module__.rpartition(".")
+            if package == self.package and module != name.replace("-", "_"):
+                raise ValueError(
+                    f"{self.kind} {name!r} is registered by module {module!r}; allowed is"
+                    f" {name.replace('-', '_')!r}.\nHint: rename the file or the {self.kind}."
+                )
+            self._classes[name] = cls
+            return cls
+
+        return decorate
+
+    def names(self) -> tuple[str, ...]:
+        """All registered names, sorted."""
+        package = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{self.package}.{module.name}")
+        return tuple(sorted(self._classes))
+
+    def get(self, name: str) -> type[Base]:
+        """The class called `name`.
+
+        Raises:
+            ValueError: There is none; says which there are.
+        """
+        allowed = self.names()
+        if name not in allowed:
+            hint = did_you_mean(name, allowed) or f"a new {self.kind} is a module of {self.package}"
+            raise ValueError(
+                f"unknown {self.kind} {name!r}; allowed are {', '.join(allowed)}.\n"
+                f"Hint: {hint.strip()}"
+            )
+        return self._classes[name]
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
