@@ -48,7 +48,7 @@ miniature: .venv/installed  ## every study of the miniature in turn; two to thre
 	@$(MAKE) --no-print-directory ledger
 
 ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
-	@$(BIN)/python -m geosd.steps.claims_all --out figures/$(FAMILY) \
+	@$(BIN)/python -m geosd.steps.merge_claims --out figures/$(FAMILY) \
 	  --ledgers $(wildcard figures/$(FAMILY)/claims.csv figures/$(FAMILY)_*/claims.csv)
 
 adopt: .venv/installed  ## write the rates that STUDY_selection chose into params.yaml

@@ -1,8 +1,9 @@
-"""What every test may ask for: the shared data, and one thread."""
+"""What every test may ask for: the shared data, the paper's source, and one thread."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,67 @@ def shared_data() -> Path:
             " published data sets."
         )
     return folder.resolve()
+
+
+SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def tex() -> str:
+    source = SHARED.parent / "paper.tex"
+    if not source.exists():
+        pytest.skip(f"the paper's source is absent: {source}")
+    return source.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def plain(tex) -> str:
+    """The paper's words without LaTeX markup, white space as single blanks."""
+    text = re.sub(r"(?<!\\)%.*", "", tex)
+    for pattern, replacement in (
+        (r"\\S\\ref\{[^}]*\}|\\eqref\{[^}]*\}", ""),
+        (r"\\method(\{\})?", "GeoSD"),
+        (r"\\(emph|textbf)\{([^{}]*)\}", r"\2"),
+        (r"\{?\\approx\}?", "≈"),
+        (r"\\times", "×"),
+        (r"\\to\b", "→"),
+        (r"\\pi_0", "π0"),
+        (r"\\alpha", "α"),
+        (r"\\tau", "τ"),
+        (r"\{=\}", "="),
+        (r"---?", "–"),
+        (r"\\%", "%"),
+        (r"\$–\$", "–"),
+        (r"\$", ""),
+        (r"~|\\[!,;]", " "),
+        (r"\s+", " "),
+    ):
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+@pytest.fixture(scope="session")
+def table(tex):
+    """Rows of a tabular, by label: cells as lists of the numbers that stand in them."""
+
+    def read(label: str) -> list[tuple[str, list[list[float]]]]:
+        after = tex.split(f"\\label{{{label}}}", 1)[1]
+        body = after.split("\\end{tabular}", 1)[0].split("\\begin{tabular}", 1)[1]
+        found = []
+        for line in re.sub(r"\\(mid|bottom|top)rule", " ", body).split("\\\\"):
+            first, *cells = line.strip().split("&")
+            numbers = [
+                [float(n) for n in re.findall(r"(?<![\w.])[-+]?\d+(?:\.\d+)?", strip(cell))]
+                for cell in cells
+            ]
+            if numbers and any(numbers):
+                found.append((first.strip(), numbers))
+        return found
+
+    def strip(cell: str) -> str:
+        # A subscript is a second number: 61.4_{0.4}. Powers of ten are joined to their mantissa.
+        cell = re.sub(r"\\times10\^\{(-?\d+)\}", r"e\1", cell)
+        cell = re.sub(r"([\d.]+)e(-?\d+)", lambda m: f"{float(m[1] + 'e' + m[2]):.20f}", cell)
+        return cell.replace("_{", " ").replace("\\mathbf{", " ").replace("\\underline{", " ")
+
+    return read

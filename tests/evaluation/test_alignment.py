@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from geosd.evaluation.rank_mass import mass_on_ranks
-from geosd.evaluation.state_survey import RANKS, FixedRollout
+from geosd.evaluation.state_survey import RANKS, ProbeRollout
 
 PAD, HINT, A, B, V = 0, 1, 2, 3, 10
 
@@ -39,10 +39,10 @@ def ranks_of(row):
 
 PLAIN, HINTED = table(0), table(1)
 # Position 0 is predicted by the prompt's last token A, position 1 by the response's first, B, ...
-LONG = FixedRollout(
+LONG = ProbeRollout(
     "p0", (A,), (HINT, A), (B, A, B), (0, 1), (ranks_of(HINTED[A]), ranks_of(HINTED[B]))
 )
-SHORT = FixedRollout("p1", (B,), (HINT, HINT, B), (A,), (0,), (ranks_of(HINTED[B]),))
+SHORT = ProbeRollout("p1", (B,), (HINT, HINT, B), (A,), (0,), (ranks_of(HINTED[B]),))
 
 
 def mass(model, rollouts=(LONG, SHORT), rows=8, chunk=4096):
@@ -80,6 +80,6 @@ def test_how_much_is_held_at_once_changes_nothing(rows, chunk):
 
 
 def test_rollouts_without_a_selected_position_are_refused():
-    bare = FixedRollout("p", (A,), (HINT, A), (B,), (), ())
+    bare = ProbeRollout("p", (A,), (HINT, A), (B,), (), ())
     with pytest.raises(ValueError, match="(?s)none of the 1 rollouts.*Hint:"):
         mass(Bigram(PLAIN, HINTED), [bare])

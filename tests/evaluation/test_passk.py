@@ -8,7 +8,7 @@ from math import comb
 
 import pytest
 
-from geosd.evaluation.accuracy import Tally
+from geosd.evaluation.accuracy import ProblemCounts
 from geosd.evaluation.pass_at_k import mean_pass_at_k, pass_at_k
 
 
@@ -47,5 +47,5 @@ def test_impossible_counts_are_refused():
 
 
 def test_mean_pass_at_k_averages_over_problems():
-    counts = [Tally("id", "a", 4, 0), Tally("id", "b", 4, 1)]
+    counts = [ProblemCounts("id", "a", 4, 0), ProblemCounts("id", "b", 4, 1)]
     assert mean_pass_at_k(counts, 2) == pytest.approx(0.25)

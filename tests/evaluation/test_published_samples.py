@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.evaluation.accuracy import avg_at_k, tallies
+from geosd.evaluation.accuracy import avg_at_k, count_correct
 from geosd.evaluation.consensus import consensus, majority_accuracy
 from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.problems.records import Sample
@@ -40,13 +40,13 @@ def at(temperature: float) -> list[Sample]:
 def test_avg_and_maj_agree_with_the_published_values(temperature, average, majority):
     samples = at(temperature)
     assert len(samples) == 1910
-    assert round(100 * avg_at_k(tallies(samples)), 1) == average
+    assert round(100 * avg_at_k(count_correct(samples)), 1) == average
     assert round(100 * majority_accuracy(consensus(samples)), 1) == majority
 
 
 def test_pass_at_k_rises_from_the_average_to_any_of_ten():
     samples = at(1.0)
-    counts = tallies(samples)
+    counts = count_correct(samples)
     curve = [mean_pass_at_k(counts, k) for k in (1, 2, 5, 10)]
     assert curve == sorted(curve)
     assert curve[0] == pytest.approx(avg_at_k(counts))

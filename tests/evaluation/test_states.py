@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from geosd.evaluation.state_survey import FixedRollout, gradient_norms, preferred, survey
+from geosd.evaluation.state_survey import ProbeRollout, gradient_norms, survey_states, top_tokens
 from geosd.files import read_jsonl, write_jsonl
 from geosd.models.tiny_architectures import build
 
@@ -74,7 +74,7 @@ ROLLOUTS = ([[3, 5], [4, 6, 7]], [[3, 9, 9, 5], [4, 8, 6, 7]], [[10, 11, 12], [1
 
 
 def ask(model, rows=8, chunk=4096, top_k=V):
-    return survey(model, *ROLLOUTS, pad_id=0, top_k=top_k, rows=rows, chunk=chunk)
+    return survey_states(model, *ROLLOUTS, pad_id=0, top_k=top_k, rows=rows, chunk=chunk)
 
 
 @torch.no_grad()
@@ -116,10 +116,10 @@ def test_how_much_is_held_at_once_changes_nothing(model, rows, chunk):
 
 
 def test_the_teacher_s_tokens_are_ranked_best_first():
-    assert preferred(torch.tensor([[0.1, 3.0, -1.0, 2.0]])).tolist() == [[1, 3, 0, 2]]
+    assert top_tokens(torch.tensor([[0.1, 3.0, -1.0, 2.0]])).tolist() == [[1, 3, 0, 2]]
 
 
 def test_fixed_rollouts_come_back_from_their_file(tmp_path):
-    rows = [FixedRollout("p", (1, 2), (1, 3, 2), (4, 5), (1,), ((7, 8),))]
+    rows = [ProbeRollout("p", (1, 2), (1, 3, 2), (4, 5), (1,), ((7, 8),))]
     write_jsonl(tmp_path / "states.jsonl", rows)
-    assert read_jsonl(tmp_path / "states.jsonl", FixedRollout) == rows
+    assert read_jsonl(tmp_path / "states.jsonl", ProbeRollout) == rows

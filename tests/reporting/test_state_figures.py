@@ -14,7 +14,7 @@ from geosd.reporting import figure_alignment, figure_density, figure_mechanism
 from geosd.reporting.style import METHODS, save
 from geosd.scores import alignment_table as alignment
 from geosd.scores.drift_curves import COLUMNS as DRIFT
-from geosd.scores.state_table import by_overlap
+from geosd.scores.state_table import gradients_by_overlap
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
@@ -108,7 +108,7 @@ def test_panel_a_draws_the_medians_of_each_bin(figures, states):
     figure = figures["mechanism"](MODELS[:1])
     axes = next(a for a in figure.axes if a.get_ylabel().startswith("gradient"))
     for divergence, variant in (("fwdkl", "fwdkl"), ("revkl", "revkl"), ("hellinger", "geosd")):
-        expected = by_overlap(states[states["model"] == MODELS[0]], divergence)
+        expected = gradients_by_overlap(states[states["model"] == MODELS[0]], divergence)
         line = lines(axes)[METHODS[variant].colour.lower()]
         np.testing.assert_allclose(line.get_xdata(), expected["overlap"])
         np.testing.assert_allclose(line.get_ydata(), expected["median"])

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from geosd.costs.assumptions import USUAL
+from geosd.costs.assumptions import DEFAULTS
 from geosd.steps import plan
 
 
@@ -16,7 +16,7 @@ def page(root):
 
 
 def printed(root, capsys, *which):
-    plan.main(*which, root / "params.yaml", USUAL)
+    plan.main(*which, root / "params.yaml", DEFAULTS)
     return capsys.readouterr().out.splitlines()
 
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from geosd.config import load, resolve
-from geosd.costs.assumptions import USUAL
-from geosd.costs.gpu_memory import inference_gpu, total, training_gpu
-from geosd.costs.study_plan import against_the_paper, lines
+from geosd.costs.assumptions import DEFAULTS
+from geosd.costs.gpu_memory import inference_gpu, total_bytes, training_gpu
+from geosd.costs.study_plan import paper_hours_ratio, plan_rows
 from geosd.models.published_architectures import architecture
 from geosd.steps import plan
 
@@ -20,32 +20,35 @@ PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")
 def given(root):
     params = load(root / "params.yaml")
     studies = [resolve(params, f"paper{part}") for part in PAPERS]
-    times = against_the_paper(plan._papers(studies[0], USUAL), plan.BASELINE, USUAL)
+    times = paper_hours_ratio(plan._paper_workload(studies[0], DEFAULTS), plan.BASELINE, DEFAULTS)
     return SimpleNamespace(studies=studies, times=times)
 
 
 def test_every_job_is_given_half_as_long_again_as_it_should_take(given):
     for study in given.studies:
         for model in study.models:
-            for line in lines(plan._work(study, model, USUAL), given.times, USUAL):
+            for line in plan_rows(plan._workload(study, model, DEFAULTS), given.times, DEFAULTS):
                 if line.gpus:
                     asked = study.params.needs(model).of(line.rule).minutes / 60
-                    most = max(line.expected, line.reckoned)
+                    most = max(line.expected_hours, line.roofline_hours)
                     assert asked >= 1.5 * most, (study.name, model, line.rule, most)
 
 
 def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
     for study in given.studies:
         for model in study.models:
-            work, asked = plan._work(study, model, USUAL), study.params.needs(model).train
+            work, asked = plan._workload(study, model, DEFAULTS), study.params.needs(model).train
             trainers = asked.gpus - asked.inference_gpus
-            layout = plan._fullest(study, model, work, trainers, asked.inference_gpus)
+            layout = plan._largest_layout(study, model, work, trainers, asked.inference_gpus)
             for holds in (training_gpu, inference_gpu):
-                assert total(holds(architecture(model), layout, USUAL)) <= USUAL.room, model
+                assert (
+                    total_bytes(holds(architecture(model), layout, DEFAULTS))
+                    <= DEFAULTS.usable_bytes
+                ), model
 
 
 def test_the_plan_of_a_model_says_what_it_holds_and_what_its_jobs_cost(capsys, root):
-    plan.main("paper_ladder", "qwen3-32b", root / "params.yaml", USUAL)
+    plan.main("paper_ladder", "qwen3-32b", root / "params.yaml", DEFAULTS)
     printed = capsys.readouterr().out
     for part in ("first moments", "K-FAC factors", "KV cache", "anchor", "logits", "585.2"):
         assert part in printed
@@ -54,12 +57,12 @@ def test_the_plan_of_a_model_says_what_it_holds_and_what_its_jobs_cost(capsys, r
 
 
 def test_a_model_of_another_study_is_told_where_it_is_run(capsys, root):
-    plan.main("paper", "qwen3-32b", root / "params.yaml", USUAL)
+    plan.main("paper", "qwen3-32b", root / "params.yaml", DEFAULTS)
     assert "Study paper does not run it; paper_ladder does." in capsys.readouterr().out
 
 
 def test_a_study_without_gpus_is_only_counted(capsys, root):
-    plan.main("quick", None, root / "params.yaml", USUAL)
+    plan.main("quick", None, root / "params.yaml", DEFAULTS)
     printed = capsys.readouterr().out
     assert "| train         |   12 |    0 |" in printed
     assert "On disk" not in printed
@@ -75,7 +78,7 @@ def test_a_study_without_gpus_is_only_counted(capsys, root):
 )
 def test_unknown_names_are_told_with_what_is_known(root, study, model, says):
     with pytest.raises(SystemExit, match=says):
-        plan.main(study, model, root / "params.yaml", USUAL)
+        plan.main(study, model, root / "params.yaml", DEFAULTS)
 
 
 def test_as_many_gpus_sample_as_the_sampler_shares_a_model_out_among(given):

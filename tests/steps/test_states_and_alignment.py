@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.evaluation.state_survey import FixedRollout
+from geosd.evaluation.state_survey import ProbeRollout
 from geosd.files import read_jsonl
 from geosd.steps import alignment, drift_over_steps, states
 
@@ -52,7 +52,7 @@ def test_the_states_are_the_same_bytes_each_time(small, looked, tmp_path):
 
 def test_table_and_rollouts_speak_of_the_same_positions(looked):
     table = pd.read_csv(looked / "states.csv")
-    rollouts = read_jsonl(looked / "states.jsonl", FixedRollout)
+    rollouts = read_jsonl(looked / "states.jsonl", ProbeRollout)
     assert len(table) == sum(len(rollout.response) for rollout in rollouts)
     for row, rollout in enumerate(rollouts):
         mine = table[table["rollout"] == row]

@@ -8,7 +8,7 @@ import pytest
 from geosd.config import ConfigError, load, resolve
 from geosd.config.editing import with_numbers
 from geosd.config.sweeps import sweep
-from geosd.scores.best_candidate import best
+from geosd.scores.best_candidate import best_candidate
 from geosd.scores.score_table import COLUMNS
 from geosd.steps import adopt
 
@@ -24,13 +24,13 @@ def scores(values: dict[str, float]) -> pd.DataFrame:
 
 def test_the_best_is_the_highest_on_validation_and_of_equals_the_first():
     judged = scores({"a": 40.0, "b": 50.0, "c": 50.0})
-    assert best(judged, ["a", "b", "c"]) == "b"
-    assert best(judged, ["c", "b"]) == "c"
+    assert best_candidate(judged, ["a", "b", "c"]) == "b"
+    assert best_candidate(judged, ["c", "b"]) == "c"
 
 
 def test_a_candidate_that_was_not_judged_is_named():
     with pytest.raises(ValueError, match="No validation of z"):
-        best(scores({"a": 40.0}), ["a", "z"])
+        best_candidate(scores({"a": 40.0}), ["a", "z"])
 
 
 def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from geosd.claims.published import published
 from geosd.costs.update_cost import (
     GB,
-    Update,
+    UpdateSize,
     kfac_units,
     logits_bytes,
     memory,
@@ -22,7 +22,7 @@ MODEL = "qwen3-8b"
 """The model of the paper's tables of one size."""
 
 
-def quantities(update: Update, top_k: int, blocks: int, subsample: float) -> dict[str, float]:
+def quantities(update: UpdateSize, top_k: int, blocks: int, subsample: float) -> dict[str, float]:
     """Every number that a claim on costs is held to, by name.
 
     Args:

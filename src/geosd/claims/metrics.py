@@ -35,7 +35,7 @@ from geosd.claims.schema import KNOBS, MODEL, Side
 from geosd.scores import drift_table as drift_table
 from geosd.scores import score_table as score_table
 from geosd.scores.consensus_table import THRESHOLD
-from geosd.scores.frontier import gaps
+from geosd.scores.frontier import frontier_gaps
 from geosd.scores.state_table import SURE, UNLIKELY
 
 HALVES = {"hard_half": True, "easy_half": False}
@@ -205,7 +205,7 @@ def _frontier_gap(side: Side, model: str, run: str, evidence: Evidence) -> pd.Se
     if len(rates.runs) < 3 or len(stops.runs) < 2:
         raise Lacking(f"sweeps of learning rate and steps of {side.variant}")
     upto = [name for value, name in rates.runs.items() if value <= (rates.own or np.inf)]
-    return gaps(evidence.scores, model, ["pi_0", *upto], list(stops.runs.values())[:-1])
+    return frontier_gaps(evidence.scores, model, ["pi_0", *upto], list(stops.runs.values())[:-1])
 
 
 def _of_states(side: Side, model: str, evidence: Evidence) -> pd.Series:

@@ -39,8 +39,7 @@ from geosd.claims.evidence import Evidence, Lacking
 from geosd.claims.metrics import Measured, measure, over
 from geosd.claims.schema import KNOBS, Claim, Comparison, Computed, Side
 from geosd.claims.selectors import expanded
-from geosd.scores.statistics import Comparison as Tested
-from geosd.scores.statistics import Group, contrast, holm
+from geosd.scores.statistics import ContrastResult, Group, contrast, holm
 
 ALPHA = 0.05
 COSTS = "costs"
@@ -226,7 +225,7 @@ def _computed(claim: Claim, evidence: Evidence) -> Finding:
 @dataclass(frozen=True)
 class _Measured:
     comparison: Comparison
-    test: Tested
+    test: ContrastResult
     n_a: int
     n_b: int
     p: float

@@ -74,10 +74,10 @@ class Assumptions:
         return GPUS[self.gpu]
 
     @property
-    def room(self) -> float:
+    def usable_bytes(self) -> float:
         """Bytes of a GPU that are planned with."""
         return self.usable * self.device.memory
 
 
-USUAL = Assumptions()
+DEFAULTS = Assumptions()
 """What is taken where nothing else is said."""

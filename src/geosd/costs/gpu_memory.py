@@ -18,7 +18,7 @@ BF16, FP32 = 2, 4
 
 
 @dataclass(frozen=True)
-class Part:
+class MemoryPart:
     """One part of what a GPU holds.
 
     Attributes:
@@ -33,7 +33,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Sharding:
+class TrainingLayout:
     """How a training is laid out.
 
     Attributes:
@@ -72,11 +72,13 @@ def kv_bytes(model: Architecture) -> int:
     return 2 * model.layers * model.keys * BF16
 
 
-def training_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) -> list[Part]:
+def training_gpu(
+    model: Architecture, layout: TrainingLayout, assumed: Assumptions
+) -> list[MemoryPart]:
     """What each training GPU holds at the fullest moment of a step, for the longest responses."""
     n = layout.training
     parts = [
-        Part(name, each * model.parameters / n, f"{each} N / {n}")
+        MemoryPart(name, each * model.parameters / n, f"{each} N / {n}")
         for name, each in STATE_BYTES.items()
     ]
     if layout.blocks is not None:
@@ -87,14 +89,16 @@ def training_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) ->
         _compute_weights(model, n),
         _heads(model),
         *_activations(model, layout, tokens),
-        Part("logits", _logits(model, layout), seen),
+        MemoryPart("logits", _logits(model, layout), seen),
     ]
     if not layout.inference:
         parts += inference_gpu(model, layout, assumed)
     return parts
 
 
-def inference_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) -> list[Part]:
+def inference_gpu(
+    model: Architecture, layout: TrainingLayout, assumed: Assumptions
+) -> list[MemoryPart]:
     """What each inference GPU of a training holds, for the longest responses.
 
     The worker's models are counted as shared out among its GPUs.
@@ -102,20 +106,22 @@ def inference_gpu(model: Architecture, layout: Sharding, assumed: Assumptions) -
     m = layout.inference or layout.training
     tokens = layout.sequences * (assumed.prompt + layout.response)
     names = ["weights that sample", "the student's, as they come", "pi_0, for the drift"]
-    held = [Part(name, BF16 * model.parameters / m, f"2 N / {m}") for name in names]
+    held = [MemoryPart(name, BF16 * model.parameters / m, f"2 N / {m}") for name in names]
     if layout.anchor:
         anchor = SNAPSHOT_BYTES * model.parameters / m
-        held.append(Part("anchor", anchor, f"{SNAPSHOT_BYTES} N / {m}"))
+        held.append(MemoryPart("anchor", anchor, f"{SNAPSHOT_BYTES} N / {m}"))
     cache = tokens * kv_bytes(model) / m
-    return [*held, Part("KV cache", cache, f"{layout.sequences} sequences at the cap / {m}")]
+    return [*held, MemoryPart("KV cache", cache, f"{layout.sequences} sequences at the cap / {m}")]
 
 
-def total(parts: list[Part]) -> float:
+def total_bytes(parts: list[MemoryPart]) -> float:
     """Bytes of all parts."""
     return sum(part.bytes for part in parts)
 
 
-def gpus_needed(model: Architecture, layout: Sharding, assumed: Assumptions, most: int = 8) -> int:
+def gpus_needed(
+    model: Architecture, layout: TrainingLayout, assumed: Assumptions, most: int = 8
+) -> int:
     """The fewest training GPUs whose memory holds their share.
 
     Args:
@@ -129,7 +135,7 @@ def gpus_needed(model: Architecture, layout: Sharding, assumed: Assumptions, mos
     """
     for n in range(1, most + 1):
         tried = replace(layout, training=n)
-        if total(training_gpu(model, tried, assumed)) <= assumed.room:
+        if total_bytes(training_gpu(model, tried, assumed)) <= assumed.usable_bytes:
             return n
     raise ValueError(
         f"{model.label} does not fit on {most} training GPUs of {assumed.device.label}.\n"
@@ -137,41 +143,41 @@ def gpus_needed(model: Architecture, layout: Sharding, assumed: Assumptions, mos
     )
 
 
-def _kfac(model: Architecture, layout: Sharding) -> list[Part]:
+def _kfac(model: Architecture, layout: TrainingLayout) -> list[MemoryPart]:
     """Averages and inverses are shared out; every rank sums over its own tokens for all blocks."""
     kept = memory(model, layout.blocks, layout.storage, share_inputs=True).kfac
     sums = factor_bytes(dimensions(model), layout.blocks, torch.float32, share_inputs=True) / 2
     how = f"g = {layout.blocks}, {layout.storage} / {layout.training}"
     return [
-        Part("K-FAC factors", kept / layout.training, how),
-        Part("K-FAC sums of a step", sums, f"g = {layout.blocks}, fp32, whole"),
+        MemoryPart("K-FAC factors", kept / layout.training, how),
+        MemoryPart("K-FAC sums of a step", sums, f"g = {layout.blocks}, fp32, whole"),
     ]
 
 
-def _compute_weights(model: Architecture, n: int) -> Part:
+def _compute_weights(model: Architecture, n: int) -> MemoryPart:
     """The bf16 weights that a pass multiplies with: all of them, or those gathered at a time."""
     if n == 1:
-        return Part("bf16 weights of a pass", BF16 * model.parameters, "2 N")
+        return MemoryPart("bf16 weights of a pass", BF16 * model.parameters, "2 N")
     tables = model.parameters - model.projections - model.norms
     gathered = tables + 2 * model.projections / model.layers
-    return Part("bf16 weights of a pass", BF16 * gathered, "embedding, head, two blocks")
+    return MemoryPart("bf16 weights of a pass", BF16 * gathered, "embedding, head, two blocks")
 
 
-def _heads(model: Architecture) -> Part:
+def _heads(model: Architecture) -> MemoryPart:
     """The output heads of anchor and pi_0, bf16: they read the hidden states of a worker."""
     each = BF16 * model.vocabulary * model.hidden
-    return Part("heads of anchor and pi_0", 2 * each, "4 V d")
+    return MemoryPart("heads of anchor and pi_0", 2 * each, "4 V d")
 
 
-def _activations(model: Architecture, layout: Sharding, tokens: int) -> list[Part]:
+def _activations(model: Architecture, layout: TrainingLayout, tokens: int) -> list[MemoryPart]:
     """What a forward pass of so many tokens leaves for the backward pass, bf16."""
     inside = tokens * _inside_a_block(model) * BF16
     if not layout.recompute:
-        return [Part("activations", model.layers * inside, f"{tokens} tokens, all blocks")]
+        return [MemoryPart("activations", model.layers * inside, f"{tokens} tokens, all blocks")]
     inputs = model.layers * tokens * model.hidden * BF16
     return [
-        Part("inputs of the blocks", inputs, f"2 L d, {tokens} tokens"),
-        Part("activations of one block", inside, f"{tokens} tokens, made again"),
+        MemoryPart("inputs of the blocks", inputs, f"2 L d, {tokens} tokens"),
+        MemoryPart("activations of one block", inside, f"{tokens} tokens, made again"),
     ]
 
 
@@ -185,6 +191,6 @@ def _inside_a_block(model: Architecture) -> int:
     return 4 * model.hidden + 3 * model.queries + 3 * model.keys + 5 * model.ffn
 
 
-def _logits(model: Architecture, layout: Sharding) -> int:
+def _logits(model: Architecture, layout: TrainingLayout) -> int:
     """bf16 logits of every model, the student's in fp32, and their gradient in fp32."""
     return layout.chunk * model.vocabulary * (BF16 * layout.models + 2 * FP32)

@@ -13,26 +13,33 @@ from dataclasses import dataclass, replace
 
 from geosd.costs.assumptions import Assumptions
 from geosd.costs.gpu_memory import BF16, kv_bytes
-from geosd.costs.update_cost import BACKWARD, FORWARD, Flops, Update, forward_units, kfac_units
+from geosd.costs.update_cost import (
+    BACKWARD,
+    FORWARD,
+    UpdateSize,
+    UpdateUnits,
+    forward_units,
+    kfac_units,
+)
 from geosd.models.published_architectures import Architecture
 
 HOUR = 3600.0
-AGAIN = FORWARD
+RECOMPUTE = FORWARD
 """Units of the forward pass that checkpointed blocks make again in the backward pass."""
 
 
 @dataclass(frozen=True)
-class Decoding:
+class DecodingTime:
     """How long it takes to generate responses.
 
     Attributes:
         seconds: In all.
-        side_by_side: Sequences decoded at once.
+        concurrent: Sequences decoded at once.
         bound: What it waits for.
     """
 
     seconds: float
-    side_by_side: int
+    concurrent: int
     bound: str
 
 
@@ -42,8 +49,8 @@ def decoding(
     cap: int,
     gpus: int,
     assumed: Assumptions,
-    others: float = 0.0,
-) -> Decoding:
+    other_bytes: float = 0.0,
+) -> DecodingTime:
     """Generate `sequences` responses, a new one starting when one ends.
 
     Args:
@@ -52,7 +59,7 @@ def decoding(
         cap: Longest response, in tokens; the mean is `assumed.length` of it.
         gpus: GPUs over which the model is shared out, at no cost.
         assumed: The GPU and what is taken for granted.
-        others: Bytes of those GPUs, all together, that something else holds.
+        other_bytes: Bytes of those GPUs, all together, that something else holds.
 
     Raises:
         ValueError: The weights leave no room for one sequence.
@@ -61,7 +68,7 @@ def decoding(
     context = assumed.prompt + tokens / 2  # in the mean, over the steps of a response
     weights = BF16 * model.parameters
     cache = kv_bytes(model) * context
-    held = int((gpus * assumed.room - weights - others) // cache)
+    held = int((gpus * assumed.usable_bytes - weights - other_bytes) // cache)
     at_once = min(sequences, assumed.concurrent, held)
     if at_once < 1:
         raise ValueError(
@@ -74,18 +81,18 @@ def decoding(
     counted = units / (assumed.mfu * assumed.device.flops)
     steps = sequences * tokens / at_once
     bound = "bandwidth" if moved >= counted else "operations"
-    return Decoding(steps * max(moved, counted) / gpus, at_once, bound)
+    return DecodingTime(steps * max(moved, counted) / gpus, at_once, bound)
 
 
 def pass_seconds(
-    model: Architecture, units: float, tokens: float, gpus: int, a: Assumptions
+    model: Architecture, units: float, tokens: float, gpus: int, assumed: Assumptions
 ) -> float:
     """Seconds of so many model-pass units over so many tokens."""
-    return units * model.parameters * tokens / (gpus * a.mfu * a.device.flops)
+    return units * model.parameters * tokens / (gpus * assumed.mfu * assumed.device.flops)
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingWorkload:
     """What a training consists of, as far as its time goes.
 
     Attributes:
@@ -99,7 +106,7 @@ class Training:
     """
 
     steps: int
-    update: Update
+    update: UpdateSize
     cap: int
     generates: bool
     needs: Collection[str]
@@ -107,7 +114,7 @@ class Training:
     recompute: bool
 
 
-def update_units(model: Architecture, training: Training) -> Flops:
+def update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
     """Units of one update, by the paper's rule: 2 forward, 4 backward, and K-FAC as it is counted.
 
     `teacher` holds pi_0's pass too, where a method has one.
@@ -115,7 +122,7 @@ def update_units(model: Architecture, training: Training) -> Flops:
     kfac = None
     if training.kfac is not None:
         kfac = kfac_units(model, training.update, *training.kfac, share_inputs=True).total
-    return Flops(
+    return UpdateUnits(
         student=FORWARD + BACKWARD,
         teacher=(FORWARD * training.update.teacher_ratio if "teacher" in training.needs else 0.0)
         + (FORWARD if "reference" in training.needs else 0.0),
@@ -125,7 +132,11 @@ def update_units(model: Architecture, training: Training) -> Flops:
 
 
 def step_seconds(
-    model: Architecture, training: Training, trainers: int, inference: int, a: Assumptions
+    model: Architecture,
+    training: TrainingWorkload,
+    trainers: int,
+    inference: int,
+    assumed: Assumptions,
 ) -> tuple[float, float]:
     """Seconds of one step: of generating, and of the update that waits for it.
 
@@ -137,24 +148,28 @@ def step_seconds(
         training: What the training consists of.
         trainers: Training GPUs.
         inference: Inference GPUs; with 0 the training GPUs generate.
-        a: The GPU and what is taken for granted.
+        assumed: The GPU and what is taken for granted.
     """
     units = update_units(model, training)
     on_trainers = (
-        AGAIN * training.recompute + units.total - ((units.anchor or 0.0) if inference else 0.0)
+        RECOMPUTE * training.recompute + units.total - ((units.anchor or 0.0) if inference else 0.0)
     )
-    update = pass_seconds(model, on_trainers, training.update.total, trainers, a)
+    update = pass_seconds(model, on_trainers, training.update.total, trainers, assumed)
     if not training.generates:
         return 0.0, update
     # A step waits for its longest response; the rollouts of a step fit beside the anchor.
-    longest = replace(a, length=1.0)
+    longest = replace(assumed, length=1.0)
     sequences = training.update.sequences
     generated = decoding(model, sequences, training.cap, inference or trainers, longest)
     return generated.seconds, update
 
 
 def training_hours(
-    model: Architecture, training: Training, trainers: int, inference: int, a: Assumptions
+    model: Architecture,
+    training: TrainingWorkload,
+    trainers: int,
+    inference: int,
+    assumed: Assumptions,
 ) -> float:
     """Wall-clock hours of a training."""
-    return training.steps * sum(step_seconds(model, training, trainers, inference, a)) / HOUR
+    return training.steps * sum(step_seconds(model, training, trainers, inference, assumed)) / HOUR

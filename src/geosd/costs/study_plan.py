@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from geosd.claims.published import published
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.roofline import HOUR, Training, decoding, pass_seconds, training_hours
-from geosd.costs.update_cost import Update
+from geosd.costs.roofline import HOUR, TrainingWorkload, decoding, pass_seconds, training_hours
+from geosd.costs.update_cost import UpdateSize
 from geosd.models.published_architectures import Architecture, architecture
 
 REFERENCE = "qwen3-8b"
@@ -17,12 +17,12 @@ BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
 """Problems of the whole benchmarks."""
 STUDENT_AND_TEACHER = 5.0
 """Units of looking at states: a forward pass of the student, one of the teacher on more tokens."""
-LIKE = {"evaluate_pi_0": "evaluate", "states": "pool", "alignment": "train"}
+SIMILAR_RULE = {"evaluate_pi_0": "evaluate", "states": "pool", "alignment": "train"}
 """Rules whose hours the paper does not give, and the rule that does the like."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class GpuRequest:
     """The GPUs that a job of a rule asks for; of a training, those that only generate."""
 
     gpus: int
@@ -30,7 +30,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SamplingWorkload:
     """Responses to sample: how many, and the longest there can be, in tokens."""
 
     sequences: int
@@ -38,13 +38,13 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Work:
+class ModelWorkload:
     """What the jobs of one model do.
 
     Attributes:
         model: Its name.
         jobs: Jobs by rule.
-        asked: GPUs by rule.
+        gpu_requests: GPUs by rule.
         pool: What the pool samples.
         evaluation: What one evaluation samples.
         trainings: What each variant's training consists of.
@@ -55,17 +55,17 @@ class Work:
 
     model: str
     jobs: Mapping[str, int]
-    asked: Mapping[str, Asked]
-    pool: Sampling
-    evaluation: Sampling
-    trainings: Mapping[str, Training]
-    states: Sampling
+    gpu_requests: Mapping[str, GpuRequest]
+    pool: SamplingWorkload
+    evaluation: SamplingWorkload
+    trainings: Mapping[str, TrainingWorkload]
+    states: SamplingWorkload
     checkpoints: int
     weights: int
 
 
 @dataclass(frozen=True)
-class Line:
+class PlanRow:
     """The jobs of one rule for one model.
 
     Attributes:
@@ -73,43 +73,49 @@ class Line:
         rule: The rule.
         jobs: How many.
         gpus: GPUs of each.
-        reckoned: Hours of each by the roofline, in the mean; None without GPU.
-        expected: The same, times what the paper's own 8B hours are of ours.
+        roofline_hours: Hours of each by the roofline, in the mean; None without GPU.
+        expected_hours: The same, times what the paper's own 8B hours are of ours.
     """
 
     model: str
     rule: str
     jobs: int
     gpus: int
-    reckoned: float | None
-    expected: float | None
+    roofline_hours: float | None
+    expected_hours: float | None
 
     def gpu_hours(self, *, expected: bool) -> float:
         """GPU-hours of all jobs."""
-        hours = self.expected if expected else self.reckoned
+        hours = self.expected_hours if expected else self.roofline_hours
         return self.jobs * self.gpus * (hours or 0.0)
 
 
-def lines(work: Work, times: Mapping[str, float], assumed: Assumptions) -> list[Line]:
+def plan_rows(
+    work: ModelWorkload, times: Mapping[str, float], assumed: Assumptions
+) -> list[PlanRow]:
     """A line for each rule.
 
     Args:
         work: What the jobs of a model do.
-        times: Rule -> the paper's hours in ours (`against_the_paper`).
+        times: Rule -> the paper's hours in ours (`paper_hours_ratio`).
         assumed: The GPU and what is taken for granted.
     """
     found = []
     for rule, jobs in work.jobs.items():
-        gpus = work.asked[rule].gpus
-        reckoned = hours(work, rule, assumed) if gpus else None
-        expected = reckoned * times[LIKE.get(rule, rule)] if reckoned is not None else None
-        found.append(Line(work.model, rule, jobs, gpus, reckoned, expected))
+        gpus = work.gpu_requests[rule].gpus
+        roofline_hours = hours(work, rule, assumed) if gpus else None
+        expected = (
+            roofline_hours * times[SIMILAR_RULE.get(rule, rule)]
+            if roofline_hours is not None
+            else None
+        )
+        found.append(PlanRow(work.model, rule, jobs, gpus, roofline_hours, expected))
     return found
 
 
-def hours(work: Work, rule: str, assumed: Assumptions) -> float:
+def hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float:
     """Hours of one job of a rule by the roofline; of a training, the mean over the variants."""
-    model, asked = architecture(work.model), work.asked[rule]
+    model, asked = architecture(work.model), work.gpu_requests[rule]
     if rule == "train":
         each = [
             training_hours(model, training, asked.gpus - asked.inference, asked.inference, assumed)
@@ -117,21 +123,25 @@ def hours(work: Work, rule: str, assumed: Assumptions) -> float:
         ]
         return sum(each) / len(each)
     if rule == "alignment":
-        looked = work.checkpoints * _looking(model, work.states, asked.gpus, assumed)
+        looked = work.checkpoints * _scoring_seconds(model, work.states, asked.gpus, assumed)
         return looked / HOUR
     sampled = {"pool": work.pool, "states": work.states}.get(rule, work.evaluation)
     seconds = decoding(model, sampled.sequences, sampled.cap, asked.gpus, assumed).seconds
     if rule == "states":
-        seconds += _looking(model, work.states, asked.gpus, assumed)
+        seconds += _scoring_seconds(model, work.states, asked.gpus, assumed)
     return seconds / HOUR
 
 
-def _looking(model: Architecture, states: Sampling, gpus: int, assumed: Assumptions) -> float:
+def _scoring_seconds(
+    model: Architecture, states: SamplingWorkload, gpus: int, assumed: Assumptions
+) -> float:
     tokens = states.sequences * states.cap * assumed.length
     return pass_seconds(model, STUDENT_AND_TEACHER, tokens, gpus, assumed)
 
 
-def against_the_paper(reference: Work, variant: str, assumed: Assumptions) -> dict[str, float]:
+def paper_hours_ratio(
+    reference: ModelWorkload, variant: str, assumed: Assumptions
+) -> dict[str, float]:
     """How many times our GPU-hours of an 8B job the paper's are, by rule.
 
     A training, an evaluation and the pool of the paper's own protocol on the GPUs that this project
@@ -148,13 +158,14 @@ def against_the_paper(reference: Work, variant: str, assumed: Assumptions) -> di
     theirs = replace(assumed, gpu="h200")
     told = {entry["key"]: entry["value"] for entry in published()["text"]}
     return {
-        rule: told[f"gpu_hours_{rule}"] / (reference.asked[rule].gpus * hours(only, rule, theirs))
+        rule: told[f"gpu_hours_{rule}"]
+        / (reference.gpu_requests[rule].gpus * hours(only, rule, theirs))
         for rule in ("train", "evaluate", "pool")
     }
 
 
 @dataclass(frozen=True)
-class Disk:
+class DiskUsage:
     """Bytes on disk of one model's jobs.
 
     Attributes:
@@ -172,14 +183,14 @@ TEXT_BYTES = 4
 """Bytes of a token as text, about: English and formulas under the paper's tokenizers."""
 
 
-def disk(work: Work, assumed: Assumptions) -> Disk:
+def disk(work: ModelWorkload, assumed: Assumptions) -> DiskUsage:
     """What one model's jobs keep on disk."""
     n = architecture(work.model).parameters
     evaluations = sum(work.jobs.get(rule, 0) for rule in ("evaluate", "evaluate_pi_0"))
     tokens = work.evaluation.sequences * work.evaluation.cap * assumed.length
-    return Disk(4 * n * work.weights, TEXT_BYTES * tokens * evaluations, 16 * n)
+    return DiskUsage(4 * n * work.weights, TEXT_BYTES * tokens * evaluations, 16 * n)
 
 
-def update_of(sequences: int, cap: int, assumed: Assumptions) -> Update:
+def update_size(sequences: int, cap: int, assumed: Assumptions) -> UpdateSize:
     """The size of an update whose responses have their mean length."""
-    return Update(sequences, round(assumed.length * cap))
+    return UpdateSize(sequences, round(assumed.length * cap))

@@ -35,7 +35,7 @@ def dimensions(model: Architecture) -> Dimensions:
 
 
 @dataclass(frozen=True)
-class Update:
+class UpdateSize:
     """The size of one update.
 
     Attributes:
@@ -93,7 +93,7 @@ class KfacUnits:
 
 def kfac_units(
     model: Architecture,
-    update: Update,
+    update: UpdateSize,
     blocks: int = 16,
     subsample: float = 1 / 8,
     *,
@@ -130,7 +130,7 @@ def kfac_units(
 
 
 def tokens_for(
-    model: Architecture, update: Update, units: float, blocks: int, subsample: float
+    model: Architecture, update: UpdateSize, units: float, blocks: int, subsample: float
 ) -> float:
     """Tokens of a response, on average, at which K-FAC adds so many units to an update."""
     at = kfac_units(model, update, blocks, subsample)
@@ -143,7 +143,7 @@ def _power(side: int, blocks: int, exponent: int) -> int:
 
 
 @dataclass(frozen=True)
-class Flops:
+class UpdateUnits:
     """Units of an update by component; None where a method has none.
 
     Attributes:
@@ -164,22 +164,22 @@ class Flops:
         return self.student + self.teacher + (self.anchor or 0) + (self.kfac or 0)
 
 
-def rule_of_thumb(update: Update, kfac: float | None = None) -> Flops:
+def rule_of_thumb(update: UpdateSize, kfac: float | None = None) -> UpdateUnits:
     """An update by the rule 2 forward, 4 backward; with an anchor's pass where `kfac` is given."""
     teacher = FORWARD * update.teacher_ratio
-    return Flops(FORWARD + BACKWARD, teacher, None if kfac is None else FORWARD, kfac)
+    return UpdateUnits(FORWARD + BACKWARD, teacher, None if kfac is None else FORWARD, kfac)
 
 
-def counted(model: Architecture, update: Update, kfac: float | None = None) -> Flops:
+def counted(model: Architecture, update: UpdateSize, kfac: float | None = None) -> UpdateUnits:
     """An update counted operation by operation; a backward pass is two forward passes."""
     student = forward_units(model, update.tokens)
     longer = update.teacher_ratio
     teacher = longer * forward_units(model, longer * update.tokens)
-    return Flops(3 * student, teacher, None if kfac is None else student, kfac)
+    return UpdateUnits(3 * student, teacher, None if kfac is None else student, kfac)
 
 
 @dataclass(frozen=True)
-class Memory:
+class TrainingMemory:
     """Bytes of a model's training state.
 
     Attributes:
@@ -210,7 +210,9 @@ class Memory:
         return 100 * self.extra / self.base
 
 
-def memory(model: Architecture, blocks: int, storage: str, *, share_inputs: bool = False) -> Memory:
+def memory(
+    model: Architecture, blocks: int, storage: str, *, share_inputs: bool = False
+) -> TrainingMemory:
     """Bytes of a model's training state.
 
     Args:
@@ -224,7 +226,7 @@ def memory(model: Architecture, blocks: int, storage: str, *, share_inputs: bool
     """
     sizes = dimensions(model)
     kept = factor_bytes(sizes, blocks, getattr(torch, storage), share_inputs=share_inputs)
-    return Memory(
+    return TrainingMemory(
         base=sum(STATE_BYTES.values()) * model.parameters,
         full=factor_bytes(sizes, 1, torch.float32, share_inputs=False) // 2,
         kfac=kept,
@@ -232,7 +234,7 @@ def memory(model: Architecture, blocks: int, storage: str, *, share_inputs: bool
     )
 
 
-def rounded_terms(row: Memory) -> tuple[float, float]:
+def rounded_terms(row: TrainingMemory) -> tuple[float, float]:
     """The anchor and what the method adds in GB, by the paper's own arithmetic.
 
     The digits it prints follow if N is first rounded to 0.1 billion (the size in a model's
@@ -242,7 +244,9 @@ def rounded_terms(row: Memory) -> tuple[float, float]:
     return snapshot, round(row.kfac / GB, 1) + snapshot
 
 
-def logits_bytes(update: Update, entries: int, value_bytes: int = 2, index_bytes: int = 4) -> int:
+def logits_bytes(
+    update: UpdateSize, entries: int, value_bytes: int = 2, index_bytes: int = 4
+) -> int:
     """Bytes of an update's truncated logits, a value and an index for each entry kept of a state.
 
     Args:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from geosd.problems.records import Sample
 
 
-class UnevenSamples(ValueError):
+class UnevenSamplesError(ValueError):
     """A sample file in which problems do not all have the same samples."""
 
 
 @dataclass(frozen=True)
-class Tally:
+class ProblemCounts:
     """The verdicts on one problem.
 
     Attributes:
@@ -32,11 +32,12 @@ class Tally:
     c: int
 
 
-def by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
+def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
     """Samples of each (benchmark, problem_id), problems and samples in the file's order.
 
     Raises:
-        UnevenSamples: A sample number occurs twice, or problems have unequal numbers of samples.
+        UnevenSamplesError: A sample number occurs twice, or problems have unequal numbers of
+            samples.
             Either way the mean over samples would weigh problems unequally, silently.
     """
     problems: dict[tuple[str, str], list[Sample]] = {}
@@ -44,29 +45,29 @@ def by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]
         problems.setdefault((sample.benchmark, sample.problem_id), []).append(sample)
     for (benchmark, problem_id), group in problems.items():
         if len({sample.sample for sample in group}) < len(group):
-            raise UnevenSamples(
+            raise UnevenSamplesError(
                 f"problem {problem_id} of {benchmark}: a sample number occurs twice among"
                 f" {len(group)} rows.\nHint: two sample files were joined; evaluate again."
             )
     sizes = {len(group): name for name, group in problems.items()}
     if len(sizes) > 1:
         told = "; ".join(f"{n} for {name[1]} of {name[0]}" for n, name in sorted(sizes.items()))
-        raise UnevenSamples(
+        raise UnevenSamplesError(
             f"problems have unequal numbers of samples: {told}. avg@k needs k for each.\n"
             "Hint: the sample file is incomplete; remove it and evaluate again."
         )
     return problems
 
 
-def tallies(samples: Iterable[Sample]) -> list[Tally]:
+def count_correct(samples: Iterable[Sample]) -> list[ProblemCounts]:
     """Count samples and correct samples of each problem, in the file's order."""
     return [
-        Tally(benchmark, problem_id, len(group), sum(sample.correct for sample in group))
-        for (benchmark, problem_id), group in by_problem(samples).items()
+        ProblemCounts(benchmark, problem_id, len(group), sum(sample.correct for sample in group))
+        for (benchmark, problem_id), group in group_by_problem(samples).items()
     ]
 
 
-def avg_at_k(counts: Sequence[Tally]) -> float:
+def avg_at_k(counts: Sequence[ProblemCounts]) -> float:
     """Accuracy averaged over the k = n samples of a problem, then over problems: avg@k.
 
     Args:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from geosd.evaluation.accuracy import by_problem
+from geosd.evaluation.accuracy import group_by_problem
 from geosd.problems.records import Sample
 
 
@@ -52,7 +52,7 @@ def consensus(samples: Iterable[Sample]) -> list[Consensus]:
     """
     return [
         _agreement(benchmark, problem_id, group)
-        for (benchmark, problem_id), group in by_problem(samples).items()
+        for (benchmark, problem_id), group in group_by_problem(samples).items()
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geosd.evaluation.accuracy import Tally
+from geosd.evaluation.accuracy import ProblemCounts
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -50,7 +50,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return float(1.0 - np.prod(1.0 - k / i))
 
 
-def mean_pass_at_k(counts: Sequence[Tally], k: int) -> float:
+def mean_pass_at_k(counts: Sequence[ProblemCounts], k: int) -> float:
     """pass@k averaged over the problems of one benchmark, in [0, 1].
 
     Raises:

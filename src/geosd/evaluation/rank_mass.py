@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from geosd.evaluation.state_survey import FixedRollout, preferred
+from geosd.evaluation.state_survey import ProbeRollout, top_tokens
 from geosd.models.forward import head_logits
 from geosd.training.chunked_logits import view
 from geosd.training.packing import pack
@@ -25,7 +25,7 @@ RANKINGS = ("pi_0", "live")
 
 @torch.no_grad()
 def mass_on_ranks(
-    model: nn.Module, rollouts: Sequence[FixedRollout], pad_id: int, rows: int, chunk: int
+    model: nn.Module, rollouts: Sequence[ProbeRollout], pad_id: int, rows: int, chunk: int
 ) -> dict[str, Tensor]:
     """The student's mean mass on the teacher's ranks 1..R at the selected positions.
 
@@ -61,7 +61,7 @@ def mass_on_ranks(
         for at in range(0, len(mine_MD), chunk):
             here = slice(at, at + chunk)
             p_mV = head_logits(model, mine_MD[here]).float().softmax(-1)
-            live_mR = preferred(head_logits(model, theirs_MD[here]))
+            live_mR = top_tokens(head_logits(model, theirs_MD[here]))
             for ranking, tokens_mR in zip(RANKINGS, (fixed_MR[here], live_mR), strict=True):
                 mass_R = p_mV.gather(-1, tokens_mR).double().sum(0)
                 totals[ranking] = totals.get(ranking, 0) + mass_R
@@ -69,7 +69,7 @@ def mass_on_ranks(
 
 
 def _hidden(
-    model: nn.Module, part: Sequence[FixedRollout], prompts: Sequence[Sequence[int]], pad_id: int
+    model: nn.Module, part: Sequence[ProbeRollout], prompts: Sequence[Sequence[int]], pad_id: int
 ) -> Tensor:
     """States at the selected positions, rollout after rollout [M, D]."""
     packed = pack(prompts, [r.response for r in part], pad_id, next(model.parameters()).device)

@@ -34,7 +34,7 @@ DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
 
 
 @dataclass(frozen=True)
-class FixedRollout:
+class ProbeRollout:
     """A rollout of pi_0 that every checkpoint of a study is asked about.
 
     Attributes:
@@ -55,7 +55,7 @@ class FixedRollout:
 
 
 @torch.no_grad()
-def survey(
+def survey_states(
     model: nn.Module,
     students: Sequence[Sequence[int]],
     teachers: Sequence[Sequence[int]],
@@ -116,7 +116,7 @@ def _states(mine_nV: Tensor, theirs_nV: Tensor, top_k: int) -> dict[str, Tensor]
         "q_star": log_q.gather(-1, best)[:, 0].exp(),
         "p_star": log_p.gather(-1, best)[:, 0].exp(),
         **{f"gradient_{name}": norm for name, norm in norms.items()},
-        "ranked": preferred(theirs_nV),
+        "ranked": top_tokens(theirs_nV),
     }
 
 
@@ -147,7 +147,7 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
     return norms
 
 
-def preferred(logits_NV: Tensor) -> Tensor:
+def top_tokens(logits_NV: Tensor) -> Tensor:
     """The `RANKS` best tokens at each position, best first [N, R]."""
     return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices
 

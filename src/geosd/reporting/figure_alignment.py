@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from geosd.reporting.panels import head, ink
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import PAGE_IN, method
-from geosd.scores.alignment_table import ridges
+from geosd.scores.alignment_table import mass_by_step
 
 SPEC = OutputSpec(
     title="mass on the teacher's ranks over checkpoints",
@@ -56,7 +56,7 @@ def draw(
             "Figure alignment: the study trains neither fwdkl nor geosd.\nHint: add one to the"
             " study's methods, or take figure_alignment out of what it shows."
         )
-    found = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
+    found = {(m, v): mass_by_step(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in found.values())
     top = max(peak(table) for table in found.values())
     height = 0.9 + 0.75 * (SPACING * deepest + top)

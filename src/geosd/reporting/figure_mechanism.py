@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from geosd.reporting.panels import End, head, label_ends
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import PAGE_IN, method
-from geosd.scores.drift_curves import band
-from geosd.scores.state_table import by_overlap
+from geosd.scores.drift_curves import mean_curve
+from geosd.scores.state_table import gradients_by_overlap
 
 SPEC = OutputSpec(
     title="gradient norm against overlap, and drift over steps",
@@ -111,7 +111,7 @@ def _counts(axes: Axes, states: pd.DataFrame) -> None:
 
 def _norms(axes: Axes, states: pd.DataFrame) -> None:
     for name, look in CURVES.items():
-        table = by_overlap(states, name)
+        table = gradients_by_overlap(states, name)
         axes.fill_between(
             table["overlap"], table["low"], table["high"], color=look.colour, alpha=0.16, lw=0
         )
@@ -133,7 +133,7 @@ def _norms(axes: Axes, states: pd.DataFrame) -> None:
 def _drift(axes: Axes, drift: pd.DataFrame, model: str, methods: Sequence[str]) -> list[End]:
     ends = []
     for variant in methods:
-        table = band(drift, model, variant)
+        table = mean_curve(drift, model, variant)
         if table.empty:
             continue
         look = method(variant)

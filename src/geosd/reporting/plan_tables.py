@@ -7,9 +7,9 @@ from dataclasses import fields
 
 from geosd.claims.published import published
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.gpu_memory import Part, total
-from geosd.costs.study_plan import REFERENCE, Disk, Line
-from geosd.costs.update_cost import GB, Flops, memory, rounded_terms
+from geosd.costs.gpu_memory import MemoryPart, total_bytes
+from geosd.costs.study_plan import REFERENCE, DiskUsage, PlanRow
+from geosd.costs.update_cost import GB, UpdateUnits, memory, rounded_terms
 from geosd.models.published_architectures import architecture
 from geosd.reporting.tables import MISSING, aligned
 
@@ -43,7 +43,7 @@ def assumptions(assumed: Assumptions, times: Mapping[str, float]) -> str:
     return aligned(rows, left=3)
 
 
-def study(lines: Sequence[Line]) -> str:
+def study(lines: Sequence[PlanRow]) -> str:
     """A line for each model and rule, and the sums."""
     head = ["model", "rule", "jobs", "GPUs", "h reckoned", "expected", "GPU-h reckoned", "expected"]
     rows = [head]
@@ -55,7 +55,7 @@ def study(lines: Sequence[Line]) -> str:
     return aligned(rows, left=2)
 
 
-def disk(kept: Sequence[Disk]) -> str:
+def disk(kept: Sequence[DiskUsage]) -> str:
     """What the study keeps on disk, in words."""
     weights, samples = (sum(getattr(one, key) for one in kept) / 1e12 for key in WHOLE)
     most = max(one.resuming for one in kept) / GB
@@ -65,20 +65,20 @@ def disk(kept: Sequence[Disk]) -> str:
     )
 
 
-def _hours(line: Line) -> list[str]:
-    if line.reckoned is None or line.expected is None:
+def _hours(line: PlanRow) -> list[str]:
+    if line.roofline_hours is None or line.expected_hours is None:
         return [MISSING] * 4
-    each = [f"{line.reckoned:.1f}", f"{line.expected:.1f}"]
+    each = [f"{line.roofline_hours:.1f}", f"{line.expected_hours:.1f}"]
     return each + [f"{line.gpu_hours(expected=e):,.0f}" for e in (False, True)]
 
 
-def holds(title: str, parts: Sequence[Part], assumed: Assumptions) -> str:
+def holds(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
     """What one GPU holds, part by part, against what it has."""
     rows = [[title, "GB", "how"]]
     rows += [[part.name, f"{part.bytes / GB:.1f}", part.how] for part in parts]
-    held = total(list(parts))
-    fits = "fits" if held <= assumed.room else "DOES NOT FIT"
-    rows.append(["together", f"{held / GB:.1f}", f"{fits} in {assumed.room / GB:.1f}"])
+    held = total_bytes(list(parts))
+    fits = "fits" if held <= assumed.usable_bytes else "DOES NOT FIT"
+    rows.append(["together", f"{held / GB:.1f}", f"{fits} in {assumed.usable_bytes / GB:.1f}"])
     return _how_left(rows)
 
 
@@ -121,7 +121,7 @@ def state(model: str, blocks: int, storage: str) -> str:
 
 
 def units(
-    model: str, methods: Mapping[str, Flops], seconds: Mapping[str, tuple[float, float]]
+    model: str, methods: Mapping[str, UpdateUnits], seconds: Mapping[str, tuple[float, float]]
 ) -> str:
     """Model-pass units of an update, the paper's at its 8B, and seconds of a step."""
     head = ["Units of an update", "student", "frozen", "anchor", "K-FAC", "all", "paper"]
@@ -134,7 +134,7 @@ def units(
     return aligned(rows)
 
 
-def _printed(model: str, method: str, flops: Flops) -> str:
+def _printed(model: str, method: str, flops: UpdateUnits) -> str:
     """The paper's total: of GeoSD, and of every method that a student and a teacher make up."""
     opsd = (flops.student, flops.teacher, flops.anchor, flops.kfac) == (6, 3, None, None)
     row = "geosd" if method == "geosd" else "opsd" if opsd else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from geosd.claims.published import published
 from geosd.costs.update_cost import (
     FORWARD,
-    Flops,
-    Update,
+    UpdateSize,
+    UpdateUnits,
     counted,
     forward_units,
     kfac_units,
@@ -61,7 +61,7 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     Returns:
         The table, the paper's number beside each of ours.
     """
-    model, update = architecture(MODEL), Update(problems, response_tokens)
+    model, update = architecture(MODEL), UpdateSize(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)
     readings = {
@@ -107,7 +107,7 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     return Table("table_flops", title, note, "Method", head, tuple(rows))
 
 
-def _row(label: str, kind: str, flops: Flops, opsd: float) -> Row:
+def _row(label: str, kind: str, flops: UpdateUnits, opsd: float) -> Row:
     printed = published()["flops"]["rows"]["opsd" if flops.anchor is None else "geosd"]
     ours = {**vars(flops), "total": flops.total, "ratio": flops.total / opsd}
     pairs = [(ours[q.key], printed[q.key]) for q in QUANTITIES]

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import GB, STATE_BYTES, Memory, Update, logits_bytes, memory
+from geosd.costs.update_cost import (
+    GB,
+    STATE_BYTES,
+    TrainingMemory,
+    UpdateSize,
+    logits_bytes,
+    memory,
+)
 from geosd.models.published_architectures import architecture
 from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
@@ -43,7 +50,7 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
     Returns:
         The table in GB, the paper's number beside each of ours.
     """
-    update = Update(problems, response_tokens)
+    update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
     apart, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
@@ -72,7 +79,9 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
     return Table("table_memory", title, note, "Method", head, rows)
 
 
-def _held(row: Memory, *, kfac: bool = True, snapshot: bool = True) -> dict[str, float | None]:
+def _held(
+    row: TrainingMemory, *, kfac: bool = True, snapshot: bool = True
+) -> dict[str, float | None]:
     """GB by quantity, of what a worker holds."""
     held = {"kfac": row.kfac if kfac else None, "snapshot": row.snapshot if snapshot else None}
     total = row.base + sum(size for size in held.values() if size is not None)

@@ -13,7 +13,7 @@ from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.table_main import said_k
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, values
-from geosd.scores.statistics import Comparison, Group, contrast, holm, welch
+from geosd.scores.statistics import ContrastResult, Group, contrast, holm, welch
 
 SPEC = OutputSpec(
     title="GeoSD against the best baseline",
@@ -56,7 +56,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         The table, Holm-corrected over the models, the paper's row under each model that stands for
         a family. A model without GeoSD or without a baseline has no row.
     """
-    tests: dict[str, tuple[Group, str, Group, Comparison]] = {}
+    tests: dict[str, tuple[Group, str, Group, ContrastResult]] = {}
     paired: dict[str, float] = {}
     for model in models:
         runs = {

@@ -28,7 +28,7 @@ def read(paths: Sequence[Path]) -> pd.DataFrame:
     return read_tidy(paths, COLUMNS, "an alignment table", "alignment")
 
 
-def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:
+def mass_by_step(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:
     """One row a checkpoint (index `step`, ascending), one column a rank: mean mass over seeds.
 
     Raises:

@@ -10,7 +10,7 @@ VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
 
 
-def best(scores: pd.DataFrame, candidates: Sequence[str]) -> str:
+def best_candidate(scores: pd.DataFrame, candidates: Sequence[str]) -> str:
     """The candidate with the highest avg@k on the validation problems.
 
     The mean is over models and seeds. Of equals the first is chosen: grids are written from small

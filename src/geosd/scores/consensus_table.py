@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import tallies
+from geosd.evaluation.accuracy import count_correct
 from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rate
 from geosd.evaluation.pass_at_k import pass_at_k
 from geosd.problems.benchmarks import out_of_distribution
@@ -41,7 +41,7 @@ def collect(agreed: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
     """The agreement of a study's runs as one table.
 
     Args:
-        agreed: What `agreement` says of each run.
+        agreed: What `consensus_rows` returns of each run.
 
     Returns:
         The tidy table described above, runs in the order given; a run without OOD problems, as in
@@ -53,7 +53,7 @@ def collect(agreed: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def agreement(samples: Sequence[Sample], first: int) -> list[Row]:
+def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
     """The rows (quantity, x, problems, value) of one run.
 
     Args:
@@ -66,7 +66,7 @@ def agreement(samples: Sequence[Sample], first: int) -> list[Row]:
             benchmarks.setdefault(sample.benchmark, []).append(sample)
     if not benchmarks:
         return []
-    counts = [tallies(members) for members in benchmarks.values()]
+    counts = [count_correct(members) for members in benchmarks.values()]
     agreed = [
         consensus([sample for sample in members if sample.sample < first])
         for members in benchmarks.values()

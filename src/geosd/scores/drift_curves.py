@@ -57,7 +57,7 @@ def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
     return read_tidy(files, COLUMNS, "a table of drift over steps", "drift_over_steps")
 
 
-def band(drift: pd.DataFrame, model: str, variant: str) -> pd.DataFrame:
+def mean_curve(drift: pd.DataFrame, model: str, variant: str) -> pd.DataFrame:
     """Mean and standard deviation over seeds at each step: columns `mean` and `sd` (0 for one)."""
     mine = drift[(drift["model"] == model) & (drift["variant"] == variant)]
     values = mine.groupby("step")["value"]

@@ -37,12 +37,12 @@ def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
     """
     rows = []
     for run, path in logs.items():
-        for quantity, value in last(path).items():
+        for quantity, value in final_values(path).items():
             rows.append((run.model, run.variant, run.seed, quantity, value))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def last(path: Path) -> dict[str, float]:
+def final_values(path: Path) -> dict[str, float]:
     """The mean of the last `WINDOW` logged values of each quantity in one step log.
 
     Raises:

@@ -14,7 +14,7 @@ import pandas as pd
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
 
 
-def gaps(
+def frontier_gaps(
     scores: pd.DataFrame, model: str, frontier: Sequence[str], stopped: Sequence[str]
 ) -> pd.Series:
     """How far stopped runs lie above (+) or below (-) the frontier at their own ID accuracy.

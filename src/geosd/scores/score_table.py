@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import avg_at_k, tallies
+from geosd.evaluation.accuracy import avg_at_k, count_correct
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.files import read_jsonl
@@ -48,7 +48,7 @@ class Run:
     seed: int
 
 
-def samples_of(run: Run, file: Path) -> list[Sample]:
+def read_samples(run: Run, file: Path) -> list[Sample]:
     """The samples of a run.
 
     Raises:
@@ -124,7 +124,7 @@ def score(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
 
 
 def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[str, object]]:
-    counts = tallies(samples)
+    counts = count_correct(samples)
     agreed = consensus(samples)
     k = counts[0].n
 

@@ -64,7 +64,7 @@ def mismatch_share(states: pd.DataFrame) -> float:
     return float(((states["q_star"] >= SURE) & (states["p_star"] <= UNLIKELY)).mean())
 
 
-def by_overlap(
+def gradients_by_overlap(
     states: pd.DataFrame, divergence: str, bins: int = 20, least: int = 10
 ) -> pd.DataFrame:
     """Gradient norms in bins of equal width in overlap, from 0 to 1.

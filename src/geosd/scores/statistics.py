@@ -51,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ContrastResult:
     """a against b.
 
     Attributes:
@@ -77,7 +77,7 @@ def welch(
     direction: Direction = "greater",
     margin: float = 0.0,
     confidence: float = 0.95,
-) -> Comparison:
+) -> ContrastResult:
     """One-sided Welch test of mean(a) - mean(b) > margin (or <), with interval and effect size.
 
     t = (difference - margin) / se with se^2 = sd_a^2/n_a + sd_b^2/n_b, and
@@ -107,7 +107,7 @@ def contrast(
     direction: Direction = "greater",
     margin: float = 0.0,
     confidence: float = 0.95,
-) -> Comparison:
+) -> ContrastResult:
     """One-sided test of a sum of independent means, with unequal variances.
 
     t = (sum_i mean_i - margin) / se with se^2 = sum_i sd_i^2/n_i, and Satterthwaite's
@@ -129,7 +129,7 @@ def contrast(
         Satterthwaite 1946.
     """
     total = sum(group.mean for group in groups)
-    unknown = Comparison(total, math.nan, math.nan, math.nan, math.nan, math.nan)
+    unknown = ContrastResult(total, math.nan, math.nan, math.nan, math.nan, math.nan)
     if min(group.n for group in groups) < 2:
         return unknown
     parts = [group.sd**2 / group.n for group in groups]
@@ -142,7 +142,7 @@ def contrast(
     t = (total - margin) / se
     p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
     half = stats.t.ppf((1 + confidence) / 2, df) * se
-    return Comparison(total, total - half, total + half, float(p), math.nan, df)
+    return ContrastResult(total, total - half, total + half, float(p), math.nan, df)
 
 
 def hedges_g(a: Group, b: Group) -> float:

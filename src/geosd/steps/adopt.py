@@ -15,7 +15,7 @@ from geosd.config.editing import with_numbers
 from geosd.config.overlays import said
 from geosd.config.sweeps import sweep
 from geosd.files import write_text
-from geosd.scores.best_candidate import best
+from geosd.scores.best_candidate import best_candidate
 from geosd.scores.score_table import read
 from geosd.steps import begin
 
@@ -37,7 +37,7 @@ def main(
     resolved = resolve(loaded, study)
     table = read(scores)
     rates = {
-        variant: candidates[best(table, list(candidates))]
+        variant: candidates[best_candidate(table, list(candidates))]
         for variant, candidates in sweep(resolved, KEY).items()
     }
     numbers = {

@@ -15,7 +15,7 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.evaluation.rank_mass import mass_on_ranks
-from geosd.evaluation.state_survey import FixedRollout
+from geosd.evaluation.state_survey import ProbeRollout
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.loading import load
 from geosd.models.weight_files import load_weights
@@ -49,7 +49,7 @@ def main(
         params: The configuration.
     """
     settings = settings_of("alignment", resolve(load_params(params), study), model, variant)
-    rollouts = read_jsonl(states, FixedRollout)
+    rollouts = read_jsonl(states, ProbeRollout)
     student, tokenizer = load(base)
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
     on_the_way = [step for step in snapshots.steps if step < settings["steps"]]

@@ -16,7 +16,7 @@ from geosd.provenance.manifest import manifest
 from geosd.scores import consensus_table as agreement
 from geosd.scores import drift_table as drift
 from geosd.scores import score_table as scores
-from geosd.scores.score_table import Run, samples_of
+from geosd.scores.score_table import Run, read_samples
 from geosd.scores.summary import summary
 from geosd.steps import begin
 
@@ -49,10 +49,10 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
     files = {run: _of(results / "evaluate", run) / "samples.jsonl" for run in runs}
     scored, agreed = {}, {}
     for run, file in files.items():  # one at a time: those of all would not fit into memory
-        samples = samples_of(run, file)
+        samples = read_samples(run, file)
         k = settings["samples"]
         scored[run] = scores.score([s for s in samples if s.sample < k], settings["pass_k"])
-        agreed[run] = agreement.agreement(samples, first=k)
+        agreed[run] = agreement.consensus_rows(samples, first=k)
     tables = {
         "scores": scores.collect(scored),
         "drift": drift.collect(logs),

@@ -10,7 +10,7 @@ from geosd.claims.schema import ledger
 from geosd.claims.verdicts import evaluate
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.costs.update_cost import Update
+from geosd.costs.update_cost import UpdateSize
 from geosd.reporting.table_claims import write
 from geosd.scores import alignment_table as alignment_table
 from geosd.scores import consensus_table as agreement_table
@@ -54,7 +54,7 @@ def main(
     if alignment:
         more["alignment"] = alignment_table.read(alignment)
     if costs := settings["costs"]:
-        update = Update(costs["problems"], costs["response_tokens"])
+        update = UpdateSize(costs["problems"], costs["response_tokens"])
         more["costs"] = quantities(update, costs["top_k"], costs["blocks"], costs["subsample"])
     evidence = Evidence(
         scores=score_table.read(scores),

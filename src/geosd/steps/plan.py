@@ -15,23 +15,23 @@ import tyro
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.jobs import jobs
 from geosd.config.overlays import StudyOverlay
-from geosd.costs.assumptions import USUAL, Assumptions
-from geosd.costs.gpu_memory import Sharding, gpus_needed, inference_gpu, training_gpu
-from geosd.costs.roofline import Training, step_seconds, update_units
+from geosd.costs.assumptions import DEFAULTS, Assumptions
+from geosd.costs.gpu_memory import TrainingLayout, gpus_needed, inference_gpu, training_gpu
+from geosd.costs.roofline import TrainingWorkload, step_seconds, update_units
 from geosd.costs.study_plan import (
     BENCHMARKS,
     REFERENCE,
-    Asked,
-    Sampling,
-    Work,
-    against_the_paper,
+    GpuRequest,
+    ModelWorkload,
+    SamplingWorkload,
     disk,
-    lines,
-    update_of,
+    paper_hours_ratio,
+    plan_rows,
+    update_size,
 )
 from geosd.models.published_architectures import architecture, published
 from geosd.objectives.objective import build
-from geosd.reporting import plan_tables as told
+from geosd.reporting import plan_tables
 from geosd.steps import begin
 
 BASELINE = "fwdkl"
@@ -42,7 +42,7 @@ def main(
     study: str | None = None,
     model: str | None = None,
     params: Path = Path("params.yaml"),
-    assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = USUAL,
+    assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = DEFAULTS,
 ) -> None:
     """Print the plan of a study, or one of its models in detail.
 
@@ -54,7 +54,7 @@ def main(
     """
     try:
         resolved = resolve(load(params), study)
-        times = against_the_paper(_papers(resolved, assumed), BASELINE, assumed)
+        times = paper_hours_ratio(_paper_workload(resolved, assumed), BASELINE, assumed)
         if model is None:
             print(_of_study(resolved, times, assumed))
         else:
@@ -65,14 +65,14 @@ def main(
 
 def _of_study(study: Study, times: Mapping[str, float], assumed: Assumptions) -> str:
     """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
-    works = [_work(study, model, assumed) for model in study.models]
-    found = [line for work in works for line in lines(work, times, assumed)]
+    works = [_workload(study, model, assumed) for model in study.models]
+    found = [line for work in works for line in plan_rows(work, times, assumed)]
     once = f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}."
     parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
-    parts += [told.study(found), once]
+    parts += [plan_tables.study(found), once]
     if any(line.gpus for line in found):
         on_disk = [disk(work, assumed) for work in works]
-        parts += [told.disk(on_disk), told.assumptions(assumed, times)]
+        parts += [plan_tables.disk(on_disk), plan_tables.assumptions(assumed, times)]
     return "\n\n".join(parts)
 
 
@@ -84,10 +84,10 @@ def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Ass
             f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
             "\nHint: without --model the plan lists every model of the study."
         )
-    work, shape = _work(study, model, assumed), architecture(model)
-    asked = work.asked["train"]
+    work, shape = _workload(study, model, assumed), architecture(model)
+    asked = work.gpu_requests["train"]
     trainers = asked.gpus - asked.inference
-    layout = _fullest(study, model, work, trainers, asked.inference)
+    layout = _largest_layout(study, model, work, trainers, asked.inference)
     fewest = gpus_needed(shape, layout, assumed)
     methods = {name: update_units(shape, one) for name, one in work.trainings.items()}
     seconds = {
@@ -99,26 +99,26 @@ def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Ass
         f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
         f"A training asks for {asked.gpus} GPUs: {trainers} train, {asked.inference} generate and"
         f" score the anchor. Its state needs {fewest} or more to train.",
-        told.holds(
+        plan_tables.holds(
             f"One of {trainers} training GPUs", training_gpu(shape, layout, assumed), assumed
         ),
     ]
     if asked.inference:
         title = f"One of {asked.inference} inference GPUs"
-        parts.append(told.holds(title, inference_gpu(shape, layout, assumed), assumed))
+        parts.append(plan_tables.holds(title, inference_gpu(shape, layout, assumed), assumed))
     parts += [
-        told.state(model, kfac["blocks"], kfac["storage"]),
-        told.units(model, methods, seconds),
+        plan_tables.state(model, kfac["blocks"], kfac["storage"]),
+        plan_tables.units(model, methods, seconds),
     ]
     if model in study.models:
-        parts.append(told.study(lines(work, times, assumed)))
+        parts.append(plan_tables.study(plan_rows(work, times, assumed)))
     else:
         homes = [name for name, s in study.params.studies.items() if model in s.models]
         parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")
-    return "\n\n".join([*parts, told.assumptions(assumed, times)])
+    return "\n\n".join([*parts, plan_tables.assumptions(assumed, times)])
 
 
-def _work(study: Study, model: str, assumed: Assumptions) -> Work:
+def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
     """What the jobs of a model do, out of the resolved configuration."""
     resources = study.params.needs(model)
     pool, evaluation = study.section("pool", model), study.section("evaluation", model)
@@ -131,25 +131,27 @@ def _work(study: Study, model: str, assumed: Assumptions) -> Work:
         if variant not in study.early_stops
     }
     asked = {
-        rule: Asked(resources.of(rule).gpus, getattr(resources.of(rule), "inference_gpus", 0))
+        rule: GpuRequest(resources.of(rule).gpus, getattr(resources.of(rule), "inference_gpus", 0))
         for rule in (*counts, "train")
     }
     # An early stop's weights and its snapshot of the longer run are one file.
     snapshots = [len(study.training(model, variant)["snapshots"]) for variant in study.trained]
-    return Work(
+    return ModelWorkload(
         model=model,
         jobs=counts,
-        asked=asked,
-        pool=Sampling(problems * pool["rollouts"], pool["response_tokens"]),
-        evaluation=Sampling(_judged(data, evaluation), evaluation["response_tokens"]),
+        gpu_requests=asked,
+        pool=SamplingWorkload(problems * pool["rollouts"], pool["response_tokens"]),
+        evaluation=SamplingWorkload(
+            _evaluated_samples(data, evaluation), evaluation["response_tokens"]
+        ),
         trainings=trainings,
-        states=Sampling(problems, recipe["response_tokens"]),
+        states=SamplingWorkload(problems, recipe["response_tokens"]),
         checkpoints=max(snapshots) + 2,  # and pi_0 and the end
         weights=1 + len(study.seeds) * sum(kept + 1 for kept in snapshots),
     )
 
 
-def _judged(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> int:
+def _evaluated_samples(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> int:
     """Samples of an evaluation."""
     if data["purpose"] == "selection":
         return data["select_validation"] * evaluation["samples"]
@@ -158,13 +160,13 @@ def _judged(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> int:
     return data["test_id"] * evaluation["samples"] + whole * evaluation["coverage"]
 
 
-def _training(settings: Mapping[str, Any], assumed: Assumptions) -> Training:
+def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWorkload:
     objective, kfac = build(**settings["objective"]), settings["optimiser"]["kfac"]
     sequences = settings["group"] if objective.rollouts == "group" else settings["problems"]
     natural = settings["optimiser"]["rule"] == "kfac"
-    return Training(
+    return TrainingWorkload(
         steps=settings["steps"],
-        update=update_of(sequences, settings["response_tokens"], assumed),
+        update=update_size(sequences, settings["response_tokens"], assumed),
         cap=settings["response_tokens"],
         generates=objective.rollouts != "solution",
         needs=objective.needs,
@@ -173,11 +175,13 @@ def _training(settings: Mapping[str, Any], assumed: Assumptions) -> Training:
     )
 
 
-def _fullest(study: Study, model: str, work: Work, trainers: int, inference: int) -> Sharding:
+def _largest_layout(
+    study: Study, model: str, work: ModelWorkload, trainers: int, inference: int
+) -> TrainingLayout:
     """The layout of the variant that holds most: with K-FAC, and with the most models beside it."""
     recipe = study.section("training", model)
     kfac, all_ = recipe["optimiser"]["kfac"], work.trainings.values()
-    return Sharding(
+    return TrainingLayout(
         training=trainers,
         inference=inference,
         blocks=kfac["blocks"] if any(one.kfac for one in all_) else None,
@@ -192,13 +196,13 @@ def _fullest(study: Study, model: str, work: Work, trainers: int, inference: int
     )
 
 
-def _papers(study: Study, assumed: Assumptions) -> Work:
+def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
     """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
     bare = StudyOverlay(
         about="the protocol", models=[REFERENCE], methods=[BASELINE], seeds=[0], outputs=["claims"]
     )
     params = study.params.model_copy(update={"studies": {"protocol": bare}})
-    return _work(resolve(params, "protocol"), REFERENCE, assumed)
+    return _workload(resolve(params, "protocol"), REFERENCE, assumed)
 
 
 if __name__ == "__main__":

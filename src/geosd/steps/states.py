@@ -15,7 +15,7 @@ from torch import Tensor
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
-from geosd.evaluation.state_survey import FixedRollout, survey
+from geosd.evaluation.state_survey import ProbeRollout, survey_states
 from geosd.files import atomic_write, read_jsonl, write_jsonl
 from geosd.models.loading import load
 from geosd.problems.encoding import Encoding, stops_of
@@ -72,7 +72,7 @@ def main(
         rollouts = gather(
             how, draws, encoding, sampler, lambda text, gold: grade(text, gold).correct, step=0
         )
-    seen = survey(
+    seen = survey_states(
         student,
         rollouts.student,
         rollouts.teacher,
@@ -92,13 +92,13 @@ def main(
         table[list(COLUMNS)].to_csv(temporary, index=False, float_format="%.9g")
 
 
-def _fixed(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[FixedRollout]:
+def _fixed(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:
     """The rollouts with their selected positions, and the teacher's best tokens there."""
     rows = []
     for row, states in table.groupby("rollout", sort=True):
         chosen = states[states["selected"]]
         rows.append(
-            FixedRollout(
+            ProbeRollout(
                 problem_id=rollouts.problems[row].id,
                 student=tuple(rollouts.student[row]),
                 teacher=tuple(rollouts.teacher[row]),

@@ -8,7 +8,7 @@ import pytest
 from geosd.claims.published import published
 from geosd.costs.update_cost import (
     GB,
-    Update,
+    UpdateSize,
     counted,
     forward_units,
     kfac_units,
@@ -22,7 +22,7 @@ from geosd.models.published_architectures import architecture
 
 LADDER = published()["kfac_memory"]["rows"]
 M8B = architecture("qwen3-8b")
-CAP = Update(8, 4096)
+CAP = UpdateSize(8, 4096)
 
 
 def row(model, **options):
@@ -180,7 +180,7 @@ def test_the_papers_0_4_does_not_follow_from_its_own_settings():
 
 def test_short_responses_would_give_the_papers_0_4_too():
     tokens = tokens_for(M8B, CAP, 0.4, 16, 1 / 8)
-    assert kfac_units(M8B, Update(8, round(tokens)), 16, 1 / 8).total == pytest.approx(
+    assert kfac_units(M8B, UpdateSize(8, round(tokens)), 16, 1 / 8).total == pytest.approx(
         0.4, rel=1e-3
     )
     assert tokens < 4096 / 4

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geosd.scores import alignment_table as alignment
-from geosd.scores.drift_curves import band, collect, read
+from geosd.scores.drift_curves import collect, mean_curve, read
 from geosd.scores.score_table import Run
 
 
@@ -31,10 +31,10 @@ def test_a_step_that_was_not_measured_has_no_row(logs, tmp_path):
 
 
 def test_the_band_is_mean_and_standard_deviation_over_seeds(logs):
-    found = band(collect(logs), "m", "geosd")
+    found = mean_curve(collect(logs), "m", "geosd")
     assert found["mean"].tolist() == pytest.approx([0.0, 0.2, 0.6])
     assert found["sd"].tolist() == pytest.approx([0.0, 0.0, np.std([0.4, 0.8], ddof=1)])
-    assert band(collect(logs), "m", "fwdkl").empty
+    assert mean_curve(collect(logs), "m", "fwdkl").empty
 
 
 def test_a_log_without_the_drift_is_named(tmp_path):
@@ -56,7 +56,7 @@ def rows(seed, steps):
 
 def test_a_ridge_is_the_mean_over_seeds_at_each_rank():
     table = pd.DataFrame(rows(0, [0, 3]) + rows(1, [0, 3]), columns=list(alignment.COLUMNS))
-    found = alignment.ridges(table, "m", "fwdkl", "pi_0")
+    found = alignment.mass_by_step(table, "m", "fwdkl", "pi_0")
     assert found.index.tolist() == [0, 3] and found.columns.tolist() == [1, 2]
     assert found.to_numpy() == pytest.approx(np.array([[0.51, 0.52], [0.81, 0.82]]))
 
@@ -64,6 +64,6 @@ def test_a_ridge_is_the_mean_over_seeds_at_each_rank():
 def test_seeds_with_unlike_checkpoints_are_not_averaged():
     table = pd.DataFrame(rows(0, [0, 3]) + rows(1, [0]), columns=list(alignment.COLUMNS))
     with pytest.raises(ValueError, match="(?s)fwdkl on m.*unlike checkpoints.*Hint:"):
-        alignment.ridges(table, "m", "fwdkl", "pi_0")
+        alignment.mass_by_step(table, "m", "fwdkl", "pi_0")
     with pytest.raises(ValueError, match="(?s)geosd on m.*no rows.*Hint:"):
-        alignment.ridges(table, "m", "geosd", "pi_0")
+        alignment.mass_by_step(table, "m", "geosd", "pi_0")

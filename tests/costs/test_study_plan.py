@@ -7,20 +7,39 @@ from dataclasses import replace
 import pytest
 
 from geosd.claims.published import published
-from geosd.costs.assumptions import USUAL, Assumptions
-from geosd.costs.gpu_memory import Sharding, gpus_needed, inference_gpu, kv_bytes, training_gpu
-from geosd.costs.roofline import Training, decoding, step_seconds, training_hours, update_units
-from geosd.costs.study_plan import Asked, Sampling, Work, against_the_paper, hours, lines
-from geosd.costs.update_cost import Update
+from geosd.costs.assumptions import DEFAULTS, Assumptions
+from geosd.costs.gpu_memory import (
+    TrainingLayout,
+    gpus_needed,
+    inference_gpu,
+    kv_bytes,
+    training_gpu,
+)
+from geosd.costs.roofline import (
+    TrainingWorkload,
+    decoding,
+    step_seconds,
+    training_hours,
+    update_units,
+)
+from geosd.costs.study_plan import (
+    GpuRequest,
+    ModelWorkload,
+    SamplingWorkload,
+    hours,
+    paper_hours_ratio,
+    plan_rows,
+)
+from geosd.costs.update_cost import UpdateSize
 from geosd.models.published_architectures import architecture
 from geosd.reporting.plan_tables import state
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
 LADDER = published()["kfac_memory"]["rows"]
-OPSD = Training(625, Update(8, 4096), 4096, True, {"teacher"}, None, True)
+OPSD = TrainingWorkload(625, UpdateSize(8, 4096), 4096, True, {"teacher"}, None, True)
 GEOSD = replace(OPSD, needs={"teacher", "anchor"}, kfac=(16, 1 / 8))
-LAYOUT = Sharding(2, 1, 16, "float32", True, 8, 4096, 1024, 3, 1, True)
+LAYOUT = TrainingLayout(2, 1, 16, "float32", True, 8, 4096, 1024, 3, 1, True)
 
 
 def part(parts, name):
@@ -33,51 +52,51 @@ def part(parts, name):
 
 def test_sixteen_bytes_a_parameter_are_shared_out_among_the_training_gpus():
     for n in (1, 2, 6):
-        parts = training_gpu(M8B, replace(LAYOUT, training=n), USUAL)
+        parts = training_gpu(M8B, replace(LAYOUT, training=n), DEFAULTS)
         names = ("master weights", "gradients", "first moments", "second moments")
         assert sum(part(parts, name) for name in names) == pytest.approx(16 * N / n)
 
 
 def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_responses():
-    parts = inference_gpu(M8B, LAYOUT, replace(USUAL, prompt=100))
+    parts = inference_gpu(M8B, LAYOUT, replace(DEFAULTS, prompt=100))
     assert part(parts, "weights that sample") == part(parts, "anchor") == 2 * N
     assert sum(p.bytes for p in parts) - part(parts, "KV cache") == 4 * 2 * N
     # 36 layers, 8 heads of 128 for keys and as many for values, 2 bytes each
     assert part(parts, "KV cache") == 8 * 4196 * 36 * 2 * 8 * 128 * 2
     assert "anchor" not in {
-        p.name for p in inference_gpu(M8B, replace(LAYOUT, anchor=False), USUAL)
+        p.name for p in inference_gpu(M8B, replace(LAYOUT, anchor=False), DEFAULTS)
     }
 
 
 def test_logits_and_block_inputs_follow_from_their_sizes():
-    parts = training_gpu(M8B, LAYOUT, replace(USUAL, prompt=100))
+    parts = training_gpu(M8B, LAYOUT, replace(DEFAULTS, prompt=100))
     assert part(parts, "logits") == 1024 * 151_936 * (3 * 2 + 4 + 4)
     assert part(parts, "inputs of the blocks") == 36 * 4196 * 4096 * 2
-    whole = training_gpu(M8B, replace(LAYOUT, recompute=False), replace(USUAL, prompt=100))
+    whole = training_gpu(M8B, replace(LAYOUT, recompute=False), replace(DEFAULTS, prompt=100))
     assert part(whole, "activations") == 36 * part(parts, "activations of one block")
-    two = training_gpu(M8B, replace(LAYOUT, microbatch=2), replace(USUAL, prompt=100))
+    two = training_gpu(M8B, replace(LAYOUT, microbatch=2), replace(DEFAULTS, prompt=100))
     assert part(two, "inputs of the blocks") == 2 * part(parts, "inputs of the blocks")
 
 
 def test_without_inference_gpus_the_training_gpus_hold_both():
-    together = training_gpu(M8B, replace(LAYOUT, inference=0), USUAL)
-    apart = training_gpu(M8B, LAYOUT, USUAL)
+    together = training_gpu(M8B, replace(LAYOUT, inference=0), DEFAULTS)
+    apart = training_gpu(M8B, LAYOUT, DEFAULTS)
     extra = sum(p.bytes for p in together) - sum(p.bytes for p in apart)
-    assert extra == sum(p.bytes for p in inference_gpu(M8B, replace(LAYOUT, inference=0), USUAL))
+    assert extra == sum(p.bytes for p in inference_gpu(M8B, replace(LAYOUT, inference=0), DEFAULTS))
 
 
 def test_8b_with_its_state_of_131_gb_needs_two_gpus_and_one_gpu_fewer_does_not_hold_it():
-    need = gpus_needed(M8B, LAYOUT, USUAL)
+    need = gpus_needed(M8B, LAYOUT, DEFAULTS)
     assert need == 2
-    one = training_gpu(M8B, replace(LAYOUT, training=1), USUAL)
-    assert sum(p.bytes for p in one) > USUAL.room
+    one = training_gpu(M8B, replace(LAYOUT, training=1), DEFAULTS)
+    assert sum(p.bytes for p in one) > DEFAULTS.usable_bytes
 
 
 def test_what_fits_nowhere_is_told_with_a_hint():
     with pytest.raises(ValueError, match="does not fit on 1 training GPUs.*\nHint:"):
-        gpus_needed(architecture("qwen3-32b"), LAYOUT, USUAL, most=1)
+        gpus_needed(architecture("qwen3-32b"), LAYOUT, DEFAULTS, most=1)
     with pytest.raises(ValueError, match="no room for a response.*\nHint:"):
-        decoding(architecture("qwen3-32b"), 8, 4096, 1, replace(USUAL, usable=0.4))
+        decoding(architecture("qwen3-32b"), 8, 4096, 1, replace(DEFAULTS, usable=0.4))
 
 
 @pytest.mark.parametrize("model", LADDER)
@@ -106,16 +125,16 @@ def test_decoding_one_response_reads_all_weights_once_a_token():
     moved = 2 * N + context * kv_bytes(M8B)
     got = decoding(M8B, 1, 4096, 1, a)
     assert got.seconds == pytest.approx(4096 * moved / (0.7 * 4.8e12))
-    assert (got.side_by_side, got.bound) == (1, "bandwidth")
+    assert (got.concurrent, got.bound) == (1, "bandwidth")
 
 
 def test_many_responses_are_decoded_side_by_side_as_far_as_their_caches_fit():
     a = Assumptions(prompt=100, concurrent=10_000)
     got = decoding(M8B, 10_000, 4096, 1, a)
     each = (100 + 2048) * kv_bytes(M8B)
-    assert got.side_by_side == int((0.9 * 143_771 * 2**20 - 2 * N) // each)
+    assert got.concurrent == int((0.9 * 143_771 * 2**20 - 2 * N) // each)
     fewer = decoding(M8B, 10_000, 4096, 1, replace(a, concurrent=8))
-    assert fewer.side_by_side == 8
+    assert fewer.concurrent == 8
     assert fewer.seconds > got.seconds
 
 
@@ -140,21 +159,21 @@ def test_units_of_an_update_are_the_papers():
 
 
 def test_an_update_takes_its_operations_at_the_share_that_is_granted():
-    _, update = step_seconds(M8B, OPSD, 2, 1, USUAL)
+    _, update = step_seconds(M8B, OPSD, 2, 1, DEFAULTS)
     tokens = 8 * 4096
     assert update == pytest.approx((6 + 2 + 3) * N * tokens / (2 * 0.4 * 989e12))
-    _, kept = step_seconds(M8B, replace(OPSD, recompute=False), 2, 1, USUAL)
+    _, kept = step_seconds(M8B, replace(OPSD, recompute=False), 2, 1, DEFAULTS)
     assert kept / update == pytest.approx(9 / 11)
 
 
 def test_the_anchors_pass_costs_time_only_where_no_other_gpu_does_it():
-    _, apart = step_seconds(M8B, replace(GEOSD, kfac=None), 2, 1, USUAL)
-    _, together = step_seconds(M8B, replace(GEOSD, kfac=None), 2, 0, USUAL)
+    _, apart = step_seconds(M8B, replace(GEOSD, kfac=None), 2, 1, DEFAULTS)
+    _, together = step_seconds(M8B, replace(GEOSD, kfac=None), 2, 0, DEFAULTS)
     assert together / apart == pytest.approx((8 + 3 + 2) / (8 + 3))
 
 
 def test_training_on_pool_solutions_generates_nothing():
-    assert step_seconds(M8B, replace(OPSD, generates=False), 2, 1, USUAL)[0] == 0
+    assert step_seconds(M8B, replace(OPSD, generates=False), 2, 1, DEFAULTS)[0] == 0
 
 
 # --- a study --------------------------------------------------------------------------------------
@@ -165,44 +184,46 @@ NINE = {
     **dict.fromkeys(("fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip"), OPSD),
     "geosd": GEOSD,
 }
-SWEEP = Work(
+SWEEP = ModelWorkload(
     model="qwen3-8b",
     jobs={"pool": 1, "train": 9, "evaluate": 9},
-    asked={"pool": Asked(1), "train": Asked(3, 1), "evaluate": Asked(1)},
-    pool=Sampling(32 * 1000, 4096),
-    evaluation=Sampling(16 * 1100, 8192),
+    gpu_requests={"pool": GpuRequest(1), "train": GpuRequest(3, 1), "evaluate": GpuRequest(1)},
+    pool=SamplingWorkload(32 * 1000, 4096),
+    evaluation=SamplingWorkload(16 * 1100, 8192),
     trainings=NINE,
-    states=Sampling(1000, 4096),
+    states=SamplingWorkload(1000, 4096),
     checkpoints=2,
     weights=10,
 )
 
 
-@pytest.mark.parametrize("assumed", [USUAL, Assumptions(length=0.5, mfu=0.3)])
+@pytest.mark.parametrize("assumed", [DEFAULTS, Assumptions(length=0.5, mfu=0.3)])
 def test_the_papers_hours_at_8b_are_expected_whatever_is_taken_for_granted(assumed):
-    times = against_the_paper(SWEEP, "fwdkl", assumed)
+    times = paper_hours_ratio(SWEEP, "fwdkl", assumed)
     baseline = replace(SWEEP, trainings={"fwdkl": NINE["fwdkl"]}, jobs=dict.fromkeys(SWEEP.jobs, 1))
-    expected = {one.rule: one.gpu_hours(expected=True) for one in lines(baseline, times, assumed)}
+    expected = {
+        one.rule: one.gpu_hours(expected=True) for one in plan_rows(baseline, times, assumed)
+    }
     assert expected == pytest.approx({"pool": 20, "train": 7, "evaluate": 28})
 
 
 def test_a_sweep_of_nine_methods_is_expected_to_cost_about_what_the_papers_does():
     told = {entry["key"]: entry["value"] for entry in published()["text"]}
-    parts = lines(SWEEP, against_the_paper(SWEEP, "fwdkl", USUAL), USUAL)
+    parts = plan_rows(SWEEP, paper_hours_ratio(SWEEP, "fwdkl", DEFAULTS), DEFAULTS)
     together = sum(line.gpu_hours(expected=True) for line in parts)
     # The paper counts nine like trainings; SFT here generates nothing, and GeoSD takes longer.
     assert together == pytest.approx(told["gpu_hours_run"], rel=0.03)
 
 
 def test_hours_of_trainings_are_the_mean_over_the_methods():
-    each = [training_hours(M8B, one, 2, 1, USUAL) for one in NINE.values()]
-    assert hours(SWEEP, "train", USUAL) == pytest.approx(sum(each) / 9)
+    each = [training_hours(M8B, one, 2, 1, DEFAULTS) for one in NINE.values()]
+    assert hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
 
 
 def test_rules_without_a_gpu_are_counted_and_have_no_hours():
-    work = replace(SWEEP, jobs={"base": 1}, asked={"base": Asked(0)})
-    (line,) = lines(work, {}, USUAL)
-    assert (line.jobs, line.reckoned, line.gpu_hours(expected=True)) == (1, None, 0)
+    work = replace(SWEEP, jobs={"base": 1}, gpu_requests={"base": GpuRequest(0)})
+    (line,) = plan_rows(work, {}, DEFAULTS)
+    assert (line.jobs, line.roofline_hours, line.gpu_hours(expected=True)) == (1, None, 0)
 
 
 @pytest.mark.parametrize("wrong", [{"mfu": 40}, {"usable": 0.0}, {"prompt": 0}])

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.scores.state_table import COLUMNS, by_overlap, mismatch_share, most_uncertain, read
+from geosd.scores.state_table import (
+    COLUMNS,
+    gradients_by_overlap,
+    mismatch_share,
+    most_uncertain,
+    read,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -55,7 +61,7 @@ def test_the_mismatch_region_is_closed_at_both_borders():
 
 def test_bins_hold_quartiles_of_what_lies_in_them():
     table = states()
-    found = by_overlap(table, "revkl", bins=4, least=1)
+    found = gradients_by_overlap(table, "revkl", bins=4, least=1)
     assert found["positions"].sum() == len(table)
     for at, row in enumerate(found.itertuples()):
         inside = (table["overlap"] >= at / 4) & (table["overlap"] < (at + 1) / 4)
@@ -67,7 +73,7 @@ def test_bins_hold_quartiles_of_what_lies_in_them():
 def test_bins_with_few_positions_are_left_out_and_full_overlap_is_in_the_last():
     table = states(30)
     table["overlap"] = [0.1] * 9 + [1.0 + 1e-9] * 21
-    found = by_overlap(table, "fwdkl", least=10)
+    found = gradients_by_overlap(table, "fwdkl", least=10)
     assert found["positions"].tolist() == [21]
     assert math.isclose(found["overlap"].item(), 1.0, abs_tol=1e-6)
 

@@ -33,7 +33,7 @@ BY_HAND = [
 
 
 def test_by_hand():
-    rows = agreement.agreement(BY_HAND, first=4)
+    rows = agreement.consensus_rows(BY_HAND, first=4)
     assert [row for row in rows if row[0] == "false_consensus"] == [
         ("false_consensus", 0.75, 6, pytest.approx(100 * (1 / 2 + 0 / 4) / 2))
     ]
@@ -50,7 +50,7 @@ def test_by_hand():
 
 
 def test_samples_beyond_the_first_count_for_coverage_alone():
-    rows = agreement.agreement(problem("long", 0, "bbbcaa"), first=4)
+    rows = agreement.consensus_rows(problem("long", 0, "bbbcaa"), first=4)
     assert [row[2:] for row in rows if row[0] == "false_consensus"] == [(1, 100.0)]
     assert [row[1:] for row in rows if row[0] == "majority_accuracy"] == [(0.75, 1, 0.0)]
     passed = {row[1]: row[3] for row in rows if row[0] == "pass@k"}
@@ -67,7 +67,7 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
         for sample in problem(benchmark, p, "".join(draw.choices("aabc.", k=16)))
     ]
     run = scores.Run("m", "geosd", 0)
-    table = agreement.collect({run: agreement.agreement(rows, first=16)})
+    table = agreement.collect({run: agreement.consensus_rows(rows, first=16)})
     table.to_csv(tmp_path / "consensus.csv", index=False)
     table = agreement.read(tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
     scored = scores.collect({run: scores.score(rows, (1, 4, 16))})
@@ -79,6 +79,6 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
 
 
 def test_a_selection_has_no_ood_problem_and_so_no_row():
-    agreed = agreement.agreement(problem("select_validation", 0, "ab"), first=2)
+    agreed = agreement.consensus_rows(problem("select_validation", 0, "ab"), first=2)
     table = agreement.collect({scores.Run("m", "geosd", 0): agreed})
     assert table.empty and tuple(table.columns) == agreement.COLUMNS

@@ -14,7 +14,7 @@ from geosd.claims.selectors import expanded
 from geosd.claims.verdicts import evaluate
 from geosd.scores import score_table as scores
 from geosd.scores import state_table as states
-from geosd.scores.frontier import gaps
+from geosd.scores.frontier import frontier_gaps
 from geosd.scores.statistics import Group, contrast
 
 RATES = (1e-7, 3e-7, 1e-6)
@@ -156,7 +156,7 @@ def test_stops_are_held_against_the_frontier_of_their_own_seed():
             "beyond": [(90, 30), (40, 20)],
         }
     )
-    found = gaps(scored, "m", ["pi_0", "slow", "fast"], ["stop", "beyond"])
+    found = frontier_gaps(scored, "m", ["pi_0", "slow", "fast"], ["stop", "beyond"])
     # Seed 0: halfway from 50 to 45; seed 1: halfway from 46 to 34. `beyond` has no match.
     assert found.to_dict() == pytest.approx({0: 46 - 47.5, 1: 41 - 40})
 

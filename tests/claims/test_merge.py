@@ -15,7 +15,7 @@ from geosd.claims.verdicts import COSTS, evaluate
 from geosd.config import load, resolve
 from geosd.reporting.table_claims import to_markdown, write
 from geosd.scores.score_table import COLUMNS
-from geosd.steps import claims_all
+from geosd.steps import merge_claims
 
 
 def claim(name: str, study: str, direction="greater") -> Claim:
@@ -103,7 +103,7 @@ def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):
 
 
 def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
-    claims_all.main(tmp_path)
+    merge_claims.main(tmp_path)
     table = pd.read_csv(tmp_path / "claims_all.csv")
     assert set(table["verdict"]) == {"not tested"}
     assert len(table) == len(ledger())

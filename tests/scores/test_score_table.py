@@ -33,7 +33,7 @@ SAMPLES = [
 def table(tmp_path) -> pd.DataFrame:
     run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
     write_jsonl(file, SAMPLES)
-    return scores.collect({run: scores.score(scores.samples_of(run, file), [1, 2, 4])})
+    return scores.collect({run: scores.score(scores.read_samples(run, file), [1, 2, 4])})
 
 
 def of(table, benchmark, metric, k=4):
@@ -80,7 +80,7 @@ def test_values_are_per_seed_and_take_the_largest_k():
 
 def test_a_missing_sample_file_names_the_run(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)fwdkl, seed 2, on m.*Hint:"):
-        scores.samples_of(Run("m", "fwdkl", 2), tmp_path / "samples.jsonl")
+        scores.read_samples(Run("m", "fwdkl", 2), tmp_path / "samples.jsonl")
 
 
 def test_runs_on_other_benchmarks_are_not_averaged_together():
