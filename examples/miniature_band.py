@@ -19,7 +19,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.miniature_grader import grade
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
-from geosd.rollout.sampler import Completion, Decoding
+from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
 
@@ -48,7 +48,9 @@ def main(
     encoding = Encoding(tokenizer, MiniaturePrompts())
     sampler = TransformersSampler(model, encoding.end_ids, encoding.pad_id)
 
-    def sampled(asked: Asked, decoding: Decoding, purpose: str) -> list[tuple[Completion, bool]]:
+    def sampled(
+        asked: Asked, decoding: SamplingParams, purpose: str
+    ) -> list[tuple[Completion, bool]]:
         """Completions and whether each one ended with the right answer."""
         completions = sampler.sample([ids for _, ids in asked], decoding, seed_of(seed, purpose))
         return [
@@ -64,7 +66,7 @@ def main(
     outside = []
     for name, problems in benchmarks.items():
         asked = [(p, encoding.student(p)) for p in problems for _ in range(samples)]
-        drawn = sampled(asked, Decoding(0.6, 0.95, evaluation_cap), name)
+        drawn = sampled(asked, SamplingParams(0.6, 0.95, evaluation_cap), name)
         right = [correct for _, correct in drawn]
         solved = [any(right[at : at + samples]) for at in range(0, len(right), samples)]
         cut = [completion.finish == "length" for completion, _ in drawn]
@@ -74,7 +76,7 @@ def main(
             outside.append(sum(right) / len(right))
     print(f"| OOD average | {100 * sum(outside) / len(outside):.1f} | | | |\n")
 
-    at_one = Decoding(1.0, 1.0, training_cap)
+    at_one = SamplingParams(1.0, 1.0, training_cap)
     train = read_jsonl(data / "train.jsonl", Problem)
     asked = [(p, encoding.student(p)) for p in train for _ in range(samples)]
     student = sampled(asked, at_one, "pool")

@@ -31,7 +31,7 @@ def step(tokens: int, chunk: int) -> float:
     from torch import nn
 
     from geosd.objectives.registry import build
-    from geosd.training.chunked_logits import View, local_quantities
+    from geosd.training.chunked_logits import ChunkedLogits, local_quantities
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -42,7 +42,7 @@ def step(tokens: int, chunk: int) -> float:
         models[name].requires_grad_(name == "student")
     hidden = {name: torch.randn(tokens, WIDTH) for name in models}
     hidden["student"].requires_grad_()
-    views = {name: View(models[name], hidden[name]) for name in models}
+    views = {name: ChunkedLogits(models[name], hidden[name]) for name in models}
     token = torch.randint(VOCABULARY, (tokens,))
     models["student"].lm_head.weight.grad = torch.zeros(VOCABULARY, WIDTH)
     before = resident()

@@ -13,10 +13,10 @@ from geosd.problems.miniature_grader import grade
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
 from geosd.problems.verdict import Verdict
-from geosd.rollout.sampler import Completion, Decoding
+from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.seeds import seed_of
 
-DECODING = Decoding(0.6, 0.95, 8)
+DECODING = SamplingParams(0.6, 0.95, 8)
 
 
 class Letters:

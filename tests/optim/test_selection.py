@@ -1,41 +1,41 @@
 import pytest
 from torch import nn
 
-from geosd.optim.layer_selection import chosen, input_leaders, is_projection
+from geosd.optim.layer_selection import input_factor_owners, is_projection, select_layers
 
 
 def test_the_seven_projections_of_every_block_and_nothing_else(make_decoder):
     for family in ("Qwen3", "Llama", "Olmo3"):
-        names = list(chosen(make_decoder(family), is_projection))
+        names = list(select_layers(make_decoder(family), is_projection))
         assert len(names) == 2 * 7
         assert not any("lm_head" in name or "embed" in name for name in names)
 
 
 def test_any_linear_can_be_chosen_by_its_name():
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-    assert list(chosen(model, lambda name, module: name == "2")) == ["2"]
+    assert list(select_layers(model, lambda name, module: name == "2")) == ["2"]
 
 
 def test_frozen_layers_are_left_out():
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)).requires_grad_(False)
     model[1].weight.requires_grad_(True)
-    assert list(chosen(model, lambda name, module: True)) == ["1"]
+    assert list(select_layers(model, lambda name, module: True)) == ["1"]
 
 
 def test_an_empty_choice_says_what_there_is():
     with pytest.raises(ValueError, match=r"the model has \['0'\](.|\n)*Hint"):
-        chosen(nn.Sequential(nn.Linear(2, 2)), is_projection)
+        select_layers(nn.Sequential(nn.Linear(2, 2)), is_projection)
 
 
 def test_a_shared_weight_is_refused():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1].weight = model[0].weight
     with pytest.raises(ValueError, match="0 and 1 share one weight"):
-        chosen(model, lambda name, module: True)
+        select_layers(model, lambda name, module: True)
 
 
 def test_sisters_follow_the_first_of_them_within_their_own_block():
     names = [f"{layer}.{leaf}" for layer in (0, 1) for leaf in ("q_proj", "k_proj", "v_proj")]
-    leaders = input_leaders([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
+    leaders = input_factor_owners([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
     assert [leaders[name] for name in names] == ["0.q_proj"] * 3 + ["1.q_proj"] * 3
     assert all(leaders[n] == n for n in ("0.o_proj", "1.up_proj", "v_proj", "k_proj"))

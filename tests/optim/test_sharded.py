@@ -11,8 +11,8 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from geosd.optim.distributed import put
-from geosd.optim.update import build_update
+from geosd.optim.distributed import copy_full_into
+from geosd.optim.update import build_update_rule
 
 
 def model_and_update(world, group, inner, blocks):
@@ -30,10 +30,10 @@ def model_and_update(world, group, inner, blocks):
         group=group,
         select=lambda name, module: True,
     )
-    return model, build_update(model, rule="kfac", inner=inner, lr=0.01, kfac=kfac)
+    return model, build_update_rule(model, rule="kfac", inner=inner, lr=0.01, kfac=kfac)
 
 
-def whole_weights(model):
+def full_state_dict(model):
     return [getattr(p, "full_tensor", lambda p=p: p)().detach().clone() for p in model.parameters()]
 
 
@@ -52,7 +52,7 @@ def steps(world, rank, group, inner, blocks, model=None, update=None):
         with update.observe(loss_terms=len(mine)):
             model(mine).sin().sum(-1).mean().backward()
         update.step()
-    return whole_weights(model), update.relative_step(), update.spectrum(), update
+    return full_state_dict(model), update.relative_step(), update.spectrum(), update
 
 
 def compare(rank, world, inner, blocks, store):
@@ -69,7 +69,7 @@ def compare(rank, world, inner, blocks, store):
         dist.broadcast_object_list(states)
         again.load_state_dict(states[0])
         for mine, value in zip(back.parameters(), sharded[0], strict=True):
-            put(value, mine.data)
+            copy_full_into(value, mine.data)
         *resumed, _ = steps(world, rank, dist.group.WORLD, inner, blocks, back, again)
     finally:
         dist.destroy_process_group()

@@ -10,12 +10,12 @@ from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.tokenizer import build_tokenizer
 from geosd.rollout import vllm_engine
 from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import Decoding
+from geosd.rollout.sampler import SamplingParams
 
 TOKENIZER = build_tokenizer()
 ENCODING = Encoding(TOKENIZER, MiniaturePrompts())
 PROMPTS = [TOKENIZER(f"Q: {i} + {i} S:").input_ids for i in range(5)]
-COLD = Decoding(0.0, 1.0, 6)
+COLD = SamplingParams(0.0, 1.0, 6)
 LAPTOP = {"engine": "transformers", "sequences": 3}
 CLUSTER = {
     "engine": "vllm",

@@ -4,8 +4,8 @@ from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
 from geosd.problems.verdict import Verdict
-from geosd.rollout.sampler import Completion, Decoding
-from geosd.rollout.solution_pool import count, pool_solutions
+from geosd.rollout.sampler import Completion, SamplingParams
+from geosd.rollout.solution_pool import count_pool, pool_solutions
 
 PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
 RIGHT, OTHER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"
@@ -17,7 +17,7 @@ class Scripted:
     def __init__(self, texts, finish="stop"):
         self.texts, self.finish = texts, finish
 
-    def sample(self, prompts, decoding, seed):
+    def sample(self, prompts, sampling, seed):
         assert len(prompts) == len(self.texts)
         ids = build_tokenizer()
         return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
@@ -32,7 +32,7 @@ def pool(texts, keep=10, finish="stop", grade=None):
         grade or MiniatureGrader(),
         rollouts=4,
         keep=keep,
-        decoding=Decoding(1.0, 1.0, 8),
+        sampling=SamplingParams(1.0, 1.0, 8),
         seed=0,
     )
 
@@ -56,7 +56,7 @@ def test_a_truncated_rollout_is_no_solution():
 
 def test_exclusions_are_counted():
     rows = pool([WRONG, RIGHT, RIGHT, OTHER] + [WRONG] * 4)
-    assert count(rows) == {
+    assert count_pool(rows) == {
         "problems": 2,
         "problems_without_solution_excluded": 1,
         "problems_trained_on": 1,
@@ -73,4 +73,4 @@ def test_answers_that_the_grader_cannot_decide_on_are_counted_and_not_kept():
 
     rows = pool([RIGHT, RIGHT, WRONG, OTHER] + [WRONG] * 4, grade=undecided)
     assert [(row.verified, row.undecided) for row in rows] == [(0, 2), (0, 0)]
-    assert count(rows)["rollouts_undecided"] == 2
+    assert count_pool(rows)["rollouts_undecided"] == 2

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from geosd.models.tiny_architectures import build
 from geosd.problems.tokenizer import build_tokenizer
-from geosd.rollout.sampler import Decoding
+from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 
 TOKENIZER = build_tokenizer()
@@ -39,7 +39,7 @@ def next_token(model, ids, temperature=1.0):
 def test_tokens_are_drawn_from_the_models_own_distribution(model):
     n = 4000
     expected = next_token(model, PROMPT, temperature=1.3).double() * n
-    drawn = sampler(model, rows=n).sample([PROMPT] * n, Decoding(1.3, 1.0, 1), seed=0)
+    drawn = sampler(model, rows=n).sample([PROMPT] * n, SamplingParams(1.3, 1.0, 1), seed=0)
     counts = Counter(one.ids[0] for one in drawn)
     often = [token for token in range(len(expected)) if expected[token] > 5]
     observed = [counts[token] for token in often]
@@ -57,13 +57,13 @@ def test_the_nucleus_keeps_the_smallest_set_with_that_mass(model):
         mass += p[token].item()
         if mass >= 0.6:
             break
-    drawn = sampler(model).sample([PROMPT] * 600, Decoding(1.0, 0.6, 1), seed=1)
+    drawn = sampler(model).sample([PROMPT] * 600, SamplingParams(1.0, 0.6, 1), seed=1)
     assert {one.ids[0] for one in drawn} == nucleus
 
 
 def test_cold_sampling_is_greedy_whatever_shares_the_batch(model):
     prompts = [PROMPT, *OTHERS]
-    together = sampler(model).sample(prompts, Decoding(1e-4, 1.0, 10), seed=0)
+    together = sampler(model).sample(prompts, SamplingParams(1e-4, 1.0, 10), seed=0)
     for prompt, completion in zip(prompts, together, strict=True):
         ids = list(prompt)
         for token in completion.ids:
@@ -73,8 +73,8 @@ def test_cold_sampling_is_greedy_whatever_shares_the_batch(model):
 
 def test_temperature_zero_takes_the_likeliest_token(model):
     prompts = [PROMPT, *OTHERS]
-    greedy = sampler(model).sample(prompts, Decoding(0.0, 1.0, 10), seed=0)
-    assert greedy == sampler(model).sample(prompts, Decoding(0.0, 0.5, 10), seed=1)
+    greedy = sampler(model).sample(prompts, SamplingParams(0.0, 1.0, 10), seed=0)
+    assert greedy == sampler(model).sample(prompts, SamplingParams(0.0, 0.5, 10), seed=1)
     for prompt, completion in zip(prompts, greedy, strict=True):
         ids = list(prompt)
         for token in completion.ids:
@@ -84,26 +84,26 @@ def test_temperature_zero_takes_the_likeliest_token(model):
 
 def test_the_same_seed_gives_the_same_tokens_and_another_gives_others(model):
     prompts = [PROMPT] * 20 + OTHERS
-    decoding = Decoding(1.0, 0.95, 12)
-    one = sampler(model).sample(prompts, decoding, seed=5)
+    sampling = SamplingParams(1.0, 0.95, 12)
+    one = sampler(model).sample(prompts, sampling, seed=5)
     torch.rand(7)  # what others draw must not matter
-    again = sampler(model).sample(prompts, decoding, seed=5)
+    again = sampler(model).sample(prompts, sampling, seed=5)
     assert one == again
-    assert one != sampler(model).sample(prompts, decoding, seed=6)
+    assert one != sampler(model).sample(prompts, sampling, seed=6)
 
 
 def test_sampling_leaves_the_global_generator_where_it_was(model):
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
-    sampler(model).sample([PROMPT], Decoding(1.0, 1.0, 4), seed=5)
+    sampler(model).sample([PROMPT], SamplingParams(1.0, 1.0, 4), seed=5)
     assert torch.equal(torch.rand(3), expected)
 
 
 def test_completions_come_back_in_the_prompts_order(model):
     shuffled = [PROMPT, *OTHERS] * 3
     random.Random(0).shuffle(shuffled)
-    cold = Decoding(1e-4, 1.0, 6)
+    cold = SamplingParams(1e-4, 1.0, 6)
     for rows in (2, 5, 256):
         drawn = sampler(model, rows).sample(shuffled, cold, seed=0)
         alone = {tuple(p): sampler(model).sample([p], cold, seed=0)[0] for p in shuffled}
@@ -113,7 +113,7 @@ def test_completions_come_back_in_the_prompts_order(model):
 def test_a_response_ends_with_its_first_end_token_or_at_the_cap(model):
     with torch.no_grad():
         model.lm_head.weight[END] += model.lm_head.weight.mean(0) + 0.05
-    drawn = sampler(model).sample([PROMPT] * 300, Decoding(1.0, 1.0, 8), seed=2)
+    drawn = sampler(model).sample([PROMPT] * 300, SamplingParams(1.0, 1.0, 8), seed=2)
     finishes = Counter(one.finish for one in drawn)
     assert finishes["stop"] and finishes["length"]
     for one in drawn:
@@ -124,12 +124,12 @@ def test_a_response_ends_with_its_first_end_token_or_at_the_cap(model):
 
 def test_how_a_release_likes_to_sample_changes_nothing(model):
     """Qwen3's generation_config.json says top_k 20 and temperature .6; others punish repetition."""
-    before = sampler(model).sample(OTHERS * 4, Decoding(1.0, 1.0, 12), seed=5)
+    before = sampler(model).sample(OTHERS * 4, SamplingParams(1.0, 1.0, 12), seed=5)
     kept = copy.deepcopy(model.generation_config)
     model.generation_config.update(
         do_sample=True, top_k=1, temperature=0.1, top_p=0.1, repetition_penalty=9.0
     )
     try:
-        assert sampler(model).sample(OTHERS * 4, Decoding(1.0, 1.0, 12), seed=5) == before
+        assert sampler(model).sample(OTHERS * 4, SamplingParams(1.0, 1.0, 12), seed=5) == before
     finally:
         model.generation_config = kept

@@ -19,9 +19,9 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from geosd.rollout.sampler import Decoding
+from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
-from geosd.rollout.vllm_engine import start
+from geosd.rollout.vllm_engine import start_engine
 from geosd.rollout.vllm_sampler import VllmSampler
 from geosd.rollout.weight_transfer import named_weights
 
@@ -42,7 +42,7 @@ END, VOCABULARY, CONTEXT = 1, 128, 512
 # Longer than vLLM's cache block of 128 on a CPU: shorter prompts are never taken from the cache.
 PROMPTS = torch.randint(2, VOCABULARY, (6, 200), generator=torch.Generator().manual_seed(1))
 PROMPTS = [row[: 200 - 7 * place].tolist() for place, row in enumerate(PROMPTS)]
-GREEDY = Decoding(0.0, 1.0, 24)
+GREEDY = SamplingParams(0.0, 1.0, 24)
 
 
 def tiny(family, tied):
@@ -89,7 +89,7 @@ class Pair:
         self.model = model
         model.save_pretrained(folder)
         memory = {"memory": 0.1, "sequences": 16, "precision": "float32"}
-        self.opened = start(folder, live=True, **{**memory, **options})
+        self.opened = start_engine(folder, live=True, **{**memory, **options})
         self.stale = self.sampler(None)  # never synced: what the engine holds
         self.live = self.sampler(lambda: named_weights(model))
 
@@ -186,12 +186,12 @@ def test_without_the_reset_a_cached_prompt_is_answered_by_the_old_weights(pair, 
 
 
 def test_the_same_seed_gives_the_same_tokens_whatever_shares_the_batch(pair):
-    decoding = Decoding(1.0, 0.9, 12)
+    sampling = SamplingParams(1.0, 0.9, 12)
     prompts = PROMPTS[:2] * 4
-    drawn = pair.stale.sample(prompts, decoding, seed=5)
-    assert drawn == pair.stale.sample(prompts, decoding, seed=5)
-    assert drawn != pair.stale.sample(prompts, decoding, seed=6)
-    assert drawn[:3] == pair.stale.sample(prompts[:3], decoding, seed=5)
+    drawn = pair.stale.sample(prompts, sampling, seed=5)
+    assert drawn == pair.stale.sample(prompts, sampling, seed=5)
+    assert drawn != pair.stale.sample(prompts, sampling, seed=6)
+    assert drawn[:3] == pair.stale.sample(prompts[:3], sampling, seed=5)
     assert len({one.ids for one in drawn[::2]}) > 1  # samples of one prompt differ
 
 
@@ -199,7 +199,7 @@ def test_each_response_that_the_model_ends_is_told_before_the_call_returns(pair)
     told = {}
     pair.stale.on_finish, pair.stale.end_ids = told.__setitem__, list(range(1, 40))
     try:
-        drawn = pair.stale.sample(PROMPTS * 3, Decoding(1.0, 1.0, 4), seed=0)
+        drawn = pair.stale.sample(PROMPTS * 3, SamplingParams(1.0, 1.0, 4), seed=0)
     finally:
         pair.stale.on_finish, pair.stale.end_ids = None, [END]
     assert told == {place: one for place, one in enumerate(drawn) if one.finish == "stop"}
@@ -210,7 +210,7 @@ def test_a_response_ends_with_its_end_token_or_at_the_cap(pair):
     often = sorted({token for prompt in PROMPTS for token in prompt})[:40]
     pair.stale.end_ids, kept = often, pair.stale.end_ids
     try:
-        drawn = pair.stale.sample(PROMPTS * 5, Decoding(1.0, 1.0, 4), seed=0)
+        drawn = pair.stale.sample(PROMPTS * 5, SamplingParams(1.0, 1.0, 4), seed=0)
     finally:
         pair.stale.end_ids = kept
     assert {one.finish for one in drawn} == {"stop", "length"}

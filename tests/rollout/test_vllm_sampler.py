@@ -13,15 +13,15 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from geosd.rollout.sampler import Completion, Decoding
-from geosd.rollout.vllm_engine import Opened
+from geosd.rollout.sampler import Completion, SamplingParams
+from geosd.rollout.vllm_engine import StartedEngine
 from geosd.rollout.vllm_sampler import VllmSampler
 from geosd.rollout.weight_transfer import named_weights
 from geosd.seeds import seed_of
 
 END = 9
 PROMPTS = [[1, 2], [3], [1, 2]]
-DECODING = Decoding(0.7, 0.95, 8)
+DECODING = SamplingParams(0.7, 0.95, 8)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Student(nn.Module):
 def opened(llm, **changes):
     record = {"engine": "vllm", "version": "0.32.0", "max_num_seqs": 7}
     values = dict(llm=llm, parameters=Parameters, context=64, dtype=torch.bfloat16, record=record)
-    return Opened(**{**values, **changes})
+    return StartedEngine(**{**values, **changes})
 
 
 def sampler(llm, student=None, **options):
@@ -200,16 +200,16 @@ def test_a_request_that_the_engine_gave_up_is_no_completion():
 
 
 def test_a_response_that_the_engine_would_cut_short_is_refused():
-    fits = Decoding(1.0, 1.0, 62)
+    fits = SamplingParams(1.0, 1.0, 62)
     assert sampler(StandIn()).sample(PROMPTS, fits, seed=0)
     with pytest.raises(ValueError, match=r"65 tokens(.|\n)*64(.|\n)*Hint"):
-        sampler(StandIn()).sample(PROMPTS, Decoding(1.0, 1.0, 63), seed=0)
+        sampler(StandIn()).sample(PROMPTS, SamplingParams(1.0, 1.0, 63), seed=0)
 
 
 def test_a_temperature_that_the_engine_would_change_is_refused():
     with pytest.raises(ValueError, match=r"0\.001"):
-        sampler(StandIn()).sample(PROMPTS, Decoding(0.001, 1.0, 8), seed=0)
-    assert sampler(StandIn()).sample(PROMPTS, Decoding(0.0, 1.0, 8), seed=0)
+        sampler(StandIn()).sample(PROMPTS, SamplingParams(0.001, 1.0, 8), seed=0)
+    assert sampler(StandIn()).sample(PROMPTS, SamplingParams(0.0, 1.0, 8), seed=0)
 
 
 def test_the_record_says_what_the_engine_is_and_how_often_it_was_synced():

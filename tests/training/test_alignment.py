@@ -12,7 +12,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.problems.tokenizer import build_tokenizer
-from geosd.training.chunked_logits import view
+from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 
 SOLUTIONS = ["7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "1 - 9 + 4 = 6 ; A: 6"]
@@ -56,7 +56,7 @@ def test_every_position_equals_the_naive_next_token_prediction(model, prompts_an
     for prompts in (student, teacher):
         packed = pack(prompts, responses, encoding.pad_id)
         with torch.no_grad():
-            seen = view(model, packed).logits(slice(None))
+            seen = response_logits(model, packed).logits(slice(None))
         torch.testing.assert_close(seen, naive_logits(model, prompts, responses))
 
 
@@ -64,8 +64,8 @@ def test_a_teacher_without_privilege_is_the_student_at_every_position(model, pro
     encoding, student, _, responses = prompts_and_responses
     blind = [list(prompt) for prompt in student]
     with torch.no_grad():
-        p = view(model, pack(student, responses, encoding.pad_id)).logits(slice(None))
-        q = view(model, pack(blind, responses, encoding.pad_id)).logits(slice(None))
+        p = response_logits(model, pack(student, responses, encoding.pad_id)).logits(slice(None))
+        q = response_logits(model, pack(blind, responses, encoding.pad_id)).logits(slice(None))
     torch.testing.assert_close(p, q)
 
 
@@ -74,7 +74,7 @@ def test_one_off_at_the_first_response_token_would_be_noticed(model, prompts_and
     packed = pack(teacher, responses, encoding.pad_id)
     shifted = type(packed)(packed.ids, packed.mask, packed.row, packed.column + 1, packed.token)
     with torch.no_grad():
-        seen = view(model, shifted).logits(slice(None))
+        seen = response_logits(model, shifted).logits(slice(None))
     assert not torch.allclose(seen, naive_logits(model, teacher, responses))
 
 

@@ -9,10 +9,10 @@ import torch
 
 from geosd.objectives.objective import names
 from geosd.seeds import seed_of
-from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.assemble import assemble_run, training_arguments
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState
-from geosd.training.step import update_once
+from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
@@ -27,7 +27,9 @@ def run_to_end(tiny, settings, scratch, seed=0, prepare=None):
     if prepare is not None:
         run = prepare(run) or run
     resume = ResumeState(scratch, [settings, seed])
-    log = train(run, recipe_of(settings), resume, lambda step: StepLog(scratch / "log", step))
+    log = train(
+        run, training_arguments(settings), resume, lambda step: StepLog(scratch / "log", step)
+    )
     return run.student.state_dict(), log.table()
 
 
@@ -49,14 +51,14 @@ def kill_in_rollout(step):
     """Makes a run kill itself while it samples the rollouts of `step`."""
 
     def prepare(run):
-        sample = run.experience.sampler.sample
+        sample = run.rollout_source.sampler.sample
 
-        def sample_or_die(prompts, decoding, seed):
+        def sample_or_die(prompts, sampling, seed):
             if seed == seed_of(run.seed, "rollout", step):
                 os.kill(os.getpid(), signal.SIGKILL)
-            return sample(prompts, decoding, seed)
+            return sample(prompts, sampling, seed)
 
-        run.experience.sampler.sample = sample_or_die
+        run.rollout_source.sampler.sample = sample_or_die
 
     return prepare
 
@@ -76,8 +78,10 @@ def kill_in_save(monkeypatch, step):
 
 def with_mixed_rewards(run):
     """Rewards that differ within a group, or GRPO has nothing to learn from."""
-    graded = dataclasses.replace(run.experience, grade=lambda text, gold: len(text) % 2 == 0)
-    return dataclasses.replace(run, experience=graded)
+    source = dataclasses.replace(
+        run.rollout_source, is_correct=lambda text, gold: len(text) % 2 == 0
+    )
+    return dataclasses.replace(run, rollout_source=source)
 
 
 def same(one, other):
@@ -130,12 +134,14 @@ def test_every_method_moves_the_student_and_leaves_the_base_model_alone(
     before = {}
 
     def remember(run):
-        before["reference"] = {k: v.clone() for k, v in run.copies.reference.state_dict().items()}
+        before["reference"] = {
+            k: v.clone() for k, v in run.reference_models.reference.state_dict().items()
+        }
         before["run"] = run
         return with_mixed_rewards(run)
 
     weights, log = run_to_end(tiny, settings, tmp_path, prepare=remember)
-    assert same(before["reference"], before["run"].copies.reference.state_dict())
+    assert same(before["reference"], before["run"].reference_models.reference.state_dict())
     moved = [name for name in weights if not torch.equal(weights[name], before["reference"][name])]
     assert moved
     assert log["loss/total"].notna().all()
@@ -152,16 +158,18 @@ def test_cutting_a_step_into_chunks_and_passes_changes_no_gradient(
     for chunk, microbatch, recompute in cuts:
         settings["recompute"] = recompute
         run = assemble(tiny, settings)
-        run.student.double(), run.copies.reference.double(), run.copies.anchor.double()
+        models = run.reference_models
+        for model in (run.student, models.reference, models.anchor):
+            model.double()
         with torch.no_grad():
             # Away from pi_0, so that no term of any objective is at its minimum.
             for parameter in run.student.parameters():
                 wave = torch.sin(torch.arange(parameter.numel(), dtype=torch.float64))
                 parameter.add_(0.01 * wave.view_as(parameter))
-        run.update.step = lambda rate: None
-        recipe = recipe_of(settings | {"chunk": chunk, "microbatch": microbatch})
-        run.copies.before = lambda step: None
-        update_once(with_mixed_rewards(run), recipe, 0)
+        run.update_rule.step = lambda rate: None
+        args = training_arguments(settings | {"chunk": chunk, "microbatch": microbatch})
+        run.reference_models.refresh = lambda step: None
+        train_step(with_mixed_rewards(run), args, 0)
         gradients.append({n: p.grad for n, p in run.student.named_parameters()})
     largest = max(gradient.abs().max() for gradient in gradients[0].values())
     for (_, microbatch, _), other in zip(cuts[1:], gradients[1:], strict=True):
@@ -196,8 +204,8 @@ def test_each_kind_of_teacher_is_the_model_it_says(tiny, settings, teacher):
     run = assemble(tiny, settings | {"teacher": teacher})
     with torch.no_grad():
         run.student.lm_head.weight.add_(1.0)
-    run.copies.before(1)
-    first = run.copies.teacher.lm_head.weight[0, 0]
-    base = run.copies.reference.lm_head.weight[0, 0]
+    run.reference_models.refresh(1)
+    first = run.reference_models.teacher.lm_head.weight[0, 0]
+    base = run.reference_models.reference.lm_head.weight[0, 0]
     expected = {"live": 1.0, "fixed": 0.0, "delayed": 0.0, "average": 0.1}[teacher]
     torch.testing.assert_close(first - base, torch.tensor(expected))

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.rollout.sampler import Decoding
-from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
-from geosd.training.fsdp import whole_weights
+from geosd.rollout.sampler import SamplingParams
+from geosd.training.assemble import assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import joined
+from geosd.training.processes import init_processes
 from geosd.training.resume_state import ResumeState
-from geosd.training.rollout_workers import Across, serve
+from geosd.training.rollout_workers import RemoteRollouts, serve
 from geosd.training.step_log import StepLog
 
 
@@ -31,13 +31,13 @@ def inputs(tiny):
 def trained(tiny, settings, out, ranks=None, worker=None, steps=None):
     """Weights and log of a run; None but on the first training rank."""
     run = assemble_run(settings, *inputs(tiny), ranks, worker)
-    recipe = recipe_of(settings)
-    recipe = dataclasses.replace(recipe, steps=steps or recipe.steps)
+    args = training_arguments(settings)
+    args = dataclasses.replace(args, steps=steps or args.steps)
     resume = ResumeState(out, settings)
-    log = train(run, recipe, resume, lambda first: StepLog(out / "log", first))
-    weights = whole_weights(run.student)
-    if isinstance(run.experience, Across):
-        run.experience.end()
+    log = train(run, args, resume, lambda first: StepLog(out / "log", first))
+    weights = full_state_dict(run.student)
+    if isinstance(run.rollout_source, RemoteRollouts):
+        run.rollout_source.end()
     return weights, log.table() if log is not None else None
 
 
@@ -46,11 +46,11 @@ def main(folder):
     torch.set_num_threads(1)
     folder = Path(folder)
     tiny, settings = json.loads((folder / "case.json").read_text())
-    with joined(worker=True) as (ranks, link):
+    with init_processes(worker=True) as (ranks, link):
         if ranks is None:
-            worker = assemble_worker(settings, *inputs(tiny))
+            worker = assemble_rollout_worker(settings, *inputs(tiny))
             slowly(worker)
-            serve(worker, link, link.worker)
+            serve(worker, link)
             times = dataclasses.asdict(worker.times) | {"overlap": worker.times.overlap()}
             (folder / "times.json").write_text(json.dumps(times))
             return
@@ -60,7 +60,7 @@ def main(folder):
 
 def slowly(worker):
     """Sampling that takes as long a token as on a model of size, so that scores can be in time."""
-    model = worker.here.student
+    model = worker.local.student
     model.register_forward_pre_hook(lambda *_: time.sleep(0.02))
 
 
@@ -77,7 +77,7 @@ def plain(tiny, settings, tmp_path):
 
 
 def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, plain, tmp_path):
-    worker = assemble_worker(settings, *inputs(tiny))
+    worker = assemble_rollout_worker(settings, *inputs(tiny))
     weights, log = trained(tiny, settings, tmp_path / "beside", worker=worker)
     assert furthest(weights, plain[0]) < 1e-5
     assert log["rollout/tokens"].tolist() == plain[1]["rollout/tokens"].tolist()
@@ -87,28 +87,28 @@ def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, plain,
 def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, plain, tmp_path):
     settings["save_every"] = 3
     out = tmp_path / "left"
-    trained(tiny, settings, out, worker=assemble_worker(settings, *inputs(tiny)), steps=3)
-    worker = assemble_worker(settings, *inputs(tiny))
+    trained(tiny, settings, out, worker=assemble_rollout_worker(settings, *inputs(tiny)), steps=3)
+    worker = assemble_rollout_worker(settings, *inputs(tiny))
     weights, log = trained(tiny, settings, out, worker=worker)
     assert len(worker.times.scored) == 2 * 6
     assert furthest(weights, plain[0]) < 1e-5
 
 
 def test_a_teacher_of_another_time_is_refused_beside_a_worker(tiny, settings):
-    worker = assemble_worker(settings, *inputs(tiny))
+    worker = assemble_rollout_worker(settings, *inputs(tiny))
     with pytest.raises(ValueError, match="training.teacher is 'fixed'"):
         assemble_run(settings | {"teacher": "fixed"}, *inputs(tiny), worker=worker)
 
 
 def test_a_response_is_told_when_it_ends_and_the_same_is_sampled(tiny, settings):
-    worker = assemble_worker(settings, *inputs(tiny))
-    sampler, prompts = worker.here.sampler, [[1, 2, 3], [4, 5], [1]] * 4
-    decoding = Decoding(1.0, 1.0, 30)
-    silent = sampler.sample(prompts, decoding, 0)
+    worker = assemble_rollout_worker(settings, *inputs(tiny))
+    sampler, prompts = worker.local.sampler, [[1, 2, 3], [4, 5], [1]] * 4
+    sampling = SamplingParams(1.0, 1.0, 30)
+    silent = sampler.sample(prompts, sampling, 0)
     told, passes = {}, []
-    worker.here.student.register_forward_pre_hook(lambda *_: passes.append(len(told)))
+    worker.local.student.register_forward_pre_hook(lambda *_: passes.append(len(told)))
     sampler.on_finish = told.__setitem__
-    assert sampler.sample(prompts, decoding, 0) == silent
+    assert sampler.sample(prompts, sampling, 0) == silent
     assert told == {i: c for i, c in enumerate(silent) if c.finish == "stop"}
     assert 0 < passes[-1]  # some were told before the last token was sampled
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.training.assemble import assemble_run, recipe_of
-from geosd.training.fsdp import whole_model, whole_weights
+from geosd.training.assemble import assemble_run, training_arguments
+from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import Ranks, joined
+from geosd.training.processes import Ranks, init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.step_log import StepLog
 
@@ -43,9 +43,11 @@ def five_steps(ranks, settings, tiny, out, steps=5):
     tiny = Path(tiny)
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
     run = assemble_run(settings, *inputs, 0, ranks)
-    graded = dataclasses.replace(run.experience, grade=lambda text, gold: len(text) % 2 == 0)
-    run = dataclasses.replace(run, experience=graded)
-    step, gradients = run.update.step, {}
+    source = dataclasses.replace(
+        run.rollout_source, is_correct=lambda text, gold: len(text) % 2 == 0
+    )
+    run = dataclasses.replace(run, rollout_source=source)
+    step, gradients = run.update_rule.step, {}
 
     def remember(rate):
         if not gradients:
@@ -54,14 +56,14 @@ def five_steps(ranks, settings, tiny, out, steps=5):
                 gradients[name] = getattr(grad, "full_tensor", lambda grad=grad: grad)().clone()
         step(rate)
 
-    run.update.step = remember
-    recipe = dataclasses.replace(recipe_of(settings), steps=steps)
+    run.update_rule.step = remember
+    args = dataclasses.replace(training_arguments(settings), steps=steps)
     resume = ResumeState(out, settings)
-    log = train(run, recipe, resume, lambda first: StepLog(out / "log", first))
-    factors = run.update.state_dict()["kfac"]
-    weights = whole_weights(run.student)
-    model = whole_model(run.student)
-    if not ranks.first:
+    log = train(run, args, resume, lambda first: StepLog(out / "log", first))
+    factors = run.update_rule.state_dict()["kfac"]
+    weights = full_state_dict(run.student)
+    model = full_model(run.student)
+    if not ranks.is_main:
         return None
     assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
     found = {"gradients": gradients, "weights": weights, "log": log.table()}
@@ -75,7 +77,7 @@ def main(folder):
     torch.set_num_threads(1)
     folder = Path(folder)
     tiny, cases, half = json.loads((folder / "cases.json").read_text())
-    with joined() as (ranks, _):
+    with init_processes() as (ranks, _):
         for name, settings in cases.items():
             found = five_steps(ranks, settings, tiny, folder / name)
             if found is not None:
@@ -167,12 +169,12 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
 
 
 def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
-    from geosd.training.microbatches import parts_of
+    from geosd.training.microbatches import split_into_microbatches
     from geosd.training.rollouts import Rollouts
 
     rollouts = Rollouts([None] * 3, [[1]] * 3, [[1]] * 3, [[2]] * 3, [0.0] * 3, [False] * 3)
     with pytest.raises(ValueError, match="3 responses cannot be shared evenly by 2 ranks"):
-        parts_of(rollouts, 0, 2, None, 0, torch.device("cpu"))
+        split_into_microbatches(rollouts, 0, 2, None, 0, torch.device("cpu"))
 
 
 if __name__ == "__main__":

@@ -7,18 +7,18 @@ import torch
 import torch.distributed as dist
 import transformers
 
-from geosd.training.chunked_logits import view
-from geosd.training.copies import frozen_copy, overwrite
+from geosd.training.chunked_logits import response_logits
 from geosd.training.fsdp import (
-    load_whole_weights,
+    full_model,
+    full_state_dict,
+    load_full_state_dict,
     reshard,
     shard,
-    through,
-    unsharded,
-    whole_model,
-    whole_weights,
+    summon_full_params,
+    with_root_gathered,
 )
 from geosd.training.packing import pack
+from geosd.training.reference_models import copy_parameters, frozen_copy
 
 CPU = torch.device("cpu")
 
@@ -53,8 +53,8 @@ def packed():
 
 @torch.no_grad()
 def logits(model, packed):
-    seen = view(model, packed)
-    found = through(model, lambda whole: seen.logits(slice(None)))
+    seen = response_logits(model, packed)
+    found = with_root_gathered(model, lambda root: seen.logits(slice(None)))
     reshard(model)
     return found
 
@@ -73,7 +73,7 @@ def test_a_copy_has_a_life_of_its_own_until_it_is_refreshed(plain, packed, group
         for parameter in student.parameters():
             parameter.mul_(1.5)
     torch.testing.assert_close(logits(anchor, packed), expected, rtol=1e-6, atol=1e-7)
-    overwrite(anchor, student)
+    copy_parameters(anchor, student)
     moved = logits(student, packed)
     assert not torch.allclose(moved, expected, rtol=1e-2)
     torch.testing.assert_close(logits(anchor, packed), moved, rtol=1e-6, atol=1e-7)
@@ -92,17 +92,17 @@ def test_a_bfloat16_copy_says_exactly_what_a_student_computing_in_bfloat16_says(
 
 def test_what_is_written_of_it_is_the_plain_model_and_can_be_read_back(plain, packed, group):
     student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
-    written = whole_model(student)
+    written = full_model(student)
     assert type(written) is type(plain)
     assert written.state_dict().keys() == plain.state_dict().keys()
     for name, value in plain.state_dict().items():
         assert torch.equal(written.state_dict()[name], value)
     tied = written.lm_head.weight is written.model.embed_tokens.weight
     assert tied == plain.config.tie_word_embeddings
-    weights = whole_weights(student)
+    weights = full_state_dict(student)
     weights = {name: value + 1 for name, value in weights.items()}
-    load_whole_weights(student, weights)
-    for name, value in whole_weights(student).items():
+    load_full_state_dict(student, weights)
+    for name, value in full_state_dict(student).items():
         assert torch.equal(value, weights[name])
 
 
@@ -114,7 +114,7 @@ def test_generating_from_the_whole_model_reads_what_the_last_update_wrote(plain,
         return model.generate(prompt, do_sample=False, max_new_tokens=8, synced_gpus=False)
 
     for _ in range(2):
-        with unsharded(student):
+        with summon_full_params(student):
             assert torch.equal(greedy(student), greedy(plain))
         with torch.no_grad():
             for mine, theirs in zip(student.parameters(), plain.parameters(), strict=True):

@@ -6,7 +6,7 @@ import signal
 from geosd.models.loading import save
 from geosd.models.weight_files import save_weights
 from geosd.seeds import seed_of
-from geosd.training.assemble import assemble_run, recipe_of
+from geosd.training.assemble import assemble_run, training_arguments
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState
 from geosd.training.snapshots import Snapshots
@@ -15,17 +15,21 @@ from geosd.training.step_log import StepLog
 
 def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):
     run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
-    sample = run.experience.sampler.sample
+    sample = run.rollout_source.sampler.sample
 
-    def sample_or_die(prompts, decoding, seed):
+    def sample_or_die(prompts, sampling, seed):
         if die_at is not None and seed == seed_of(0, "rollout", die_at):
             os.kill(os.getpid(), signal.SIGKILL)
-        return sample(prompts, decoding, seed)
+        return sample(prompts, sampling, seed)
 
-    run.experience.sampler.sample = sample_or_die
+    run.rollout_source.sampler.sample = sample_or_die
     resume = ResumeState(folder, settings)
     log = train(
-        run, recipe_of(settings), resume, lambda step: StepLog(folder / "log", step), snapshots
+        run,
+        training_arguments(settings),
+        resume,
+        lambda step: StepLog(folder / "log", step),
+        snapshots,
     )
     save(run.student, run.encoding.tokenizer, folder / "out")
     log.table().to_csv(folder / "steps.csv")

@@ -12,7 +12,7 @@ import torch
 
 from geosd.models.published_architectures import Architecture
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
-from geosd.optim.layer_selection import input_leaders
+from geosd.optim.layer_selection import input_factor_owners
 from geosd.optim.partition import partition
 
 FORWARD = 2.0
@@ -113,7 +113,7 @@ def kfac_units(
     """
     layers = list(dimensions(model).projections())
     names = [name for name, _, _ in layers]
-    leaders = input_leaders(names) if share_inputs else {name: name for name in names}
+    leaders = input_factor_owners(names) if share_inputs else {name: name for name in names}
     squares = cubes = products = 0
     for name, inputs, outputs in layers:
         kept = (outputs, inputs) if leaders[name] == name else (outputs,)

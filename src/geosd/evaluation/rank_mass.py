@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from geosd.evaluation.state_survey import ProbeRollout, top_tokens
 from geosd.models.forward import head_logits
-from geosd.training.chunked_logits import view
+from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 
 RANKINGS = ("pi_0", "live")
@@ -77,4 +77,4 @@ def _hidden(
     for rollout in part:
         chosen += [before + position for position in rollout.selected]
         before += len(rollout.response)
-    return view(model, packed).hidden[chosen]
+    return response_logits(model, packed).hidden[chosen]

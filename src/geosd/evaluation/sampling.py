@@ -10,7 +10,7 @@ from geosd.problems.benchmarks import out_of_distribution
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import Problem, Sample
 from geosd.problems.verdict import Grader
-from geosd.rollout.sampler import Completion, Decoding, Sampler
+from geosd.rollout.sampler import Completion, Sampler, SamplingParams
 from geosd.seeds import seed_of
 
 
@@ -21,7 +21,7 @@ def evaluate(
     problems: Sequence[Problem],
     samples: int,
     coverage: int,
-    decoding: Decoding,
+    decoding: SamplingParams,
     seed: int,
 ) -> list[Sample]:
     """Draw and grade `samples` responses to each problem, `coverage` to each OOD problem.

@@ -23,7 +23,7 @@ from geosd.geometry import (
     reverse_kl,
     union_support,
 )
-from geosd.training.chunked_logits import View, view
+from geosd.training.chunked_logits import ChunkedLogits, response_logits
 from geosd.training.packing import pack
 
 RANKS = 8
@@ -99,7 +99,9 @@ def survey_states(
             position=torch.cat([torch.arange(length, device=device) for length in lengths]),
             token=mine.token,
         )
-        for mine_nV, theirs_nV in _logits(view(model, mine), view(model, theirs), chunk):
+        for mine_nV, theirs_nV in _logits(
+            response_logits(model, mine), response_logits(model, theirs), chunk
+        ):
             _add(found, **_states(mine_nV, theirs_nV, top_k))
     return {name: torch.cat(pieces).cpu() for name, pieces in found.items()}
 
@@ -152,7 +154,9 @@ def top_tokens(logits_NV: Tensor) -> Tensor:
     return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices
 
 
-def _logits(mine: View, theirs: View, chunk: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _logits(
+    mine: ChunkedLogits, theirs: ChunkedLogits, chunk: int
+) -> Iterator[tuple[Tensor, Tensor]]:
     for start in range(0, len(mine.hidden), chunk):
         at = slice(start, start + chunk)
         yield mine.logits(at), theirs.logits(at)

@@ -21,14 +21,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from geosd.optim.partition import Run, overlap_of, partition, share
+from geosd.optim.partition import BlockRange, blocks_starting_in, partition, rank_slice
 
 # Elements that are converted or factorised in one go: bounds the transient memory of large models.
 CHUNK = 2**26
 
 Key = tuple[str, int]
 """Device and block size of a stack."""
-Place = tuple[Run, Key, int]
+Place = tuple[BlockRange, Key, int]
 """A run of blocks, the stack that it lies in, and where in the stack it begins."""
 
 
@@ -71,7 +71,7 @@ class BlockFactors:
             for run in partition(dim, blocks):
                 key = (str(devices[name]), run.size)
                 stack, kept = factor_of.setdefault(key, []), owned.setdefault(key, [])
-                first, here = overlap_of(run, mine)
+                first, here = blocks_starting_in(run, mine)
                 self._places[name].append((run, key, len(stack)))
                 if here.count:
                     self._owned_places[name].append((here, key, len(kept)))
@@ -94,9 +94,9 @@ class BlockFactors:
         """The share [start, stop) of a factor's dimensions whose blocks this rank owns."""
         if self.group is None:
             return 0, dim
-        return share(dim, self.group.rank(), self.group.size())
+        return rank_slice(dim, self.group.rank(), self.group.size())
 
-    def _sums_of(self, name: str) -> Iterator[tuple[Run, Tensor]]:
+    def _sums_of(self, name: str) -> Iterator[tuple[BlockRange, Tensor]]:
         for run, key, first in self._places[name]:
             yield run, self._sum[key][first : first + run.count]
 
@@ -180,12 +180,12 @@ class BlockFactors:
     def _corrections(self, decay: float) -> list[float]:
         return [1 / (1 - decay**count) if count else 1.0 for count in self.updates.values()]
 
-    def inverse(self, name: str) -> Iterator[tuple[Run, Tensor]]:
+    def inverse(self, name: str) -> Iterator[tuple[BlockRange, Tensor]]:
         """The owned part of a factor's damped inverse: runs, each with its blocks [count, b, b]."""
         for run, key, first in self._owned_places[name]:
             yield run, self._inverse[key][first : first + run.count].to(self.compute)
 
-    def whole_inverse(self, name: str) -> list[tuple[Run, Tensor]]:
+    def whole_inverse(self, name: str) -> list[tuple[BlockRange, Tensor]]:
         """All runs of a factor's damped inverse, collected from the ranks that own its blocks.
 
         Every rank calls this at the same time.

@@ -26,7 +26,7 @@ from geosd.seeds import seed_of
 Record = Callable[[Tensor | None, Tensor], None]
 
 
-class Observation:
+class ObservedBatch:
     """Which positions of a forward and backward pass count, and how their gradients are scaled.
 
     Args:
@@ -149,7 +149,7 @@ class _Probe(torch.autograd.Function):
         return delta, None, None
 
 
-class Tap:
+class LayerCapture:
     """Records one linear layer.
 
     Args:
@@ -166,8 +166,8 @@ class Tap:
         self,
         name: str,
         module: nn.Linear,
-        leader: Tap | None,
-        current: Callable[[], Observation],
+        leader: LayerCapture | None,
+        current: Callable[[], ObservedBatch],
         record: Record,
         dtype: torch.dtype,
     ) -> None:

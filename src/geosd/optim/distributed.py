@@ -16,16 +16,16 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from geosd.optim.blocks import BlockFactors
-from geosd.optim.partition import Run, is_cut
+from geosd.optim.partition import BlockRange, splits_a_block
 from geosd.optim.solve import Inverse
 
 
-def whole(tensor: Tensor) -> Tensor:
+def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor itself, or the whole of which each rank holds a shard."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def like(value: Tensor, model: Tensor) -> Tensor:
+def shard_like(value: Tensor, model: Tensor) -> Tensor:
     """The whole `value` as `model` lies: itself, or this rank's shard of it."""
     if not isinstance(model, DTensor):
         return value
@@ -33,9 +33,9 @@ def like(value: Tensor, model: Tensor) -> Tensor:
     return distribute_tensor(value, model.device_mesh, model.placements, src_data_rank=None)
 
 
-def put(value: Tensor, into: Tensor) -> None:
+def copy_full_into(value: Tensor, into: Tensor) -> None:
     """Copy the whole `value` into a tensor, or into its shards on every rank."""
-    into.copy_(like(value.to(into.dtype), into))
+    into.copy_(shard_like(value.to(into.dtype), into))
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
@@ -63,14 +63,16 @@ def precondition(
         solve: (inverse over rows, rows of the gradient) -> rows of the same shape.
     """
     if not _in_place(grad, name, factors):
-        put(solve(factors.whole_inverse(name), whole(grad).to(factors.compute)), into=grad)
+        copy_full_into(
+            solve(factors.whole_inverse(name), full_tensor(grad).to(factors.compute)), into=grad
+        )
         return
     start, stop = factors.span(factors.dims[name])
     if start == stop:
         return
     rows = grad.to_local()
     inverse = [
-        (Run(run.start - start, run.count, run.size), blocks)
+        (BlockRange(run.start - start, run.count, run.size), blocks)
         for run, blocks in factors.inverse(name)
     ]
     rows.copy_(solve(inverse, rows.to(factors.compute)))
@@ -82,7 +84,7 @@ def _in_place(grad: Tensor, name: str, factors: BlockFactors) -> bool:
         return False
     ranks = factors.group.size()
     by_rows = grad.device_mesh.size() == ranks and all(each.is_shard(0) for each in grad.placements)
-    return by_rows and not is_cut(factors.dims[name], factors.blocks, ranks)
+    return by_rows and not splits_a_block(factors.dims[name], factors.blocks, ranks)
 
 
 def whole_adam_state(adam: torch.optim.Optimizer) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def load_adam_state(adam: torch.optim.Optimizer, state: Mapping[str, Any]) -> No
             **state,
             "state": {
                 key: {
-                    name: like(value, parameters[key])
+                    name: shard_like(value, parameters[key])
                     if isinstance(value, Tensor) and value.shape == parameters[key].shape
                     else value
                     for name, value in slots.items()

@@ -23,9 +23,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from geosd.optim.blocks import BlockFactors
-from geosd.optim.capture import Observation, Tap
+from geosd.optim.capture import LayerCapture, ObservedBatch
 from geosd.optim.distributed import precondition, sum_over_ranks
-from geosd.optim.layer_selection import Select, chosen, input_leaders, is_projection
+from geosd.optim.layer_selection import Select, input_factor_owners, is_projection, select_layers
 from geosd.optim.solve import Inverse, solve_left, solve_right
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
@@ -90,35 +90,37 @@ class KFAC:
         self.per_token = per_token
         self.group = group
         self.steps = 0
-        self.layers = chosen(model, select)
+        self.layers = select_layers(model, select)
         names = list(self.layers)
-        self._leader = input_leaders(names) if share_inputs else {name: name for name in names}
+        self._input_owner = (
+            input_factor_owners(names) if share_inputs else {name: name for name in names}
+        )
         dims, devices = {}, {}
         for name, layer in self.layers.items():
             sides = {f"{name}.G": layer.out_features}
-            if self._leader[name] == name:
+            if self._input_owner[name] == name:
                 sides[f"{name}.A"] = layer.in_features
             dims |= sides
             devices |= dict.fromkeys(sides, layer.weight.device)
         self.factors = BlockFactors(dims, blocks, storage, devices, group)
         # The input factor collected last, for the sisters that share it.
         self._collected: tuple[str | None, Inverse] = (None, [])
-        self._observation: Observation | None = None
-        self._unobserved: Observation | None = None
-        self._taps: dict[str, Tap] = {}
+        self._observation: ObservedBatch | None = None
+        self._unobserved: ObservedBatch | None = None
+        self._taps: dict[str, LayerCapture] = {}
         for name in names:
-            self._taps[name] = self._tap(name, self._taps.get(self._leader[name]))
+            self._taps[name] = self._tap(name, self._taps.get(self._input_owner[name]))
 
-    def _tap(self, name: str, leader: Tap | None) -> Tap:
+    def _tap(self, name: str, input_owner: LayerCapture | None) -> LayerCapture:
         def record(input_nI: Tensor | None, delta_nO: Tensor) -> None:
             if input_nI is not None:
                 self.factors.add(f"{name}.A", input_nI)
             self.factors.add(f"{name}.G", delta_nO)
 
         dtype = self.factors.compute
-        return Tap(name, self.layers[name], leader, self._current, record, dtype)
+        return LayerCapture(name, self.layers[name], input_owner, self._current, record, dtype)
 
-    def _current(self) -> Observation:
+    def _current(self) -> ObservedBatch:
         if self._observation is not None:
             return self._observation
         if self._unobserved is None:
@@ -131,10 +133,10 @@ class KFAC:
         loss_terms: float | Tensor,
         seed: int,
         among: tuple[int, int] | None = None,
-    ) -> Observation:
+    ) -> ObservedBatch:
         named = seed_of("kfac", seed, self.steps)
         terms = loss_terms if self.per_token else 1
-        return Observation(mask, terms, self.subsample, named, among)
+        return ObservedBatch(mask, terms, self.subsample, named, among)
 
     @contextmanager
     def observe(
@@ -201,7 +203,7 @@ class KFAC:
         self._unobserved = None
         for name, layer in self.layers.items():
             if (grad := layer.weight.grad) is not None:
-                inverse_a = self._input_inverse(self._leader[name])
+                inverse_a = self._input_inverse(self._input_owner[name])
                 precondition(
                     grad,
                     f"{name}.G",
@@ -217,10 +219,10 @@ class KFAC:
                 )
         self._collected = (None, [])
 
-    def _input_inverse(self, leader: str) -> Inverse:
+    def _input_inverse(self, input_owner: str) -> Inverse:
         """The inverse of an input factor; sisters follow each other, so the last one is kept."""
-        if self._collected[0] != leader:
-            self._collected = (leader, self.factors.whole_inverse(f"{leader}.A"))
+        if self._collected[0] != input_owner:
+            self._collected = (input_owner, self.factors.whole_inverse(f"{input_owner}.A"))
         return self._collected[1]
 
     def spectrum(self) -> dict[str, float]:

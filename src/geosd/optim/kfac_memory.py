@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from geosd.optim.layer_selection import Select, chosen, input_leaders, is_projection
+from geosd.optim.layer_selection import Select, input_factor_owners, is_projection, select_layers
 from geosd.optim.partition import partition
 
 
@@ -70,9 +70,11 @@ def factor_bytes(
     if isinstance(model, Dimensions):
         layers = list(model.projections())
     else:
-        layers = [(n, m.in_features, m.out_features) for n, m in chosen(model, select).items()]
+        layers = [
+            (n, m.in_features, m.out_features) for n, m in select_layers(model, select).items()
+        ]
     names = [name for name, _, _ in layers]
-    leaders = input_leaders(names) if share_inputs else {name: name for name in names}
+    leaders = input_factor_owners(names) if share_inputs else {name: name for name in names}
     elements = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if leaders[name] == name else (outputs,)

@@ -25,7 +25,7 @@ def is_projection(name: str, module: nn.Linear) -> bool:
     return name.rsplit(".", 1)[-1] in PROJECTIONS
 
 
-def chosen(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
+def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
     """The trained linear layers of `model` that `select` takes, in the model's order.
 
     Raises:
@@ -49,11 +49,11 @@ def chosen(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
     return taken
 
 
-def input_leaders(names: list[str]) -> dict[str, str]:
+def input_factor_owners(names: list[str]) -> dict[str, str]:
     """For each layer the one whose input factor A it uses: itself, or its first sister.
 
     Example:
-        >>> input_leaders(["gate_proj", "up_proj", "down_proj"])
+        >>> input_factor_owners(["gate_proj", "up_proj", "down_proj"])
         {'gate_proj': 'gate_proj', 'up_proj': 'gate_proj', 'down_proj': 'down_proj'}
     """
     leaders = {}

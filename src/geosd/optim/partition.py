@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Run:
+class BlockRange:
     """`count` consecutive blocks of equal `size`, the first of which begins at index `start`."""
 
     start: int
@@ -18,12 +18,12 @@ class Run:
         """The index after the last one of the run."""
         return self.start + self.count * self.size
 
-    def holds(self, other: Run) -> bool:
+    def holds(self, other: BlockRange) -> bool:
         """Whether the blocks of `other` are among these."""
         return self.size == other.size and self.start <= other.start and other.stop <= self.stop
 
 
-def partition(dim: int, blocks: int) -> tuple[Run, ...]:
+def partition(dim: int, blocks: int) -> tuple[BlockRange, ...]:
     """Cut `dim` indices into `blocks` consecutive blocks whose sizes differ by one at most.
 
     The paper's dimensions are all divisible by its g. Where they are not, the first `dim % blocks`
@@ -44,7 +44,7 @@ def partition(dim: int, blocks: int) -> tuple[Run, ...]:
 
     Example:
         >>> partition(10, 4)
-        (Run(start=0, count=2, size=3), Run(start=6, count=2, size=2))
+        (BlockRange(start=0, count=2, size=3), BlockRange(start=6, count=2, size=2))
     """
     if dim < 1 or blocks < 1:
         raise ValueError(
@@ -54,42 +54,42 @@ def partition(dim: int, blocks: int) -> tuple[Run, ...]:
     blocks = min(blocks, dim)
     floor, longer = divmod(dim, blocks)
     if not longer:
-        return (Run(0, blocks, floor),)
+        return (BlockRange(0, blocks, floor),)
     return (
-        Run(0, longer, floor + 1),
-        Run(longer * (floor + 1), blocks - longer, floor),
+        BlockRange(0, longer, floor + 1),
+        BlockRange(longer * (floor + 1), blocks - longer, floor),
     )
 
 
-def share(dim: int, rank: int, ranks: int) -> tuple[int, int]:
+def rank_slice(dim: int, rank: int, ranks: int) -> tuple[int, int]:
     """The indices [start, stop) of `dim` that a rank holds, cut as FSDP2 cuts the rows of a weight.
 
     Example:
-        >>> [share(10, rank, 4) for rank in range(4)]
+        >>> [rank_slice(10, rank, 4) for rank in range(4)]
         [(0, 3), (3, 6), (6, 9), (9, 10)]
     """
     size = -(-dim // ranks)
     return min(rank * size, dim), min((rank + 1) * size, dim)
 
 
-def overlap_of(run: Run, span: tuple[int, int]) -> tuple[int, Run]:
+def blocks_starting_in(run: BlockRange, span: tuple[int, int]) -> tuple[int, BlockRange]:
     """The blocks of a run that begin in [start, stop): how many come before them, and they.
 
     Example:
-        >>> overlap_of(Run(start=0, count=4, size=3), (5, 10))
-        (2, Run(start=6, count=2, size=3))
+        >>> blocks_starting_in(BlockRange(start=0, count=4, size=3), (5, 10))
+        (2, BlockRange(start=6, count=2, size=3))
     """
     first, stop = (min(max(-(-(edge - run.start) // run.size), 0), run.count) for edge in span)
-    return first, Run(run.start + first * run.size, stop - first, run.size)
+    return first, BlockRange(run.start + first * run.size, stop - first, run.size)
 
 
-def is_cut(dim: int, blocks: int, ranks: int) -> bool:
+def splits_a_block(dim: int, blocks: int, ranks: int) -> bool:
     """Whether some block of a factor lies on two ranks.
 
     Example:
-        >>> is_cut(32, 4, 2), is_cut(34, 4, 2)
+        >>> splits_a_block(32, 4, 2), splits_a_block(34, 4, 2)
         (False, True)
     """
-    edges = {share(dim, rank, ranks)[0] for rank in range(ranks)} - {dim}
+    edges = {rank_slice(dim, rank, ranks)[0] for rank in range(ranks)} - {dim}
     starts = {run.start + i * run.size for run in partition(dim, blocks) for i in range(run.count)}
     return not edges <= starts

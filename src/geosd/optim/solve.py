@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from geosd.optim.partition import Run
+from geosd.optim.partition import BlockRange
 
-Inverse = Iterable[tuple[Run, Tensor]]  # runs of a factor, each with its blocks [c, b, b]
+Inverse = Iterable[tuple[BlockRange, Tensor]]  # runs of a factor, each with its blocks [c, b, b]
 
 
 def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:

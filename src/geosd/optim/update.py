@@ -15,13 +15,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from geosd.optim.distributed import load_adam_state, whole, whole_adam_state
+from geosd.optim.distributed import full_tensor, load_adam_state, whole_adam_state
 from geosd.optim.kfac import KFAC
 
 INNER = ("adamw", "plain")
 
 
-def build_update(
+def build_update_rule(
     model: nn.Module,
     *,
     rule: Literal["adamw", "kfac"] = "adamw",
@@ -30,7 +30,7 @@ def build_update(
     betas: tuple[float, float] = (0.9, 0.95),
     weight_decay: float = 0.0,
     kfac: Mapping[str, Any] | None = None,
-) -> Update:
+) -> UpdateRule:
     """Make the update rule of a run.
 
     Args:
@@ -66,11 +66,11 @@ def build_update(
     direct = {id(p) for p in plain}
     rest = [p for p in trained if id(p) not in direct]
     adam = torch.optim.AdamW(rest, lr=lr, betas=betas, weight_decay=weight_decay) if rest else None
-    return Update(preconditioner, adam, plain, lr, weight_decay)
+    return UpdateRule(preconditioner, adam, plain, lr, weight_decay)
 
 
-class Update:
-    """What turns gradients into a step; made by `build_update`.
+class UpdateRule:
+    """What turns gradients into a step; made by `build_update_rule`.
 
     Args:
         preconditioner: K-FAC, or None.
@@ -123,7 +123,7 @@ class Update:
             change = parameter.grad.to(parameter.dtype)
             if self.weight_decay:
                 change = change + self.weight_decay * parameter
-            self._plain_squared = self._plain_squared + whole(change.norm()).square()
+            self._plain_squared = self._plain_squared + full_tensor(change.norm()).square()
             parameter.sub_(change, alpha=self._lr_used)
         if self.adam is not None:
             for group in self.adam.param_groups:
@@ -190,4 +190,4 @@ class Update:
 
 
 def _norm(tensor: Tensor) -> float:
-    return float(whole(tensor.norm()))
+    return float(full_tensor(tensor.norm()))

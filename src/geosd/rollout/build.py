@@ -13,7 +13,7 @@ from geosd.models.loading import load
 from geosd.problems.encoding import Encoding
 from geosd.rollout.sampler import Sampler
 from geosd.rollout.transformers_sampler import TransformersSampler
-from geosd.rollout.vllm_engine import require, start
+from geosd.rollout.vllm_engine import require_vllm, start_engine
 from geosd.rollout.vllm_sampler import VllmSampler
 from geosd.rollout.weight_transfer import named_weights
 
@@ -54,9 +54,9 @@ def build_sampler(
             f"{engine!r} is no engine; allowed are {', '.join(ENGINES)}.\nHint: rollout.engine in"
             " params.yaml."
         )
-    require()
+    require_vllm()
     return VllmSampler(
-        partial(start, checkpoint, live=live, **options),
+        partial(start_engine, checkpoint, live=live, **options),
         encoding.end_ids,
         weights=partial(named_weights, model) if live else None,
         progress=progress,

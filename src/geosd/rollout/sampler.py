@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True)
-class Decoding:
+class SamplingParams:
     """How tokens are drawn.
 
     Attributes:
@@ -36,11 +36,15 @@ class Completion:
     finish: Literal["stop", "length"]
 
 
+OnFinish = Callable[[int, Completion], None]
+"""(index of the prompt, completion); called for each completion that the model ends itself."""
+
+
 class Sampler(Protocol):
     """Anything that completes prompts: transformers on a laptop, vLLM on a cluster."""
 
     def sample(
-        self, prompts: Sequence[Sequence[int]], decoding: Decoding, seed: int
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order.
 
@@ -48,7 +52,7 @@ class Sampler(Protocol):
 
         Args:
             prompts: Token ids of each prompt, without padding.
-            decoding: Temperature, nucleus and cap.
+            sampling: Temperature, nucleus and cap.
             seed: The same seed, prompts and weights give the same completions on one machine.
         """
         ...

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.verdict import UNDECIDED, Grader
-from geosd.rollout.sampler import Decoding, Sampler
+from geosd.rollout.sampler import Sampler, SamplingParams
 
 
 def pool_solutions(
@@ -17,7 +17,7 @@ def pool_solutions(
     grade: Grader,
     rollouts: int,
     keep: int,
-    decoding: Decoding,
+    sampling: SamplingParams,
     seed: int,
 ) -> list[PooledSolutions]:
     """Sample every problem, and keep distinct solutions whose answer is right.
@@ -32,7 +32,7 @@ def pool_solutions(
         grade: Judges a response.
         rollouts: Rollouts a problem (paper, Data: up to 32).
         keep: Most solutions kept of a problem, the first drawn (paper, Data: 10).
-        decoding: Temperature 1 in the paper.
+        sampling: Temperature 1 in the paper.
         seed: Of the pool; it is shared by all runs of a model.
 
     Returns:
@@ -40,7 +40,7 @@ def pool_solutions(
         from it.
     """
     prompts = [encoding.student(problem) for problem in problems for _ in range(rollouts)]
-    completions = sampler.sample(prompts, decoding, seed)
+    completions = sampler.sample(prompts, sampling, seed)
     rows = []
     for place, problem in enumerate(problems):
         drawn = completions[place * rollouts : (place + 1) * rollouts]
@@ -54,7 +54,7 @@ def pool_solutions(
     return rows
 
 
-def count(rows: Sequence[PooledSolutions]) -> dict[str, int]:
+def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, int]:
     """What the pool holds, and what it leaves out."""
     return {
         "problems": len(rows),

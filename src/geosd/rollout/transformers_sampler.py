@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
 import transformers
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
-from transformers import GenerationConfig, StoppingCriteriaList
+from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
-from geosd.rollout.finishing import Finishing, OnFinish
-from geosd.rollout.sampler import Completion, Decoding
+from geosd.rollout.sampler import Completion, OnFinish, SamplingParams
 from geosd.seeds import seed_of
 
 
@@ -29,7 +28,7 @@ class TransformersSampler:
         progress: What the progress bar says; None shows none.
 
     Attributes:
-        on_finish: Told of each completion that the model ends, while others are still sampled.
+        on_finish: Called with each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class TransformersSampler:
 
     @torch.inference_mode()  # a twentieth cheaper than no_grad for the miniature's small models
     def sample(
-        self, prompts: Sequence[Sequence[int]], decoding: Decoding, seed: int
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order; see `Sampler.sample`.
 
@@ -67,7 +66,7 @@ class TransformersSampler:
             for start in bar:
                 batch = order[start : start + self.rows]
                 draws = seed_of(seed, "batch", start)
-                completions = self._batch([prompts[i] for i in batch], decoding, draws, batch)
+                completions = self._batch([prompts[i] for i in batch], sampling, draws, batch)
                 done.update(zip(batch, completions, strict=True))
         finally:
             self.model.train(training)
@@ -82,7 +81,7 @@ class TransformersSampler:
         }
 
     def _batch(
-        self, prompts: list[Sequence[int]], decoding: Decoding, seed: int, places: list[int]
+        self, prompts: list[Sequence[int]], sampling: SamplingParams, seed: int, places: list[int]
     ) -> list[Completion]:
         device = next(self.model.parameters()).device
         width = max(map(len, prompts))
@@ -90,40 +89,69 @@ class TransformersSampler:
         ids_BP = torch.tensor(padded, device=device)
         lengths_B = torch.tensor([len(p) for p in prompts], device=device)
         mask_BP = torch.arange(width, device=device) >= width - lengths_B[:, None]
-        heard = None
+        criteria = None
         if self.on_finish is not None:
-            heard = StoppingCriteriaList([Finishing(places, width, self.end_ids, self.on_finish)])
+            report = ReportFinished(places, width, self.end_ids, self.on_finish)
+            criteria = StoppingCriteriaList([report])
         # generate() draws from the global generator: lend it one, and give the caller's back.
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
             output = self.model.generate(
                 input_ids=ids_BP,
                 attention_mask=mask_BP.long(),
-                generation_config=self._generation(decoding),
-                stopping_criteria=heard,
+                generation_config=self._generation(sampling),
+                stopping_criteria=criteria,
                 synced_gpus=False,  # a rank that samples does so alone, from whole weights
             )
-        return [self._completion(row, decoding) for row in output[:, width:].tolist()]
+        return [self._completion(row, sampling) for row in output[:, width:].tolist()]
 
-    def _generation(self, decoding: Decoding) -> GenerationConfig:
+    def _generation(self, sampling: SamplingParams) -> GenerationConfig:
         # top_k=0: transformers would otherwise cut every distribution to its 50 best tokens.
         drawn = {
             "do_sample": True,
-            "temperature": decoding.temperature,
-            "top_p": decoding.top_p,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
             "top_k": 0,
         }
         return GenerationConfig(
-            **(drawn if decoding.temperature > 0 else {"do_sample": False}),
+            **(drawn if sampling.temperature > 0 else {"do_sample": False}),
             # Left out, it would be what the model's release says, and bend the distribution.
             repetition_penalty=1.0,
-            max_new_tokens=decoding.max_new_tokens,
+            max_new_tokens=sampling.max_new_tokens,
             eos_token_id=self.end_ids,
             pad_token_id=self.pad_id,
         )
 
-    def _completion(self, ids_R: list[int], decoding: Decoding) -> Completion:
+    def _completion(self, ids_R: list[int], sampling: SamplingParams) -> Completion:
         for position, token in enumerate(ids_R):
             if token in self.end_ids:
                 return Completion(tuple(ids_R[: position + 1]), "stop")
-        return Completion(tuple(ids_R[: decoding.max_new_tokens]), "length")
+        return Completion(tuple(ids_R[: sampling.max_new_tokens]), "length")
+
+
+class ReportFinished(StoppingCriteria):
+    """Stops nothing; reports each row that has just ended while the others go on.
+
+    B = rows of a batch, L = tokens so far.
+
+    Args:
+        places: Index of each row's prompt.
+        width: Tokens of the padded prompts.
+        end_ids: Tokens that end a response.
+        on_finish: Receives the completions.
+    """
+
+    def __init__(
+        self, places: list[int], width: int, end_ids: Collection[int], on_finish: OnFinish
+    ) -> None:
+        """Nothing has ended yet."""
+        self.unfinished = dict(enumerate(places))
+        self.width, self.end_ids, self.on_finish = width, frozenset(end_ids), on_finish
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
+        """Look at the newest token [B] of the sequences [B, L]."""
+        newest = input_ids[:, -1].tolist()
+        for row in [row for row in self.unfinished if newest[row] in self.end_ids]:
+            response = input_ids[row, self.width :].tolist()
+            self.on_finish(self.unfinished.pop(row), Completion(tuple(response), "stop"))
+        return torch.zeros(len(newest), dtype=torch.bool, device=input_ids.device)

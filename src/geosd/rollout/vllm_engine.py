@@ -15,7 +15,7 @@ BACKEND = "geosd_files"
 
 
 @dataclass(frozen=True)
-class Opened:
+class StartedEngine:
     """A started engine, and what a sampler has to know of it.
 
     Attributes:
@@ -33,7 +33,7 @@ class Opened:
     record: Mapping[str, Any]
 
 
-def require() -> None:
+def require_vllm() -> None:
     """Say so now if vLLM is not installed, and not after an hour.
 
     Raises:
@@ -48,7 +48,7 @@ def require() -> None:
         )
 
 
-def start(
+def start_engine(
     checkpoint: Path | str,
     *,
     live: bool,
@@ -57,7 +57,7 @@ def start(
     precision: str = "bfloat16",
     memory: float = 0.9,
     process: str = "own",
-) -> Opened:
+) -> StartedEngine:
     """Start vLLM on a checkpoint.
 
     Args:
@@ -75,7 +75,7 @@ def start(
         ModuleNotFoundError: vLLM is not installed.
         ValueError: Several devices were asked for in the same process.
     """
-    require()
+    require_vllm()
     if process == "same" and tensor_parallel > 1:
         raise ValueError(
             f"rollout.process is same, and rollout.tensor_parallel {tensor_parallel}.\nHint: a"
@@ -110,7 +110,7 @@ def start(
     if live:
         llm.init_weight_transfer_engine({"init_info": {}})
     config = llm.llm_engine.vllm_config
-    return Opened(
+    return StartedEngine(
         llm=llm,
         parameters=vllm.SamplingParams,
         context=config.model_config.max_model_len,

@@ -15,13 +15,12 @@ from typing import Any
 from safetensors.torch import save_file
 from tqdm import tqdm
 
-from geosd.rollout.finishing import OnFinish
-from geosd.rollout.sampler import Completion, Decoding
-from geosd.rollout.vllm_engine import Opened
-from geosd.rollout.weight_transfer import SHARD, Named, shards
+from geosd.rollout.sampler import Completion, OnFinish, SamplingParams
+from geosd.rollout.vllm_engine import StartedEngine
+from geosd.rollout.weight_transfer import SHARD, NamedTensor, shards
 from geosd.seeds import seed_of
 
-COLDEST = 0.01  # vLLM raises any lower temperature to this, and only logs it
+LOWEST_TEMPERATURE = 0.01  # vLLM raises any lower temperature to this, and only logs it
 
 
 class VllmSampler:
@@ -37,14 +36,14 @@ class VllmSampler:
         shard: Bytes of weights that are on their way at once.
 
     Attributes:
-        on_finish: Told of each completion that the model ends, while others are still sampled.
+        on_finish: Called with each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
         self,
-        open_engine: Callable[[], Opened],
+        open_engine: Callable[[], StartedEngine],
         end_ids: Iterable[int],
-        weights: Callable[[], Iterable[Named]] | None = None,
+        weights: Callable[[], Iterable[NamedTensor]] | None = None,
         progress: str | None = None,
         shard: int = SHARD,
     ) -> None:
@@ -55,18 +54,18 @@ class VllmSampler:
         self.syncs = 0
         self.on_finish: OnFinish | None = None
         self._open_engine = open_engine
-        self._opened: Opened | None = None
+        self._engine: StartedEngine | None = None
         self._shard = shard
 
     @property
-    def engine(self) -> Opened:
+    def engine(self) -> StartedEngine:
         """The engine, started if it is not yet."""
-        if self._opened is None:
-            self._opened = self._open_engine()
-        return self._opened
+        if self._engine is None:
+            self._engine = self._open_engine()
+        return self._engine
 
     def sample(
-        self, prompts: Sequence[Sequence[int]], decoding: Decoding, seed: int
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order; see `Sampler.sample`.
 
@@ -77,13 +76,13 @@ class VllmSampler:
             ValueError: A prompt is too long for the engine, or the temperature too low.
             RuntimeError: The engine gave a request up.
         """
-        self._check(prompts, decoding)
+        self._check(prompts, sampling)
         if self.weights is not None:
             self.sync(self.weights())
         llm = self.engine.llm
         requests = llm.enqueue(
             [{"prompt_token_ids": list(prompt)} for prompt in prompts],
-            [self._parameters(decoding, seed, place) for place in range(len(prompts))],
+            [self._parameters(sampling, seed, place) for place in range(len(prompts))],
             use_tqdm=False,
         )
         # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
@@ -91,17 +90,17 @@ class VllmSampler:
         done: dict[int, Completion] = {}
         silent = self.progress is None
         with tqdm(total=len(prompts), desc=self.progress, mininterval=2, disable=silent) as bar:
-            # What generate() does, but each completion is heard of when it ends.
+            # What generate() does, but each completion is reported when it ends.
             while llm.llm_engine.has_unfinished_requests():
                 for output in llm.llm_engine.step():
                     if output.finished:
                         place = places[output.request_id]
                         done[place] = _completion(output.outputs[0])
-                        self._tell(place, done[place])
+                        self._report_finished(place, done[place])
                         bar.update()
         return [done[place] for place in range(len(prompts))]
 
-    def sync(self, weights: Iterable[Named]) -> None:
+    def sync(self, weights: Iterable[NamedTensor]) -> None:
         """Replace the engine's weights, and forget what it has cached of the old ones.
 
         Args:
@@ -113,7 +112,7 @@ class VllmSampler:
         llm = self.engine.llm
         llm.start_weight_update()
         with tempfile.TemporaryDirectory(
-            prefix="geosd-weights-", dir=_memory(2 * self._shard)
+            prefix="geosd-weights-", dir=_folder_in_memory(2 * self._shard)
         ) as folder:
             for number, shard in enumerate(shards(weights, self.engine.dtype, self._shard)):
                 path = Path(folder) / f"{number}.safetensors"
@@ -131,18 +130,18 @@ class VllmSampler:
 
     def record(self) -> dict[str, Any]:
         """What the engine is, how often it got new weights, and how requests are seeded."""
-        if self._opened is None:
+        if self._engine is None:
             return {"engine": "vllm", "started": False}
         seeds = 'seed_of(seed of the call, "request", place in the call)'
-        return {**self._opened.record, "weight_syncs": self.syncs, "request_seeds": seeds}
+        return {**self._engine.record, "weight_syncs": self.syncs, "request_seeds": seeds}
 
-    def _check(self, prompts: Sequence[Sequence[int]], decoding: Decoding) -> None:
-        if 0 < decoding.temperature < COLDEST:
+    def _check(self, prompts: Sequence[Sequence[int]], sampling: SamplingParams) -> None:
+        if 0 < sampling.temperature < LOWEST_TEMPERATURE:
             raise ValueError(
-                f"temperature {decoding.temperature} is none that vLLM samples at.\nHint: 0 takes"
-                f" the likeliest token; else {COLDEST} is the lowest."
+                f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
+                f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
             )
-        needed = max(map(len, prompts), default=0) + decoding.max_new_tokens
+        needed = max(map(len, prompts), default=0) + sampling.max_new_tokens
         if needed > self.engine.context:
             raise ValueError(
                 f"a prompt and its response may take {needed} tokens, and the engine has room for"
@@ -150,12 +149,12 @@ class VllmSampler:
                 " with the longest questions."
             )
 
-    def _parameters(self, decoding: Decoding, seed: int, place: int) -> Any:
+    def _parameters(self, sampling: SamplingParams, seed: int, place: int) -> Any:
         return self.engine.parameters(
-            temperature=decoding.temperature,
-            top_p=decoding.top_p,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
             top_k=0,  # all tokens; transformers says it in the same way
-            max_tokens=decoding.max_new_tokens,
+            max_tokens=sampling.max_new_tokens,
             # Ours alone end a response: vLLM would add those that it finds beside the model.
             ignore_eos=True,
             stop_token_ids=self.end_ids,
@@ -163,7 +162,7 @@ class VllmSampler:
             detokenize=False,
         )
 
-    def _tell(self, place: int, completion: Completion) -> None:
+    def _report_finished(self, place: int, completion: Completion) -> None:
         if self.on_finish is not None and completion.finish == "stop":
             self.on_finish(place, completion)
 
@@ -177,7 +176,7 @@ def _completion(output: Any) -> Completion:
     return Completion(tuple(output.token_ids), output.finish_reason)
 
 
-def _memory(needed: int) -> str | None:
+def _folder_in_memory(needed: int) -> str | None:
     """Where files cost no disk, if there is room; None is the system's folder for temporary ones.
 
     Containers are often given 64 MB of it.

@@ -27,12 +27,12 @@ from geosd.rollout.vllm_engine import BACKEND
 
 
 @dataclass
-class Nothing(WeightTransferInitInfo):
+class NoInitInfo(WeightTransferInitInfo):
     """Files need no handshake."""
 
 
 @dataclass
-class Shard(WeightTransferUpdateInfo):
+class WeightFile(WeightTransferUpdateInfo):
     """One file of weights.
 
     Attributes:
@@ -42,12 +42,12 @@ class Shard(WeightTransferUpdateInfo):
     path: str = ""
 
 
-class FileTransfer(WeightTransferEngine[Nothing, Shard]):
+class FileTransfer(WeightTransferEngine[NoInitInfo, WeightFile]):
     """Loads shards as a checkpoint is loaded, and refuses an update that leaves old weights."""
 
-    init_info_cls, update_info_cls = Nothing, Shard
+    init_info_cls, update_info_cls = NoInitInfo, WeightFile
 
-    def init_transfer_engine(self, init_info: Nothing) -> None:
+    def init_transfer_engine(self, init_info: NoInitInfo) -> None:
         """Nothing to prepare."""
 
     def start_weight_update(self) -> None:
@@ -62,7 +62,7 @@ class FileTransfer(WeightTransferEngine[Nothing, Shard]):
         if not current_platform.is_cpu():  # the base class's version waits on a CPU in vain
             torch.accelerator.synchronize()
 
-    def receive_weights(self, update_info: Shard) -> None:
+    def receive_weights(self, update_info: WeightFile) -> None:
         """Load one shard into the layers that its weights belong to."""
         self.missing -= self.model.load_weights(iter(load_file(Path(update_info.path)).items()))
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-Named = tuple[str, Tensor]
+NamedTensor = tuple[str, Tensor]
 SHARD = 2**31  # bytes of one shard: what the way holds at once, not what arrives
 
 
 @torch.no_grad()
-def named_weights(model: nn.Module) -> Iterator[Named]:
+def named_weights(model: nn.Module) -> Iterator[NamedTensor]:
     """Every parameter once, under the name that a checkpoint gives it.
 
     A sharded parameter is gathered when its turn comes, which is a collective: every process that
@@ -27,7 +27,7 @@ def named_weights(model: nn.Module) -> Iterator[Named]:
         yield name, (gather() if callable(gather) else parameter).detach()
 
 
-def shards(weights: Iterable[Named], dtype: torch.dtype, size: int = SHARD) -> Iterator[dict]:
+def shards(weights: Iterable[NamedTensor], dtype: torch.dtype, size: int = SHARD) -> Iterator[dict]:
     """Weights as a checkpoint's files hold them, a few at a time.
 
     Args:
@@ -39,13 +39,13 @@ def shards(weights: Iterable[Named], dtype: torch.dtype, size: int = SHARD) -> I
         Name -> tensor, in the host's memory.
     """
     shard: dict[str, Tensor] = {}
-    held = 0
+    nbytes = 0
     for name, value in weights:
         # A copy even where type and device agree: a shard must not change under its reader.
         shard[name] = value.to(device="cpu", dtype=dtype, copy=True).contiguous()
-        held += shard[name].nbytes
-        if held >= size:
+        nbytes += shard[name].nbytes
+        if nbytes >= size:
             yield shard
-            shard, held = {}, 0
+            shard, nbytes = {}, 0
     if shard:
         yield shard

@@ -24,7 +24,7 @@ from geosd.problems.sources import source as source_of
 from geosd.provenance.manifest import manifest, sha256
 from geosd.provenance.reuse import origin, take, twin, words_of
 from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import Decoding
+from geosd.rollout.sampler import SamplingParams
 from geosd.steps import begin
 
 
@@ -87,7 +87,9 @@ def _sample(
     prompts = source.prompts(tokenizer, settings["thinking"])
     encoding = Encoding(tokenizer, prompts, stops_of(generation))
     sampler = build_sampler(settings["rollout"], checkpoint, encoding, progress=progress)
-    decoding = Decoding(settings["temperature"], settings["top_p"], settings["response_tokens"])
+    decoding = SamplingParams(
+        settings["temperature"], settings["top_p"], settings["response_tokens"]
+    )
     with closing(source.grader()) as grade:
         rows = evaluate(
             sampler,

@@ -27,15 +27,15 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from geosd.files import write_text
 from geosd.models.published_architectures import Architecture, architecture
 from geosd.objectives.objective import build
-from geosd.optim.distributed import whole
+from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
-from geosd.optim.update import build_update
-from geosd.training.copies import frozen_copy
+from geosd.optim.update import build_update_rule
 from geosd.training.fsdp import reshard, shard
-from geosd.training.processes import Ranks, device_here
+from geosd.training.processes import Ranks, local_device
+from geosd.training.reference_models import frozen_copy
 from geosd.training.rollouts import Rollouts
-from geosd.training.run import Recipe, Run
-from geosd.training.step import update_once
+from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.step import train_step
 
 TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)
 METHODS = {"OPSD (standard)": ("fwdkl", "adamw"), "GeoSD": ("geosd", "kfac")}
@@ -62,15 +62,15 @@ class Load:
         lengths = [self.tokens * (16 - i) // 16 for i in range(self.responses)]
         return Rollouts(
             problems=[None] * self.responses,
-            student=[ids(self.prompt) for _ in lengths],
-            teacher=[ids(self.privileged) for _ in lengths],
+            student_prompts=[ids(self.prompt) for _ in lengths],
+            teacher_prompts=[ids(self.privileged) for _ in lengths],
             responses=[ids(length) for length in lengths],
             rewards=[0.0] * self.responses,
             truncated=[False] * self.responses,
         )
 
 
-class Anchored:
+class LiveTeacherAndAnchor:
     """A live teacher, and an anchor where the method asks for one; pi_0 is not looked at."""
 
     def __init__(self, student: nn.Module, compute: torch.dtype, needed: bool) -> None:
@@ -79,11 +79,11 @@ class Anchored:
         self.anchor = frozen_copy(student, compute, compute) if needed else None
         self.reference = None
 
-    def before(self, step: int) -> None:
+    def refresh(self, step: int) -> None:
         """Nothing: one anchor serves."""
 
     def reshard(self) -> None:
-        """Let go of what a step gathered."""
+        """Free the parameters that a step gathered."""
         if self.anchor is not None:
             reshard(self.anchor)
 
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("docs/measurements"))
     out = parser.parse_args(arguments).out
-    device = device_here()
+    device = local_device()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     lines = [f"# {name}", "", f"`make gpu-check`, torch {torch.__version__}.", ""]
     if device.type != "cuda":
@@ -133,8 +133,8 @@ def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
             kind: ((rough[kind] - exact[kind]).norm() / exact[kind].norm()).item() for kind in exact
         }
         failed += sum(not error <= LARGEST[kind] for kind, error in errors.items())
-        told = [f"{errors[kind]:.1e}" if kind in errors else "–" for kind in LARGEST]
-        lines.append(f"| {method} | {' | '.join(told)} |")
+        cells = [f"{errors[kind]:.1e}" if kind in errors else "–" for kind in LARGEST]
+        lines.append(f"| {method} | {' | '.join(cells)} |")
     limits = ", ".join(f"{kind} {limit}" for kind, limit in LARGEST.items())
     verdict = f"**{failed} out of bounds**" if failed else "all within bounds"
     note = "Relative errors (Euclidean norm over all parameters) of one update on random weights"
@@ -145,22 +145,22 @@ def first_update(
     ranks: Ranks, device: torch.device, method: str, compute: torch.dtype, load: Load
 ) -> dict[str, Tensor]:
     """Loss, gradient, and the gradient as K-FAC leaves it, of one update of the tiny shape."""
-    run, recipe = assembled(TINY, ranks, device, method, compute, load)
-    found: dict[str, Tensor] = {}
+    run, args = assembled(TINY, ranks, device, method, compute, load)
+    quantities: dict[str, Tensor] = {}
 
     def gradient() -> Tensor:
         parameters = run.student.parameters()
-        return torch.cat([whole(p.grad).float().flatten() for p in parameters])
+        return torch.cat([full_tensor(p.grad).float().flatten() for p in parameters])
 
     def look(rate: float) -> None:
-        found["gradient"] = gradient()
-        if run.update.preconditioner is not None:
-            run.update.preconditioner.step()
-            found["update"] = gradient()
+        quantities["gradient"] = gradient()
+        if run.update_rule.preconditioner is not None:
+            run.update_rule.preconditioner.step()
+            quantities["update"] = gradient()
 
-    run.update.step = look
-    found["loss"] = torch.tensor(update_once(run, recipe, 1)["loss/total"])
-    return found
+    run.update_rule.step = look
+    quantities["loss"] = torch.tensor(train_step(run, args, 1)["loss/total"])
+    return quantities
 
 
 def cost(ranks: Ranks, device: torch.device) -> list[str]:
@@ -194,11 +194,11 @@ def timed(
     gc.collect()  # what the last one left: modules and their hooks refer to each other
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
-    run, recipe = assembled(shape, ranks, device, method, torch.bfloat16, load)
-    update_once(run, recipe, 1)
+    run, args = assembled(shape, ranks, device, method, torch.bfloat16, load)
+    train_step(run, args, 1)
     torch.cuda.synchronize(device)
     began = time.monotonic()
-    update_once(run, recipe, 2)
+    train_step(run, args, 2)
     torch.cuda.synchronize(device)
     return time.monotonic() - began, torch.cuda.max_memory_allocated(device) / 1e9
 
@@ -235,7 +235,7 @@ def assembled(
     method: str,
     compute: torch.dtype,
     load: Load,
-) -> tuple[Run, Recipe]:
+) -> tuple[TrainingRun, TrainingArguments]:
     """A run of random weights on random responses."""
     name, rule = METHODS[method]
     objective = build(name)
@@ -243,24 +243,24 @@ def assembled(
     shard(student, ranks.group, device, compute)
     student.gradient_checkpointing_enable({"use_reentrant": False})
     student.train()
-    copies = Anchored(student, compute, "anchor" in objective.needs)
+    reference_models = LiveTeacherAndAnchor(student, compute, "anchor" in objective.needs)
     with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
         for parameter in student.parameters():
             parameter.mul_(1.01)
-    update = build_update(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
+    update_rule = build_update_rule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
     rollouts = load.rollouts(shape.vocabulary)
-    run = Run(
+    run = TrainingRun(
         student=student,
         objective=objective,
-        update=update,
-        copies=copies,
-        draws=None,
-        experience=SimpleNamespace(collect=lambda step, measured: (rollouts, {})),
+        update_rule=update_rule,
+        reference_models=reference_models,
+        problem_sampler=None,
+        rollout_source=SimpleNamespace(collect=lambda step, measured: (rollouts, {})),
         encoding=SimpleNamespace(pad_id=0),
         seed=0,
         ranks=ranks,
     )
-    return run, Recipe(
+    return run, TrainingArguments(
         steps=10**6,
         learning_rate=1e-6,
         warmup_steps=20,

@@ -16,8 +16,8 @@ from geosd.problems.records import Problem
 from geosd.problems.sources import source as source_of
 from geosd.provenance.manifest import manifest
 from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import Decoding
-from geosd.rollout.solution_pool import count, pool_solutions
+from geosd.rollout.sampler import SamplingParams
+from geosd.rollout.solution_pool import count_pool, pool_solutions
 from geosd.seeds import seed_of
 from geosd.steps import begin
 
@@ -55,11 +55,11 @@ def main(
             grade,
             rollouts=settings["rollouts"],
             keep=settings["keep"],
-            decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+            sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
             seed=seed_of(settings["seed"], "pool"),
         )
     write_jsonl(out / "pool.jsonl", rows)
-    write_json(out / "counts.json", {**count(rows), "sampler": sampler.record()})
+    write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
     inputs = [base / "model.safetensors", problems]
     write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
 

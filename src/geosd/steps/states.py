@@ -22,12 +22,12 @@ from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
 from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import Decoding
+from geosd.rollout.sampler import SamplingParams
 from geosd.scores.state_table import COLUMNS, most_uncertain
 from geosd.seeds import seed_of
 from geosd.steps import begin
-from geosd.training.problem_sampler import Draws
-from geosd.training.rollouts import Gathering, Rollouts, gather
+from geosd.training.problem_sampler import ProblemSampler
+from geosd.training.rollouts import Rollouts, RolloutSettings, collect_rollouts
 
 
 def main(
@@ -56,26 +56,33 @@ def main(
     prompts = source.prompts(tokenizer, settings["thinking"])
     encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
     seed = seed_of(settings["seed"], "states")
-    draws = Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
+    problem_sampler = ProblemSampler(
+        read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed
+    )
     # One step on all problems at once: what a first epoch would visit if nothing were learnt.
-    how = Gathering(
+    how = RolloutSettings(
         source="student",
-        problems=len(draws.problems),
+        problems=len(problem_sampler.problems),
         group=1,
-        decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+        sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
         privilege=settings["privilege"],
     )
     sampler = build_sampler(
         settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
     )
     with closing(source.grader()) as grade:
-        rollouts = gather(
-            how, draws, encoding, sampler, lambda text, gold: grade(text, gold).correct, step=0
+        rollouts = collect_rollouts(
+            how,
+            problem_sampler,
+            encoding,
+            sampler,
+            lambda text, gold: grade(text, gold).correct,
+            step=0,
         )
     seen = survey_states(
         student,
-        rollouts.student,
-        rollouts.teacher,
+        rollouts.student_prompts,
+        rollouts.teacher_prompts,
         rollouts.responses,
         encoding.pad_id,
         top_k=settings["top_k"],
@@ -100,8 +107,8 @@ def _fixed(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[Prob
         rows.append(
             ProbeRollout(
                 problem_id=rollouts.problems[row].id,
-                student=tuple(rollouts.student[row]),
-                teacher=tuple(rollouts.teacher[row]),
+                student=tuple(rollouts.student_prompts[row]),
+                teacher=tuple(rollouts.teacher_prompts[row]),
                 response=tuple(rollouts.responses[row]),
                 selected=tuple(chosen["position"].tolist()),
                 ranked=tuple(map(tuple, ranked[chosen.index.tolist()].tolist())),

@@ -31,13 +31,13 @@ from geosd.problems.sources import source
 from geosd.provenance.manifest import manifest, sha256
 from geosd.provenance.reuse import origin, take, twin, words_of
 from geosd.steps import begin
-from geosd.training.assemble import assemble_run, assemble_worker, recipe_of
-from geosd.training.fsdp import whole_model
+from geosd.training.assemble import assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.fsdp import full_model
 from geosd.training.loop import train
-from geosd.training.preemption import EXIT_CODE, ToBeContinued, heeding
-from geosd.training.processes import agreed, joined
+from geosd.training.preemption import EXIT_CODE, PreemptionError, catch_sigterm
+from geosd.training.processes import broadcast_to_all, init_processes
 from geosd.training.resume_state import ResumeState
-from geosd.training.rollout_workers import Across, serve
+from geosd.training.rollout_workers import RemoteRollouts, serve
 from geosd.training.snapshots import Snapshots
 from geosd.training.step_log import StepLog
 
@@ -83,11 +83,11 @@ def main(
     snapshots = Snapshots(out / "snapshots", settings["snapshots"])
     made_of = _made_of(identity, base, worker)
     named = {"study": study, "model": model, "variant": variant, "seed": seed}
-    with joined(worker) as (ranks, link), heeding() as stopping:
+    with init_processes(worker) as (ranks, link), catch_sigterm() as stop_requested:
         # One answer for all: a folder that is being made again could divide them.
-        theirs = agreed(lambda: None if snapshots.steps else twin(others, out, made_of))
+        theirs = broadcast_to_all(lambda: None if snapshots.steps else twin(others, out, made_of))
         if theirs is not None:
-            if ranks is not None and ranks.first:
+            if ranks is not None and ranks.is_main:
                 same = _take(theirs, out, settings, named)
                 made = manifest(inputs, settings, time.monotonic() - began)
                 made |= origin(made_of, out, theirs, OWN)
@@ -96,44 +96,46 @@ def main(
             return
         places = (settings, base, problems, pool, seed)
         if ranks is None:
-            serve(assemble_worker(*places), link, link.worker)
+            serve(assemble_rollout_worker(*places), link)
             return
-        samples = assemble_worker(*places) if worker and link is None else link
+        samples = assemble_rollout_worker(*places) if worker and link is None else link
         run = assemble_run(*places, ranks, samples)
         try:
             log = train(
                 run,
-                recipe_of(settings),
+                training_arguments(settings),
                 resume,
                 lambda step: StepLog(scratch / "log", step),
                 snapshots,
-                stopping,
+                stop_requested,
             )
-        except ToBeContinued as asked:
-            print(asked, file=sys.stderr)
+        except PreemptionError as preemption:
+            print(preemption, file=sys.stderr)
             sys.exit(EXIT_CODE)
         finally:  # a failure elsewhere ends all processes: torchrun sees to it
-            if isinstance(run.experience, Across) and not isinstance(sys.exception(), Exception):
-                run.experience.end()
-        student = whole_model(run.student)
-        if ranks.first:
+            if isinstance(run.rollout_source, RemoteRollouts) and not isinstance(
+                sys.exception(), Exception
+            ):
+                run.rollout_source.end()
+        student = full_model(run.student)
+        if ranks.is_main:
             with atomic_write(out / "steps.csv") as temporary:
                 log.table().to_csv(temporary)
             write_json(out / "settings.json", settings)
             write_card(
                 out,
                 **named,
-                prompt=run.encoding.text(run.encoding.student(run.draws.problems[0])),
+                prompt=run.encoding.text(run.encoding.student(run.problem_sampler.problems[0])),
                 settings=settings,
                 limits=source(settings["source"]).limits,
             )
             save(student, run.encoding.tokenizer, out)
             made = manifest(inputs, settings, time.monotonic() - began)
-            sampled = run.experience.sampler.record()
+            sampled = run.rollout_source.sampler.record()
             made |= origin(made_of, out, None, OWN)
             write_json(out / "manifest.json", {**made, "ranks": ranks.size, "sampler": sampled})
             resume.clear()
-        ranks.wait()
+        ranks.barrier()
 
 
 def _made_of(identity: Mapping[str, Any], base: Path, worker: bool) -> dict[str, Any]:

@@ -14,25 +14,24 @@ from transformers import PreTrainedTokenizerBase
 from geosd.files import read_jsonl
 from geosd.models.loading import load
 from geosd.objectives.objective import build
-from geosd.optim.update import build_update
+from geosd.optim.update import build_update_rule
 from geosd.problems.encoding import Encoding, stops_of
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import source as source_of
 from geosd.problems.sources.source import Grader
 from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import Decoding
-from geosd.training.copies import Copies
+from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import shard
-from geosd.training.heads import Heads
-from geosd.training.problem_sampler import Draws
-from geosd.training.processes import Link, Ranks, device_here
-from geosd.training.rollout_workers import Across, Beside, Worker
-from geosd.training.rollouts import Gathering
-from geosd.training.run import Here, Recipe, Run
+from geosd.training.problem_sampler import ProblemSampler
+from geosd.training.processes import Ranks, WorkerLink, local_device
+from geosd.training.reference_models import ReferenceHeads, ReferenceModels
+from geosd.training.rollout_workers import InProcessRollouts, RemoteRollouts, RolloutWorker
+from geosd.training.rollouts import LocalRollouts, RolloutSettings
+from geosd.training.run import TrainingArguments, TrainingRun
 
 
 @dataclass(frozen=True)
-class Files:
+class RunInputs:
     """What a run reads.
 
     Attributes:
@@ -53,8 +52,8 @@ def assemble_run(
     pool: Path,
     seed: int,
     ranks: Ranks | None = None,
-    worker: Worker | Link | None = None,
-) -> Run:
+    worker: RolloutWorker | WorkerLink | None = None,
+) -> TrainingRun:
     """The parts of a run.
 
     Args:
@@ -65,7 +64,8 @@ def assemble_run(
         pool: Their verified solutions, JSON lines.
         seed: The run's seed.
         ranks: The processes that train the student together, in shards; None is this one alone.
-        worker: What samples and scores, here or behind a link; None leaves both to the trainers.
+        worker: Samples and scores, in this process or behind a link; None leaves both to the
+            trainers.
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
@@ -76,14 +76,14 @@ def assemble_run(
     objective = build(**settings["objective"])
     student, tokenizer = load(base)
     if ranks.group is None:
-        student.to(device_here())
+        student.to(local_device())
     else:
-        shard(student, ranks.group, device_here(), compute)
+        shard(student, ranks.group, local_device(), compute)
     if settings["recompute"]:
         student.gradient_checkpointing_enable({"use_reentrant": False})
         student.train()  # transformers recomputes in training mode only; no model here has dropout
     optimiser = settings["optimiser"]
-    update = build_update(
+    update_rule = build_update_rule(
         student,
         rule=optimiser["rule"],
         inner=optimiser["inner"] or "adamw",
@@ -94,82 +94,85 @@ def assemble_run(
     )
     every, teacher = settings["anchor_every"], settings["teacher"]
     if worker is None:
-        files = Files(base, problems, pool)
-        here = _here(settings, files, seed, student, tokenizer, ranks)
-        experience, draws, encoding = here, here.draws, here.encoding
-        copies = Copies(student, every, teacher, settings["teacher_decay"], compute)
+        inputs = RunInputs(base, problems, pool)
+        local = _local_rollouts(settings, inputs, seed, student, tokenizer, ranks)
+        rollout_source = local
+        problem_sampler, encoding = local.problem_sampler, local.encoding
+        reference_models = ReferenceModels(
+            student, every, teacher, settings["teacher_decay"], compute
+        )
     else:
         if teacher != "live":
             raise ValueError(
-                f"training.teacher is {teacher!r}, which has no place beside an inference worker;"
+                f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
                 " allowed is 'live'.\nHint: train without --worker."
             )
-        draws = _draws(problems, pool, seed)
+        problem_sampler = _problem_sampler(problems, pool, seed)
         encoding = _encoding(settings, student, tokenizer)[0]
         needs = frozenset(objective.needs)
-        if isinstance(worker, Worker):
-            experience = Beside(student, worker, needs)
+        if isinstance(worker, RolloutWorker):
+            rollout_source = InProcessRollouts(student, worker, needs)
         else:
-            experience = Across(student, worker, needs, ranks, compute)
-        copies = Heads(student, experience, every)
-    return Run(
+            rollout_source = RemoteRollouts(student, worker, needs, ranks, compute)
+        reference_models = ReferenceHeads(student, rollout_source, every)
+    return TrainingRun(
         student=student,
         objective=objective,
-        update=update,
-        copies=copies,
-        draws=draws,
-        experience=experience,
+        update_rule=update_rule,
+        reference_models=reference_models,
+        problem_sampler=problem_sampler,
+        rollout_source=rollout_source,
         encoding=encoding,
         seed=seed,
         ranks=ranks,
     )
 
 
-def assemble_worker(
+def assemble_rollout_worker(
     settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
-) -> Worker:
-    """What samples and scores for a run; see `assemble_run` for the arguments.
+) -> RolloutWorker:
+    """The worker that samples and scores for a run; see `assemble_run` for the arguments.
 
     Its models have the precision that the trainers compute in.
     """
     student, tokenizer = load(base)
     for parameter in student.parameters():  # not .to(): rotary frequencies stay float32
         parameter.data = parameter.data.to(getattr(torch, settings["precision"]))
-    student.to(device_here())
-    files = Files(base, problems, pool)
-    here = _here(settings, files, seed, student, tokenizer, Ranks())
-    return Worker(here, settings["anchor_every"])
+    student.to(local_device())
+    inputs = RunInputs(base, problems, pool)
+    local = _local_rollouts(settings, inputs, seed, student, tokenizer, Ranks())
+    return RolloutWorker(local, settings["anchor_every"])
 
 
-def _here(
+def _local_rollouts(
     settings: Mapping[str, Any],
-    files: Files,
+    inputs: RunInputs,
     seed: int,
     student: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
     ranks: Ranks,
-) -> Here:
+) -> LocalRollouts:
     encoding, grade = _encoding(settings, student, tokenizer)
     objective = build(**settings["objective"])
-    return Here(
+    return LocalRollouts(
         student=student,
-        gathering=Gathering(
+        settings=RolloutSettings(
             source=objective.rollouts,
             problems=settings["problems"],
             group=settings["group"],
-            decoding=Decoding(settings["temperature"], 1.0, settings["response_tokens"]),
+            sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
             privilege=settings["privilege"],
         ),
-        draws=_draws(files.problems, files.pool, seed),
+        problem_sampler=_problem_sampler(inputs.problems, inputs.pool, seed),
         encoding=encoding,
-        sampler=build_sampler(settings["rollout"], files.base, encoding, model=student, live=True),
-        grade=lambda response, gold: grade(response, gold).correct,
+        sampler=build_sampler(settings["rollout"], inputs.base, encoding, model=student, live=True),
+        is_correct=lambda response, gold: grade(response, gold).correct,
         ranks=ranks,
     )
 
 
-def _draws(problems: Path, pool: Path, seed: int) -> Draws:
-    return Draws(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
+def _problem_sampler(problems: Path, pool: Path, seed: int) -> ProblemSampler:
+    return ProblemSampler(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
 
 
 def _encoding(
@@ -181,9 +184,9 @@ def _encoding(
     return encoding, source.grader()  # its processes, if it starts any, end with this one
 
 
-def recipe_of(settings: Mapping[str, Any]) -> Recipe:
-    """What the loop needs to know, out of the same values."""
-    return Recipe(
+def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
+    """The numbers that the loop reads, from the same plain values."""
+    return TrainingArguments(
         steps=settings["steps"],
         learning_rate=settings["learning_rate"],
         warmup_steps=settings["warmup"],

@@ -1,8 +1,8 @@
 """A model in shards (FSDP2): fp32 masters, bf16 compute, and the ways in and out.
 
 The blocks of the transformer are gathered one at a time. Embedding, last norm and output head form
-the root, which is gathered for a whole pass (`through`): the head is applied to chunks of
-positions, in the backward pass again, and must not travel for each of them.
+the root, which is gathered for a whole pass (`with_root_gathered`): the head is applied to chunks
+of positions, in the backward pass again, and must not travel for each of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 
-from geosd.optim.distributed import first_only, like
+from geosd.optim.distributed import first_only, shard_like
 
 T = TypeVar("T")
 
@@ -51,29 +51,29 @@ def shard(
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)
             module.set_force_sum_reduction_for_comms(True)  # gloo knows no premultiplied sum
-    model.through = types.MethodType(lambda self, work: work(self), model)
-    register_fsdp_forward_method(model, "through")
+    model.run_with_root = types.MethodType(lambda self, work: work(self), model)
+    register_fsdp_forward_method(model, "run_with_root")
     return model
 
 
-def through(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
-    """`work(model)`, with the root of a sharded model whole while it runs.
+def with_root_gathered(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
+    """`work(model)`, with the root of a sharded model gathered while it runs.
 
     Args:
         model: Sharded or not; every rank that holds a shard calls this at the same time.
         work: Calls the model's parts; tensors that it returns may be differentiated.
     """
-    return model.through(work) if isinstance(model, FSDPModule) else work(model)
+    return model.run_with_root(work) if isinstance(model, FSDPModule) else work(model)
 
 
 def reshard(model: nn.Module) -> None:
-    """Let go of the root: a pass without gradients leaves it whole, an update out of date."""
+    """Free the gathered root: a pass without gradients keeps it, an update makes it outdated."""
     if isinstance(model, FSDPModule):
         model.reshard()
 
 
 @contextmanager
-def unsharded(model: nn.Module) -> Iterator[None]:
+def summon_full_params(model: nn.Module) -> Iterator[None]:
     """The whole model on every rank, so that a rank may run it alone: to sample from it."""
     parts = [part for part in model.modules() if isinstance(part, FSDPModule)]
     for part in parts:
@@ -88,7 +88,7 @@ def unsharded(model: nn.Module) -> Iterator[None]:
 
 
 @torch.no_grad()
-def sharded_twin(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> nn.Module:
+def sharded_copy(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> nn.Module:
     """A copy of a sharded model in shards of its own; no rank ever holds it whole.
 
     Args:
@@ -96,22 +96,22 @@ def sharded_twin(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> 
         dtype: What the copy's parameters are stored as.
         compute: What they are gathered as.
     """
-    some = next(model.parameters())
+    first = next(model.parameters())
     with torch.device("meta"):
-        twin = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=dtype)
-    shard(twin, some.device_mesh.get_group(), some.device, compute)
-    twin.to_empty(device=some.device)
-    overwrite_buffers(twin, model)
-    for mine, theirs in zip(twin.parameters(), model.parameters(), strict=True):
-        mine.copy_(theirs)
-    return twin
+        copied = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=dtype)
+    shard(copied, first.device_mesh.get_group(), first.device, compute)
+    copied.to_empty(device=first.device)
+    copy_buffers(copied, model)
+    for into, value in zip(copied.parameters(), model.parameters(), strict=True):
+        into.copy_(value)
+    return copied
 
 
-def overwrite_buffers(target: nn.Module, source: nn.Module) -> None:
+def copy_buffers(target: nn.Module, source: nn.Module) -> None:
     """Give `target` copies of the buffers of `source` (rotary frequencies, which no file holds)."""
-    for mine, theirs in zip(target.modules(), source.modules(), strict=True):
-        for name, value in theirs.named_buffers(recurse=False):
-            setattr(mine, name, value.clone())
+    for into, module in zip(target.modules(), source.modules(), strict=True):
+        for name, value in module.named_buffers(recurse=False):
+            setattr(into, name, value.clone())
 
 
 def _class_of(model: nn.Module) -> type:
@@ -119,7 +119,7 @@ def _class_of(model: nn.Module) -> type:
     return next(cls for cls in type(model).__mro__ if not issubclass(cls, FSDPModule))
 
 
-def whole_weights(model: nn.Module) -> dict[str, torch.Tensor]:
+def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
     """A model's `state_dict`; of a sharded one on the CPU of the first rank, elsewhere empty.
 
     Every rank calls this at the same time.
@@ -128,24 +128,24 @@ def whole_weights(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 @torch.no_grad()
-def load_whole_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Give a model, sharded over any number of ranks or not, what `whole_weights` gave."""
+def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    """Give a model, sharded over any number of ranks or not, what `full_state_dict` gave."""
     own = model.state_dict()
-    model.load_state_dict({name: like(value, own[name]) for name, value in weights.items()})
+    model.load_state_dict({name: shard_like(value, own[name]) for name, value in weights.items()})
 
 
-def whole_model(model: nn.Module) -> nn.Module | None:
+def full_model(model: nn.Module) -> nn.Module | None:
     """A model that can be written: itself, or on the first rank its twin on the CPU; else None.
 
     Every rank calls this at the same time.
     """
     if not isinstance(model, FSDPModule):
         return model
-    weights = whole_weights(model)
+    weights = full_state_dict(model)
     if next(model.parameters()).device_mesh.get_local_rank():
         return None
     with torch.device("meta"):
-        twin = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=torch.float32)
-    twin.load_state_dict(weights, assign=True)
-    twin.tie_weights()
-    return twin.eval()
+        full = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=torch.float32)
+    full.load_state_dict(weights, assign=True)
+    full.tie_weights()
+    return full.eval()

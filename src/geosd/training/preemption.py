@@ -1,4 +1,4 @@
-"""Being asked to stop: a scheduler that wants its node back sends SIGTERM and waits a while."""
+"""Preemption: a scheduler that wants its node back sends SIGTERM and waits a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EXIT_CODE = 75
 """Of a program that saved its state and wants to be started again: EX_TEMPFAIL of sysexits.h."""
 
 
-class ToBeContinued(Exception):
+class PreemptionError(Exception):
     """The run was asked to stop, and its state is saved.
 
     Attributes:
@@ -24,11 +24,11 @@ class ToBeContinued(Exception):
 
 
 @contextmanager
-def heeding() -> Iterator[Callable[[], bool]]:
-    """Inside, SIGTERM ends nothing; what is yielded says whether one came."""
-    asked = []
-    before = signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+def catch_sigterm() -> Iterator[Callable[[], bool]]:
+    """Inside, SIGTERM does not end the process; yields a function that says whether one came."""
+    received = []
+    previous = signal.signal(signal.SIGTERM, lambda *_: received.append(True))
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)

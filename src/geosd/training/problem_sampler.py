@@ -9,7 +9,7 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.seeds import seed_of
 
 
-class Draws:
+class ProblemSampler:
     """Problems epoch by epoch, each epoch in an order of its own, without repeats inside it.
 
     An epoch need not be a whole number of steps: a step may hold the end of one and the beginning

@@ -1,4 +1,4 @@
-"""The processes that train one student together, and what they tell each other.
+"""The processes that train one student together, and the process that samples for them.
 
 A run on one process has no process group, and nothing here costs it anything.
 """
@@ -18,13 +18,13 @@ from torch import Tensor
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(hours=6)
+TIMEOUT = timedelta(hours=6)
 """How long a rank waits for another: the others wait while one generates or writes a checkpoint."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Some processes, as one of them sees them.
+    """The training processes, as one of them sees them.
 
     Attributes:
         group: Their process group; None is a process alone.
@@ -43,11 +43,11 @@ class Ranks:
         return 1 if self.group is None else self.group.size()
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this process is the one that samples, logs and writes."""
         return self.rank == 0
 
-    def add(self, tensor: Tensor) -> Tensor:
+    def all_reduce(self, tensor: Tensor) -> Tensor:
         """The sum over the ranks, in place, and the same bits on each."""
         if self.group is not None:
             dist.all_reduce(tensor, group=self.group)
@@ -55,65 +55,86 @@ class Ranks:
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is up on any rank."""
-        return bool(self.add(torch.tensor(int(flag), device=device_here())))
+        return bool(self.all_reduce(torch.tensor(int(flag), device=local_device())))
 
-    def told(self, make: Callable[[], T]) -> T:
-        """What `make` gives on the first rank, on every rank."""
+    def broadcast(self, make: Callable[[], T]) -> T:
+        """The value of `make()` on the first rank, on every rank."""
         if self.group is None:
             return make()
-        box = [make() if self.first else None]
-        dist.broadcast_object_list(box, group=self.group, group_src=0, device=device_here())
+        box = [make() if self.is_main else None]
+        dist.broadcast_object_list(box, group=self.group, group_src=0, device=local_device())
         return box[0]
 
-    def wait(self) -> None:
-        """Until every rank has come here."""
+    def barrier(self) -> None:
+        """Wait until every rank has come here."""
         if self.group is not None:
             dist.barrier(self.group)
 
 
 @dataclass(frozen=True)
-class Link:
-    """Between the training ranks and the worker that samples for them: the last process.
+class WorkerLink:
+    """The connection between the training ranks and the worker that samples: the last process.
 
     Attributes:
         everyone: All processes.
         pair: The first training rank and the worker, between which weights travel.
-        worker: The worker's number among all.
+        worker: The worker's rank among all processes.
     """
 
     everyone: dist.ProcessGroup
     pair: dist.ProcessGroup
     worker: int
 
-    def tell(self, what: Any) -> None:
-        """Say something to the worker; every training rank calls this, the first one is heard."""
-        self._share([what], 0)
+    @property
+    def trainers(self) -> int:
+        """How many training ranks there are: all processes but the worker."""
+        return self.worker
 
-    def told(self) -> Any:
-        """What the first training rank says to everyone."""
-        return self._share([None], 0)
+    def send_command(self, command: Any) -> None:
+        """Send a command to the worker; every training rank calls this, the first one sends."""
+        self._broadcast([command], 0)
 
-    def say(self, what: Any) -> None:
-        """Say something to every training rank; the worker calls this."""
-        self._share([what], self.worker)
+    def recv_command(self) -> Any:
+        """The next command; the worker calls this."""
+        return self._broadcast([None], 0)
 
-    def hear(self) -> Any:
-        """What the worker says to everyone."""
-        return self._share([None], self.worker)
+    def send_rollouts(self, rollouts: Any) -> None:
+        """Send rollouts to every training rank; the worker calls this."""
+        self._broadcast([rollouts], self.worker)
 
-    def weights(self, tensor: Tensor, source: int = 0) -> Tensor:
-        """Overwrite the worker's tensor by the first training rank's, or the other way round."""
+    def recv_rollouts(self) -> Any:
+        """The worker's rollouts; every training rank calls this."""
+        return self._broadcast([None], self.worker)
+
+    def send_hidden(self, hidden: Tensor, rank: int) -> None:
+        """Send hidden states to one training rank; the worker calls this."""
+        dist.send(hidden, dst=rank)
+
+    def recv_hidden(self, hidden: Tensor) -> Tensor:
+        """Overwrite a tensor by the hidden states that the worker sends."""
+        dist.recv(hidden, src=self.worker)
+        return hidden
+
+    def copy_to_worker(self, tensor: Tensor) -> Tensor:
+        """Overwrite the worker's tensor by the first training rank's; both call this."""
+        return self._copy(tensor, 0)
+
+    def copy_from_worker(self, tensor: Tensor) -> Tensor:
+        """Overwrite the first training rank's tensor by the worker's; both call this."""
+        return self._copy(tensor, self.worker)
+
+    def _copy(self, tensor: Tensor, source: int) -> Tensor:
         if self.everyone.rank() in (0, self.worker):
             dist.broadcast(tensor, src=source, group=self.pair)
         return tensor
 
-    def _share(self, box: list[Any], source: int) -> Any:
-        dist.broadcast_object_list(box, src=source, group=self.everyone, device=device_here())
+    def _broadcast(self, box: list[Any], source: int) -> Any:
+        dist.broadcast_object_list(box, src=source, group=self.everyone, device=local_device())
         return box[0]
 
 
 @contextmanager
-def joined(worker: bool = False) -> Iterator[tuple[Ranks | None, Link | None]]:
+def init_processes(worker: bool = False) -> Iterator[tuple[Ranks | None, WorkerLink | None]]:
     """All processes that torchrun has started, or this one alone.
 
     torchrun says by environment variables that there are others, also where they are none.
@@ -127,28 +148,28 @@ def joined(worker: bool = False) -> Iterator[tuple[Ranks | None, Link | None]]:
     if not dist.is_torchelastic_launched():
         yield Ranks(), None
         return
-    device = device_here()
+    device = local_device()
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
         world, last = dist.group.WORLD, dist.get_world_size() - 1
         if not worker or not last:
             yield Ranks(world), None
             return
-        trainers = dist.new_group(list(range(last)), timeout=PATIENCE)
-        link = Link(world, dist.new_group([0, last], timeout=PATIENCE), last)
+        trainers = dist.new_group(list(range(last)), timeout=TIMEOUT)
+        link = WorkerLink(world, dist.new_group([0, last], timeout=TIMEOUT), last)
         yield None if dist.get_rank() == last else Ranks(trainers), link
     finally:
         dist.destroy_process_group()
 
 
-def agreed(make: Callable[[], T]) -> T:
-    """What `make` gives in the first of all joined processes, in each of them, a worker too."""
-    return Ranks(dist.group.WORLD if dist.is_initialized() else None).told(make)
+def broadcast_to_all(make: Callable[[], T]) -> T:
+    """The value of `make()` in the first of all processes, in each of them, a worker too."""
+    return Ranks(dist.group.WORLD if dist.is_initialized() else None).broadcast(make)
 
 
-def device_here() -> torch.device:
+def local_device() -> torch.device:
     """Where this process computes: its own CUDA device, or the CPU where there is none."""
     if torch.cuda.is_available():
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))

@@ -1,10 +1,11 @@
-"""Rollouts and frozen models on inference workers, optimisation on training ranks.
+"""Rollouts and frozen models on an inference worker, optimisation on training ranks.
 
 A worker has a copy of the student, which is given the trainers' weights before each step, and the
 anchor and pi_0. It samples, and scores each response as soon as it is finished, while it samples
-the others. Hidden states cross to the trainers, not logits: these keep the frozen models' output
-heads alone, so the support stays the exact union, and D numbers a token travel and not V. The same
-`Worker` serves a trainer in its own process (`Beside`) or in others (`Across`).
+the others. Hidden states cross to the trainers, not logits: the trainers keep the frozen models'
+output heads, so the support stays the exact union, and D numbers a token travel and not V. The
+same `RolloutWorker` serves a trainer in its own process (`InProcessRollouts`) or trainers in other
+processes (`RemoteRollouts`).
 
 Source: the paper, appendix "Hardware" and "Checkpoint placement".
 
@@ -16,27 +17,25 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from geosd.models.forward import hidden_at
-from geosd.rollout.sampler import Completion, Decoding, Sampler
+from geosd.rollout.sampler import Completion, Sampler, SamplingParams
 from geosd.rollout.weight_transfer import named_weights
-from geosd.training.copies import frozen_copy, overwrite
 from geosd.training.packing import pack
-from geosd.training.processes import Link, Ranks
-from geosd.training.rollouts import Rollouts
-from geosd.training.run import Here, Seen
+from geosd.training.processes import Ranks, WorkerLink
+from geosd.training.reference_models import copy_parameters, frozen_copy
+from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 
 SCORED = ("anchor", "reference")
 """Frozen models that read the student's prompt; the teacher is the student, with its trainers."""
 
 
 @dataclass
-class Times:
+class WorkerTimes:
     """When things happened on a worker, in seconds of one clock.
 
     Attributes:
@@ -56,36 +55,36 @@ class Times:
         )
 
 
-class Worker:
+class RolloutWorker:
     """Samples responses and scores them while it samples others.
 
     Args:
-        here: Samples from this worker's own copy of the student.
+        local: Samples from this worker's own copy of the student.
         anchor_every: Steps between refreshes of the anchor.
     """
 
-    def __init__(self, here: Here, anchor_every: int) -> None:
+    def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
         """Copy pi_0, which the student is now."""
-        self.here, self.anchor_every = here, anchor_every
-        self.frozen = {name: frozen_copy(here.student) for name in SCORED}
-        self.times = Times()
+        self.local, self.anchor_every = local, anchor_every
+        self.frozen = {name: frozen_copy(local.student) for name in SCORED}
+        self.times = WorkerTimes()
 
     @torch.no_grad()
-    def renew(self, weights: Iterable[Tensor], step: int) -> None:
+    def update_weights(self, weights: Iterable[Tensor], step: int) -> None:
         """Take the trainers' weights, in the parameters' order; refresh the anchor if it is due."""
-        for mine, theirs in zip(self.here.student.parameters(), weights, strict=True):
-            mine.copy_(theirs)
+        for into, value in zip(self.local.student.parameters(), weights, strict=True):
+            into.copy_(value)
         if step % self.anchor_every == 0:
-            overwrite(self.frozen["anchor"], self.here.student)
+            copy_parameters(self.frozen["anchor"], self.local.student)
 
-    def step(self, step: int, names: Collection[str]) -> tuple[Rollouts, Seen]:
-        """The responses of a step, and what the named frozen models see in them."""
+    def sample_and_score(self, step: int, names: Collection[str]) -> tuple[Rollouts, HiddenStates]:
+        """The responses of a step, and the named frozen models' hidden states at them."""
         with ThreadPoolExecutor(1) as pool:
-            watched = Watched(self.here.sampler, self, names, pool)
-            rollouts, _ = Here(**{**vars(self.here), "sampler": watched}).collect(step, False)
-            if not watched.scores:  # nothing was sampled: solutions of the pool
-                watched.finished(rollouts.student, enumerate(rollouts.responses))
-            scores = [watched.scores[i].result() for i in range(len(rollouts.responses))]
+            streaming = StreamingSampler(self.local.sampler, self, names, pool)
+            rollouts, _ = replace(self.local, sampler=streaming).collect(step, False)
+            if not streaming.scores:  # nothing was sampled: solutions of the pool
+                streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
+            scores = [streaming.scores[i].result() for i in range(len(rollouts.responses))]
         return rollouts, {name: [score[name] for score in scores] for name in names}
 
     @torch.no_grad()
@@ -94,48 +93,56 @@ class Worker:
     ) -> dict[str, Tensor]:
         """Hidden states [T, D] of the named models that predict each token of a response."""
         began = time.monotonic()
-        device = next(self.here.student.parameters()).device
-        packed = pack([prompt], [response], self.here.encoding.pad_id, device)
-        found = {}
+        device = next(self.local.student.parameters()).device
+        packed = pack([prompt], [response], self.local.encoding.pad_id, device)
+        scores = {}
         for name in names:
             hidden = hidden_at(self.frozen[name], packed.ids, packed.mask)
-            found[name] = hidden[packed.row, packed.column]
+            scores[name] = hidden[packed.row, packed.column]
         self.times.scored.append((began, time.monotonic()))
-        return found
+        return scores
 
 
-class Watched:
-    """A sampler whose completions go to be scored as they are finished.
+class StreamingSampler:
+    """A sampler whose completions are scored as they are finished.
 
-    One that tells (`on_finish`) does so while it goes on with the others; of another, all
-    completions are scored when it is done.
+    A sampler with `on_finish` reports each completion while it samples the others; the completions
+    of another sampler are scored when it has ended.
     """
 
     def __init__(
-        self, sampler: Sampler, worker: Worker, names: Collection[str], pool: ThreadPoolExecutor
+        self,
+        sampler: Sampler,
+        worker: RolloutWorker,
+        names: Collection[str],
+        pool: ThreadPoolExecutor,
     ) -> None:
         """Score nothing yet."""
         self.sampler, self.worker, self.names, self.pool = sampler, worker, names, pool
         self.scores: dict[int, Future] = {}
 
-    def sample(self, prompts: list[list[int]], decoding: Decoding, seed: int) -> list[Completion]:
+    def sample(
+        self, prompts: list[list[int]], sampling: SamplingParams, seed: int
+    ) -> list[Completion]:
         """See `Sampler.sample`."""
         began = time.monotonic()
-        tells = hasattr(self.sampler, "on_finish")
-        if tells:
-            self.sampler.on_finish = lambda place, done: self.finished(prompts, [(place, done.ids)])
+        reports = hasattr(self.sampler, "on_finish")
+        if reports:
+            self.sampler.on_finish = lambda place, done: self.submit(prompts, [(place, done.ids)])
         try:
-            completions = self.sampler.sample(prompts, decoding, seed)
+            completions = self.sampler.sample(prompts, sampling, seed)
         finally:
-            if tells:
+            if reports:
                 self.sampler.on_finish = None
         self.worker.times.sampled.append((began, time.monotonic()))
-        self.finished(prompts, ((i, done.ids) for i, done in enumerate(completions)))
+        self.submit(prompts, ((i, done.ids) for i, done in enumerate(completions)))
         return completions
 
-    def finished(self, prompts: list[list[int]], done: Iterable[tuple[int, Iterable[int]]]) -> None:
-        """Have responses scored that are not yet."""
-        for place, ids in done:
+    def submit(
+        self, prompts: list[list[int]], finished: Iterable[tuple[int, Iterable[int]]]
+    ) -> None:
+        """Have those responses scored that are not yet."""
+        for place, ids in finished:
             if place not in self.scores:
                 self.scores[place] = self.pool.submit(
                     self.worker.score, prompts[place], list(ids), self.names
@@ -143,123 +150,123 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Experience of a worker in the trainer's own process; see `geosd.training.run.Experience`."""
+class InProcessRollouts:
+    """Rollouts of a worker in the trainer's own process; see `rollouts.RolloutSource`."""
 
     student: nn.Module
-    worker: Worker
+    worker: RolloutWorker
     needs: frozenset[str]
 
     @property
     def sampler(self) -> Sampler:
         """What samples."""
-        return self.worker.here.sampler
+        return self.worker.local.sampler
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, Seen]:
-        """See `Experience.collect`."""
-        self.worker.renew((value for _, value in named_weights(self.student)), step)
-        return self.worker.step(step, asked(self.needs, measured))
+    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+        """See `RolloutSource.collect`."""
+        self.worker.update_weights((value for _, value in named_weights(self.student)), step)
+        return self.worker.sample_and_score(step, models_to_score(self.needs, measured))
 
-    def anchor(self) -> dict[str, Tensor]:
+    def anchor_state_dict(self) -> dict[str, Tensor]:
         """The anchor's weights."""
         return self.worker.frozen["anchor"].state_dict()
 
-    def restore(self, weights: dict[str, Tensor]) -> None:
-        """Give the anchor weights that `anchor` gave."""
+    def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
+        """Give the anchor weights that `anchor_state_dict` gave."""
         self.worker.frozen["anchor"].load_state_dict(weights)
 
 
 @dataclass(frozen=True)
-class Across:
-    """Experience of workers in other processes; see `geosd.training.run.Experience`."""
+class RemoteRollouts:
+    """Rollouts of a worker in another process; see `rollouts.RolloutSource`."""
 
     student: nn.Module
-    link: Link
+    link: WorkerLink
     needs: frozenset[str]
     ranks: Ranks
     compute: torch.dtype
 
     @property
-    def sampler(self) -> Across:
-        """Says of itself what a sampler says: the engine is the worker's."""
+    def sampler(self) -> RemoteRollouts:
+        """Stands for the worker's sampler, which is not in this process."""
         return self
 
     def record(self) -> dict[str, str]:
         """For the manifest."""
         return {"engine": "of the worker"}
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, Seen]:
-        """See `Experience.collect`."""
-        names = asked(self.needs, measured)
-        self.link.tell(("step", step, names))
-        for _, value in named_weights(self.student):  # every trainer gathers, the first one sends
-            self.link.weights(value.to(self.compute))
-        rollouts = self.link.hear()
-        share = len(rollouts.responses) // self.ranks.size
-        mine = range(self.ranks.rank * share, (self.ranks.rank + 1) * share)
-        some, width = next(self.student.parameters()), self.student.config.hidden_size
-        seen: Seen = {name: [None] * len(rollouts.responses) for name in names}
-        for i in mine:
+    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+        """See `RolloutSource.collect`."""
+        names = models_to_score(self.needs, measured)
+        self.link.send_command(("step", step, names))
+        for _, value in named_weights(self.student):  # all ranks gather, the first one sends
+            self.link.copy_to_worker(value.to(self.compute))
+        rollouts = self.link.recv_rollouts()
+        per_rank = len(rollouts.responses) // self.ranks.size
+        first = self.ranks.rank * per_rank
+        device = next(self.student.parameters()).device
+        width = self.student.config.hidden_size
+        states: HiddenStates = {name: [None] * len(rollouts.responses) for name in names}
+        for i in range(first, first + per_rank):
             for name in names:
                 shape = (len(rollouts.responses[i]), width)
-                hidden = torch.empty(shape, dtype=self.compute, device=some.device)
-                dist.recv(hidden, src=self.link.worker)
-                seen[name][i] = hidden
-        return rollouts, seen
+                hidden = torch.empty(shape, dtype=self.compute, device=device)
+                states[name][i] = self.link.recv_hidden(hidden)
+        return rollouts, states
 
-    def anchor(self) -> dict[str, Tensor]:
+    def anchor_state_dict(self) -> dict[str, Tensor]:
         """The anchor's weights as a model's `state_dict` has them, on the first rank's CPU."""
-        self.link.tell(("anchor",))
-        found = {}
-        for name, mine in self.student.named_parameters():
-            value = torch.empty(mine.shape, dtype=self.compute, device=mine.device)
-            value = self.link.weights(value, self.link.worker)
-            found[name] = value.cpu() if self.ranks.first else torch.empty(0)
+        self.link.send_command(("anchor",))
+        weights = {}
+        for name, parameter in self.student.named_parameters():
+            value = torch.empty(parameter.shape, dtype=self.compute, device=parameter.device)
+            value = self.link.copy_from_worker(value)
+            weights[name] = value.cpu() if self.ranks.is_main else torch.empty(0)
         if self.student.config.tie_word_embeddings:
-            found["lm_head.weight"] = found["model.embed_tokens.weight"]
-        return found
+            weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
+        return weights
 
-    def restore(self, weights: dict[str, Tensor]) -> None:
-        """Give the anchor weights that `anchor` gave."""
-        self.link.tell(("restore",))
-        for name, mine in self.student.named_parameters():
-            self.link.weights(weights[name].to(mine.device, self.compute))
+    def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
+        """Give the anchor weights that `anchor_state_dict` gave."""
+        self.link.send_command(("load anchor",))
+        for name, parameter in self.student.named_parameters():
+            self.link.copy_to_worker(weights[name].to(parameter.device, self.compute))
 
     def end(self) -> None:
-        """Let the workers go home."""
-        self.link.tell(("end",))
+        """End the worker's process."""
+        self.link.send_command(("end",))
 
 
-def serve(worker: Worker, link: Link, trainers: int) -> None:
-    """Be the worker of `trainers` training ranks in other processes until they are done."""
-    dtype = next(worker.here.student.parameters()).dtype
+def serve(worker: RolloutWorker, link: WorkerLink) -> None:
+    """Serve the training ranks in other processes until `RemoteRollouts.end`."""
+    student, anchor = worker.local.student, worker.frozen["anchor"]
+    dtype = next(student.parameters()).dtype
     while True:
-        command, *values = link.told()
+        command, *values = link.recv_command()
         if command == "end":
             return
-        anchor = worker.frozen["anchor"]
         if command == "anchor":
             for parameter in anchor.parameters():
-                link.weights(parameter.data, link.worker)
-        elif command == "restore":
+                link.copy_from_worker(parameter.data)
+        elif command == "load anchor":
             for parameter in anchor.parameters():
-                link.weights(parameter.data)
+                link.copy_to_worker(parameter.data)
         else:
             step, names = values
-            worker.renew(_arriving(worker.here.student, link), step)
-            rollouts, seen = worker.step(step, names)
-            link.say(rollouts)
-            share = len(rollouts.responses) // trainers
-            for i in range(share * trainers):
+            worker.update_weights(_received_weights(student, link), step)
+            rollouts, states = worker.sample_and_score(step, names)
+            link.send_rollouts(rollouts)
+            per_rank = len(rollouts.responses) // link.trainers
+            for i in range(per_rank * link.trainers):
                 for name in names:
-                    dist.send(seen[name][i].to(dtype).contiguous(), dst=i // share)
+                    link.send_hidden(states[name][i].to(dtype).contiguous(), rank=i // per_rank)
 
 
-def _arriving(student: nn.Module, link: Link) -> Iterator[Tensor]:
+def _received_weights(student: nn.Module, link: WorkerLink) -> Iterator[Tensor]:
     for parameter in student.parameters():
-        yield link.weights(torch.empty_like(parameter))
+        yield link.copy_to_worker(torch.empty_like(parameter))
 
 
-def asked(needs: frozenset[str], measured: bool) -> list[str]:
-    """Which frozen models are to score: those that the objective reads, or all for the log."""
+def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:
+    """Names of the frozen models to score: those that the objective reads, or all for the log."""
     return [name for name in SCORED if measured or name in needs]

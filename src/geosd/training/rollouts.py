@@ -1,22 +1,30 @@
 """What one step learns from: responses, the prompts student and teacher read them after, rewards.
 
-B = responses of the step.
+B = responses of the step, T = tokens of a response, D = hidden width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from torch import Tensor, nn
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import Problem
-from geosd.rollout.sampler import Decoding, Sampler
+from geosd.rollout.sampler import Sampler, SamplingParams
 from geosd.seeds import seed_of
-from geosd.training.problem_sampler import Draws
+from geosd.training.fsdp import summon_full_params
+from geosd.training.problem_sampler import ProblemSampler
+from geosd.training.processes import Ranks
 
-Grade = Callable[[str, str], bool]
-"""(response text, gold answer) -> is it right."""
+IsCorrect = Callable[[str, str], bool]
+"""(response text, gold answer) -> whether the answer is right."""
+
+HiddenStates = dict[str, list[Tensor]]
+"""Model -> for each response of the step, its hidden states at that response [T, D]."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +33,24 @@ class Rollouts:
 
     Attributes:
         problems: The problem of each response [B].
-        student: Prompt ids that the student reads [B].
-        teacher: Prompt ids that the teacher reads, with privileged context [B].
+        student_prompts: Prompt ids that the student reads [B].
+        teacher_prompts: Prompt ids that the teacher reads, with privileged context [B].
         responses: Response ids, sampled from the student (SFT: a solution's) [B].
         rewards: 1.0 where the response's answer is right, else 0.0 [B].
         truncated: Where the cap ended the response [B].
     """
 
     problems: list[Problem]
-    student: list[list[int]]
-    teacher: list[list[int]]
+    student_prompts: list[list[int]]
+    teacher_prompts: list[list[int]]
     responses: list[list[int]]
     rewards: list[float]
     truncated: list[bool]
 
 
 @dataclass(frozen=True)
-class Gathering:
-    """How the responses of a step come about.
+class RolloutSettings:
+    """Where the responses of a step come from.
 
     Attributes:
         source: "student" samples one response for each of `problems` problems; "group" samples
@@ -50,23 +58,23 @@ class Gathering:
             problems and samples nothing (SFT).
         problems: Problems a step.
         group: Responses to the one problem of a "group".
-        decoding: How the student samples.
+        sampling: How the student samples.
         privilege: Fraction of the solution that the teacher sees.
     """
 
     source: Literal["student", "group", "solution"]
     problems: int
     group: int
-    decoding: Decoding
+    sampling: SamplingParams
     privilege: float
 
 
-def gather(
-    how: Gathering,
-    draws: Draws,
+def collect_rollouts(
+    settings: RolloutSettings,
+    problem_sampler: ProblemSampler,
     encoding: Encoding,
     sampler: Sampler,
-    grade: Grade,
+    is_correct: IsCorrect,
     step: int,
 ) -> Rollouts:
     """The responses of a step, fresh from the current student.
@@ -75,32 +83,84 @@ def gather(
     others) and earns no reward.
 
     Args:
-        how: Where responses come from.
-        draws: The run's problems and solutions by step.
+        settings: Where responses come from.
+        problem_sampler: The run's problems and solutions by step.
         encoding: Text to ids and back.
         sampler: Samples the current student.
-        grade: Decides whether an answer is right.
+        is_correct: Decides whether an answer is right.
         step: The step, from 0.
     """
-    if how.source == "group":
-        problems = draws.batch(step, 1) * how.group
+    if settings.source == "group":
+        problems = problem_sampler.batch(step, 1) * settings.group
     else:
-        problems = draws.batch(step, how.problems)
-    solutions = [draws.solution(problem, step) for problem in problems]
-    student = [encoding.student(problem) for problem in problems]
-    teacher = [
-        encoding.teacher(problem, solution, how.privilege)
+        problems = problem_sampler.batch(step, settings.problems)
+    solutions = [problem_sampler.solution(problem, step) for problem in problems]
+    student_prompts = [encoding.student(problem) for problem in problems]
+    teacher_prompts = [
+        encoding.teacher(problem, solution, settings.privilege)
         for problem, solution in zip(problems, solutions, strict=True)
     ]
-    if how.source == "solution":
+    if settings.source == "solution":
         responses = [encoding.response(solution) for solution in solutions]
         truncated = [False] * len(responses)
     else:
-        completions = sampler.sample(student, how.decoding, seed_of(draws.seed, "rollout", step))
+        seed = seed_of(problem_sampler.seed, "rollout", step)
+        completions = sampler.sample(student_prompts, settings.sampling, seed)
         responses = [list(completion.ids) for completion in completions]
         truncated = [completion.finish == "length" for completion in completions]
     rewards = [
-        float(not cut and grade(encoding.text(response), problem.answer))
+        float(not cut and is_correct(encoding.text(response), problem.answer))
         for cut, response, problem in zip(truncated, responses, problems, strict=True)
     ]
-    return Rollouts(problems, student, teacher, responses, rewards, truncated)
+    return Rollouts(problems, student_prompts, teacher_prompts, responses, rewards, truncated)
+
+
+class RolloutSource(Protocol):
+    """Where a step's responses come from: this process, or a rollout worker."""
+
+    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+        """The responses of a step, the same on every rank, and hidden states computed by a worker.
+
+        Args:
+            step: The step, from 0.
+            measured: Whether the log needs the hidden states of all models, not only the
+                objective's.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LocalRollouts:
+    """Responses sampled where the student is trained: by the first rank, from the whole student.
+
+    Attributes:
+        student: The model that is trained.
+        settings: Where responses come from.
+        problem_sampler: Problems and solutions by step.
+        encoding: Text to ids and back.
+        sampler: Samples the student as it is.
+        is_correct: Decides whether an answer is right.
+        ranks: Of the training.
+    """
+
+    student: nn.Module
+    settings: RolloutSettings
+    problem_sampler: ProblemSampler
+    encoding: Encoding
+    sampler: Sampler
+    is_correct: IsCorrect
+    ranks: Ranks = field(default_factory=Ranks)
+
+    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+        """See `RolloutSource.collect`."""
+        arguments = (
+            self.settings,
+            self.problem_sampler,
+            self.encoding,
+            self.sampler,
+            self.is_correct,
+            step,
+        )
+        samples = self.settings.source != "solution"
+        with summon_full_params(self.student) if samples else nullcontext():
+            return self.ranks.broadcast(lambda: collect_rollouts(*arguments)), {}

@@ -1,31 +1,25 @@
-"""What a run is made of."""
+"""What a training run is made of: its parts, and the arguments of the loop."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
-from torch import Tensor, nn
+from torch import nn
 
 from geosd.objectives.objective import Objective
 from geosd.objectives.reduce import LossMean
-from geosd.optim.update import Update
+from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
-from geosd.rollout.sampler import Sampler
-from geosd.training.copies import Copies
-from geosd.training.fsdp import unsharded
-from geosd.training.problem_sampler import Draws
+from geosd.training.problem_sampler import ProblemSampler
 from geosd.training.processes import Ranks
-from geosd.training.rollouts import Gathering, Grade, Rollouts, gather
-
-Seen = dict[str, list[Tensor]]
-"""Model -> for each response of the step, its hidden states at that response [T, D]."""
+from geosd.training.reference_models import ReferenceHeads, ReferenceModels
+from geosd.training.rollouts import RolloutSource
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What the loop itself needs to know.
+class TrainingArguments:
+    """Numbers that the loop reads.
 
     Attributes:
         steps: Updates in all.
@@ -54,60 +48,17 @@ class Recipe:
     precision: Literal["bfloat16", "float32"]
 
 
-class Experience(Protocol):
-    """Where a step's responses come from."""
-
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, Seen]:
-        """The responses of a step, the same on every rank, and what other workers saw in them.
-
-        Args:
-            step: The step, from 0.
-            measured: Whether the log asks for all models' views, not only the objective's.
-        """
-        ...
-
-
 @dataclass(frozen=True)
-class Here:
-    """Responses sampled where the student is trained: by the first rank, from the whole student.
-
-    Attributes:
-        student: The model that is trained.
-        gathering: Where responses come from.
-        draws: Problems and solutions by step.
-        encoding: Text to ids and back.
-        sampler: Samples the student as it is.
-        grade: Decides whether an answer is right.
-        ranks: Of the training.
-    """
-
-    student: nn.Module
-    gathering: Gathering
-    draws: Draws
-    encoding: Encoding
-    sampler: Sampler
-    grade: Grade
-    ranks: Ranks = field(default_factory=Ranks)
-
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, Seen]:
-        """See `Experience.collect`."""
-        how = (self.gathering, self.draws, self.encoding, self.sampler, self.grade)
-        sampled = self.gathering.source != "solution"
-        with unsharded(self.student) if sampled else nullcontext():
-            return self.ranks.told(lambda: gather(*how, step)), {}
-
-
-@dataclass(frozen=True)
-class Run:
-    """Everything a run is made of; the loop only puts the parts to work.
+class TrainingRun:
+    """The parts of a run; `geosd.training.step` puts them to work.
 
     Attributes:
         student: The model that is trained, in place.
         objective: The method.
-        update: Its update rule, over the student's parameters.
-        copies: Anchor, teacher and pi_0.
-        draws: Problems and solutions by step.
-        experience: Where responses come from.
+        update_rule: K-FAC and AdamW over the student's parameters.
+        reference_models: Anchor, teacher and pi_0.
+        problem_sampler: Problems and solutions by step.
+        rollout_source: Where responses come from.
         encoding: Text to ids and back.
         seed: The run's seed.
         ranks: The processes that train the student together.
@@ -115,10 +66,10 @@ class Run:
 
     student: nn.Module
     objective: Objective
-    update: Update
-    copies: Copies
-    draws: Draws
-    experience: Experience
+    update_rule: UpdateRule
+    reference_models: ReferenceModels | ReferenceHeads
+    problem_sampler: ProblemSampler
+    rollout_source: RolloutSource
     encoding: Encoding
     seed: int
     ranks: Ranks = field(default_factory=Ranks)

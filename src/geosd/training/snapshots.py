@@ -30,16 +30,16 @@ class Snapshots:
         """The file of the weights after `step` updates."""
         return self.folder / f"step_{step}.safetensors"
 
-    def whole_until(self, step: int) -> bool:
-        """Whether all that were due after `step` updates are there."""
+    def complete_until(self, step: int) -> bool:
+        """Whether all snapshots due after `step` updates exist."""
         return all(self.path(due).exists() for due in self.steps if due <= step)
 
     def clear(self) -> None:
-        """Forget those of another run: called where a run begins with its first step."""
+        """Remove those of another run: called where a run begins with its first step."""
         for path in self.folder.glob("step_*.safetensors"):
             path.unlink()
 
-    def keep(self, step: int, student: nn.Module) -> None:
-        """Keep the weights after `step` updates, if that is one of the steps."""
+    def save(self, step: int, student: nn.Module) -> None:
+        """Save the weights after `step` updates, if that is one of the steps."""
         if step in self.steps:
             save_weights(student, self.path(step))

@@ -1,0 +1,178 @@
+"""The models that the student is compared with: base model, anchor, and a teacher of another time.
+
+The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
+moving average of recent students as others that would serve. All are here.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+
+from geosd.training.fsdp import (
+    full_state_dict,
+    load_full_state_dict,
+    reshard,
+    sharded_copy,
+    with_root_gathered,
+)
+
+TeacherKind = Literal["live", "fixed", "delayed", "average"]
+
+
+def frozen_copy(
+    model: nn.Module,
+    dtype: torch.dtype = torch.float32,
+    compute: torch.dtype = torch.float32,
+) -> nn.Module:
+    """A copy that carries no gradients and is independent of the original.
+
+    Args:
+        model: Sharded or not; the copy is like it.
+        dtype: What the copy of a sharded model is stored as. bfloat16 loses nothing where the
+            student computes in it: these are its compute weights.
+        compute: What it is gathered as.
+    """
+    if isinstance(model, FSDPModule):
+        frozen = sharded_copy(model, dtype, compute)
+    else:
+        frozen = copy.deepcopy(model)
+    frozen.requires_grad_(False)
+    return frozen.eval()
+
+
+@torch.no_grad()
+def copy_parameters(target: nn.Module, source: nn.Module) -> None:
+    """Give `target` the weights of `source`, exactly."""
+    for into, value in zip(target.parameters(), source.parameters(), strict=True):
+        into.copy_(value)
+
+
+class ReferenceModels:
+    """The models that a step compares the student with, each kept up to date in its own way.
+
+    Args:
+        student: The model being trained, as it is at step 0, when it is pi_0.
+        anchor_every: Steps between refreshes of the anchor (paper: K_ckpt = 64).
+        teacher: "live" is the student itself; "fixed" is pi_0; "delayed" is the anchor;
+            "average" is an exponential moving average of the students.
+        average_decay: Weight of the past in "average", per step.
+        compute: What a sharded student computes in.
+    """
+
+    def __init__(
+        self,
+        student: nn.Module,
+        anchor_every: int,
+        teacher: TeacherKind = "live",
+        average_decay: float = 0.99,
+        compute: torch.dtype = torch.float32,
+    ) -> None:
+        """Copy the student as it is now."""
+        self.student = student
+        self.anchor_every = anchor_every
+        self.average_decay = average_decay
+        self.reference = frozen_copy(student, compute, compute)
+        self.anchor = frozen_copy(student, compute, compute)
+        self.average = None
+        if teacher == "average":  # of small changes: fp32
+            self.average = frozen_copy(student, compute=compute)
+        self.teacher = {
+            "live": student,
+            "fixed": self.reference,
+            "delayed": self.anchor,
+            "average": self.average,
+        }[teacher]
+
+    def refresh(self, step: int) -> None:
+        """Prepare for step `step`; the anchor becomes the student at 0, K_ckpt, 2 K_ckpt, ..."""
+        if step % self.anchor_every == 0:
+            copy_parameters(self.anchor, self.student)
+        if self.average is not None and step > 0:
+            self._update_average()
+
+    @torch.no_grad()
+    def _update_average(self) -> None:
+        pairs = zip(self.average.parameters(), self.student.parameters(), strict=True)
+        for mean, now in pairs:
+            mean.lerp_(now, 1 - self.average_decay)
+
+    def reshard(self) -> None:
+        """Free the parameters that a step gathered."""
+        for model in (self.reference, self.anchor, self.average):
+            if model is not None:
+                reshard(model)
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """Weights that follow neither from the student nor from pi_0, full on the first rank."""
+        state = {"anchor": full_state_dict(self.anchor)}
+        if self.average is not None:
+            state["average"] = full_state_dict(self.average)
+        return state
+
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Continue from what `state_dict` gave."""
+        load_full_state_dict(self.anchor, state["anchor"])
+        if self.average is not None:
+            load_full_state_dict(self.average, state["average"])
+
+
+class AnchorOwner(Protocol):
+    """A worker, or a connection to one, that has the whole anchor."""
+
+    def anchor_state_dict(self) -> dict[str, Tensor]:
+        """The anchor's full weights."""
+        ...
+
+    def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
+        """Give the anchor weights that `anchor_state_dict` gave."""
+        ...
+
+
+class ReferenceHeads:
+    """The output heads of anchor and pi_0, where a rollout worker has the rest of both models.
+
+    Has the methods of `ReferenceModels`. The teacher is the live student.
+
+    Args:
+        student: The model being trained, as it is at step 0, when it is pi_0.
+        owner: Has the whole anchor.
+        anchor_every: Steps between refreshes of the anchor.
+    """
+
+    def __init__(self, student: nn.Module, owner: AnchorOwner, anchor_every: int) -> None:
+        """Copy the student's head as it is now."""
+        self.student, self.owner, self.anchor_every = student, owner, anchor_every
+        self.teacher = student
+        self.anchor, self.reference = _head_copy(student), _head_copy(student)
+
+    def refresh(self, step: int) -> None:
+        """Refresh the anchor's head at the steps at which the worker refreshes the rest."""
+        if step % self.anchor_every == 0:
+            self.anchor = _head_copy(self.student)
+
+    def reshard(self) -> None:
+        """Nothing: heads are not sharded."""
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """Weights that follow neither from the student nor from pi_0."""
+        return {"anchor": self.owner.anchor_state_dict()}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Continue from what `state_dict` gave, of this class or of `ReferenceModels`."""
+        self.owner.load_anchor_state_dict(state["anchor"])
+        self.anchor.lm_head.weight.copy_(state["anchor"]["lm_head.weight"])
+
+
+@torch.no_grad()
+def _head_copy(student: nn.Module) -> nn.Module:
+    head = nn.Module()
+    weight = with_root_gathered(student, lambda root: root.lm_head.weight.detach().clone())
+    head.lm_head = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
+    head.lm_head.weight = nn.Parameter(weight, requires_grad=False)
+    return head
