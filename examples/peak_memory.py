@@ -30,7 +30,7 @@ def step(tokens: int, chunk: int) -> float:
     import torch
     from torch import nn
 
-    from geosd.objectives.registry import build
+    from geosd.objectives.objective import build
     from geosd.training.chunked_logits import ChunkedLogits, local_quantities
 
     torch.set_num_threads(1)
