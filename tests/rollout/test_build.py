@@ -70,4 +70,4 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
 def test_one_process_drives_one_device(monkeypatch):
     monkeypatch.setattr(vllm_engine, "require_vllm", lambda: None)
     with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):
-        vllm_engine.start("nowhere", live=False, tensor_parallel=2, process="same")
+        vllm_engine.start_engine("nowhere", live=False, tensor_parallel=2, process="same")
