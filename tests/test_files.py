@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from geosd.files import DamagedLine, atomic_write, read_jsonl, write_jsonl
+from geosd.files import DamagedLineError, atomic_write, read_jsonl, write_jsonl
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def test_a_damaged_line_names_file_and_line(tmp_path, old, new, says):
         damaged = LINE[: LINE.index('"ok"') + 8]
     path = tmp_path / "pool.jsonl"
     path.write_text(f"{LINE}\n{damaged}\n{LINE}\n")
-    with pytest.raises(DamagedLine) as error:
+    with pytest.raises(DamagedLineError) as error:
         read_jsonl(path, Row)
     assert f"{path}:2: " in str(error.value)
     assert says in str(error.value)
@@ -72,5 +72,5 @@ def test_a_half_written_file_never_gets_the_final_name(tmp_path):
 def test_bytes_that_are_not_text_are_damage_too(tmp_path):
     path = tmp_path / "pool.jsonl"
     path.write_bytes(LINE.encode() + b"\n\xff\xfe\x00\n")
-    with pytest.raises(DamagedLine, match="pool.jsonl:2"):
+    with pytest.raises(DamagedLineError, match="pool.jsonl:2"):
         read_jsonl(path, Row)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 Row = TypeVar("Row")
 
 
-class DamagedLine(ValueError):
+class DamagedLineError(ValueError):
     """A line of a JSON-lines file that does not hold the record it should."""
 
 
@@ -76,7 +76,8 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
         The rows, in the file's order.
 
     Raises:
-        DamagedLine: A line is not JSON, or its fields are not those of `cls`; names file and line.
+        DamagedLineError: A line is not JSON, or its fields are not those of `cls`; the error names
+            file and line.
     """
     path = Path(path)
     hints = typing.get_type_hints(cls)
@@ -86,7 +87,7 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
             try:
                 rows.append(_row(json.loads(line), cls, hints))
             except (ValueError, TypeError) as error:
-                raise DamagedLine(
+                raise DamagedLineError(
                     f"{path}:{number}: not a {cls.__name__}: {error}. Expected one JSON object with"
                     f" the fields {', '.join(hints)}.\nHint: remove {path} and run the workflow"
                     " again; the rule that writes it will make it anew."

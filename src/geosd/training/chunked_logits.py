@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
-from geosd.models.forward import head_logits, hidden_at
+from geosd.models.forward import head_logits, last_hidden_states
 from geosd.objectives.objective import Objective, States
 from geosd.training.fsdp import through
 from geosd.training.packing import Packed
@@ -43,7 +43,7 @@ def view(model: nn.Module, packed: Packed) -> View:
 
 def states_at(model: nn.Module, packed: Packed) -> Tensor:
     """The hidden states that predict each response token [N, D], of a model whose root is whole."""
-    hidden_BTD = hidden_at(model, packed.ids, packed.mask)
+    hidden_BTD = last_hidden_states(model, packed.ids, packed.mask)
     return hidden_BTD[packed.row, packed.column]
 
 

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from geosd.models.forward import hidden_at
+from geosd.models.forward import last_hidden_states
 from geosd.rollout.sampler import Completion, Decoding, Sampler
 from geosd.rollout.weight_transfer import named_weights
 from geosd.training.copies import frozen_copy, overwrite
@@ -98,7 +98,7 @@ class Worker:
         packed = pack([prompt], [response], self.here.encoding.pad_id, device)
         found = {}
         for name in names:
-            hidden = hidden_at(self.frozen[name], packed.ids, packed.mask)
+            hidden = last_hidden_states(self.frozen[name], packed.ids, packed.mask)
             found[name] = hidden[packed.row, packed.column]
         self.times.scored.append((began, time.monotonic()))
         return found
