@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from geosd.problems.answer_normalization import present
-from geosd.problems.benchmark_graders import Kind, grade_answer
-from geosd.problems.exact_numbers import is_integer
-from geosd.problems.extraction import extract
-from geosd.problems.symbolic_pool import SymbolicPool
-from geosd.problems.verdict import Verdict
+from geosd.problems.grading.answer_extraction import extract_answer
+from geosd.problems.grading.answer_normalization import normalize_answer
+from geosd.problems.grading.exact_numbers import is_integer
+from geosd.problems.grading.symbolic_pool import SymbolicPool
+from geosd.problems.grading.typed_grader import GraderMode, grade_answer
+from geosd.problems.grading.verdict import Verdict
 
 Row = dict[str, Any]
 
@@ -40,12 +40,12 @@ def read(path: Path) -> list[Row]:
 
 
 def judged(
-    rows: list[Row], pool: SymbolicPool, grader: Kind = "auto"
+    rows: list[Row], pool: SymbolicPool, grader: GraderMode = "auto"
 ) -> list[tuple[Row, str, Verdict]]:
     """Each row, what was judged (the response's own answer, or the source's), and the verdict."""
 
     def judge(row: Row) -> tuple[Row, str, Verdict]:
-        stated = extract(row["response"]) if row["response"] is not None else None
+        stated = extract_answer(row["response"]) if row["response"] is not None else None
         if stated is not None:
             return row, "response", grade_answer(stated.text, row["gold"], pool, grader=grader)
         if row["pred"] is not None:
@@ -64,7 +64,7 @@ def judged_pairs(rows: list[Row], pool: SymbolicPool) -> list[tuple[Row, Verdict
         # These tables hold whole sentences on both sides, most of which state no answer.
         whole = text.strip().startswith(("$", "\\")) and text.strip().endswith(("$", "\\)", "}"))
         guess = len(text) > 20 or "$" in text or "\\[" in text
-        found = extract(text, guess=guess and not whole)
+        found = extract_answer(text, guess=guess and not whole)
         return found.text if found else text
 
     return [
@@ -78,9 +78,13 @@ def why(row: Row, verdict: Verdict) -> str:
     answer = verdict.answer or ""
     if row["pred"] is None or _same(answer, row["pred"]) is False:
         return "the source extracted something else"
-    if verdict.correct and present(row["gold"]).unit:
+    if verdict.correct and normalize_answer(row["gold"]).unit:
         return "a unit in the gold"
-    if verdict.correct and is_integer(present(row["gold"]).body) and not is_integer(row["gold"]):
+    if (
+        verdict.correct
+        and is_integer(normalize_answer(row["gold"]).body)
+        and not is_integer(row["gold"])
+    ):
         return "a thousands separator in the gold"
     if verdict.correct and "=" in answer and "=" not in row["gold"]:
         return "an equation written out, its right side is the gold"
@@ -94,7 +98,9 @@ def why(row: Row, verdict: Verdict) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    return present(one).body.replace(" ", "") == present(other).body.replace(" ", "")
+    return normalize_answer(one).body.replace(" ", "") == normalize_answer(other).body.replace(
+        " ", ""
+    )
 
 
 def by_source(

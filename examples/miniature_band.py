@@ -14,10 +14,10 @@ from pathlib import Path
 import tyro
 
 from geosd.files import read_jsonl
-from geosd.models.loading import load
+from geosd.models.checkpoints import load_model
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature_grader import grade
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
@@ -44,7 +44,7 @@ def main(
         evaluation_cap: Tokens of a test sample, at temperature 0.6 and top-p 0.95.
         seed: Of all draws.
     """
-    model, tokenizer = load(base)
+    model, tokenizer = load_model(base)
     encoding = Encoding(tokenizer, MiniaturePrompts())
     sampler = TransformersSampler(model, encoding.end_ids, encoding.pad_id)
 

@@ -1,9 +1,12 @@
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
 import pytest
 
-from geosd.files import DamagedLine, atomic_write, read_jsonl, write_jsonl
+from geosd.files import DamagedLineError, atomic_write, read_jsonl, write_jsonl
+from geosd.problems.records import Sample
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,23 @@ def test_rows_come_back_as_written(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('"count": 1', '"count": "1"', "count is '1', not int"),
-        ('"count": 1', '"count": true', "count is True, not int"),
+        ('"count": 1', '"count": "1"', "count is '1': Input should be a valid integer"),
+        ('"count": 1', '"count": true', "count is True: Input should be a valid integer"),
         ('"count": 1, ', "", "missing count"),
         ('"count": 1', '"count": 1, "more": 2', "unknown more"),
-        ('"finish": "stop"', '"finish": "halt"', "finish is 'halt', not one of 'stop', 'length'"),
-        ('"parts": []', '"parts": "ab"', "parts is 'ab', not a list"),
+        (
+            '"finish": "stop"',
+            '"finish": "halt"',
+            "finish is 'halt': Input should be 'stop' or 'length'",
+        ),
+        ('"parts": []', '"parts": "ab"', "parts is 'ab': Input should be a valid array"),
+        ('"parts": []', '"parts": ["x", 7]', "parts.1 is 7: Input should be a valid string"),
+        ('"id": "a"', '"id": null', "id is None: Input should be a valid string"),
+        ('"share": 1.5', '"share": "1.5"', "share is '1.5': Input should be a valid number"),
+        ('"ok": true', '"ok": 1', "ok is 1: Input should be a valid boolean"),
+        ('"count": 1', '"count": 1.0', "count is 1.0: Input should be a valid integer"),
         ('"ok": true}', '"ok": tr', "not a Row"),
-        (LINE, "[1, 2]", "a JSON list instead of an object"),
+        (LINE, "[1, 2]", "Input should be an object"),
         (LINE, "", "not a Row"),
     ],
 )
@@ -52,7 +64,7 @@ def test_a_damaged_line_names_file_and_line(tmp_path, old, new, says):
         damaged = LINE[: LINE.index('"ok"') + 8]
     path = tmp_path / "pool.jsonl"
     path.write_text(f"{LINE}\n{damaged}\n{LINE}\n")
-    with pytest.raises(DamagedLine) as error:
+    with pytest.raises(DamagedLineError) as error:
         read_jsonl(path, Row)
     assert f"{path}:2: " in str(error.value)
     assert says in str(error.value)
@@ -72,5 +84,17 @@ def test_a_half_written_file_never_gets_the_final_name(tmp_path):
 def test_bytes_that_are_not_text_are_damage_too(tmp_path):
     path = tmp_path / "pool.jsonl"
     path.write_bytes(LINE.encode() + b"\n\xff\xfe\x00\n")
-    with pytest.raises(DamagedLine, match="pool.jsonl:2"):
+    with pytest.raises(DamagedLineError, match="pool.jsonl:2"):
         read_jsonl(path, Row)
+
+
+def test_a_field_with_a_default_may_be_missing(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    write_jsonl(path, [Sample("id", "id-0", 0, "A: 7", 4, "7", True, "stop", "correct")])
+    path.write_text(path.read_text().replace(', "reason": "correct"', ""))
+    assert read_jsonl(path, Sample)[0].reason is None
+
+
+def test_only_a_reader_of_records_imports_pydantic():
+    program = "import sys, geosd.files; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import json
 import os
 import shutil
-import types
-import typing
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
 
 Row = TypeVar("Row")
 
 
-class DamagedLine(ValueError):
+class DamagedLineError(ValueError):
     """A line of a JSON-lines file that does not hold the record it should."""
 
 
@@ -67,61 +70,62 @@ def write_jsonl(path: Path | str, rows: Iterable[Any]) -> None:
 def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
     """Read JSON lines into rows of a dataclass.
 
+    Values are checked strictly: a bool or a text is no number, a JSON list becomes a tuple.
+
     Args:
         path: The file; every line one JSON object with exactly the fields of `cls`.
-        cls: A dataclass whose fields are str, int, float, bool, tuples of these, or optional. A
-            field with a default may be missing: files from before it was kept stay readable.
+        cls: A dataclass with annotated fields. A field with a default may be missing: files from
+            before it was kept stay readable.
 
     Returns:
         The rows, in the file's order.
 
     Raises:
-        DamagedLine: A line is not JSON, or its fields are not those of `cls`; names file and line.
+        DamagedLineError: A line is not JSON, or its fields are not those of `cls`; the error names
+            file and line.
     """
-    path = Path(path)
-    hints = typing.get_type_hints(cls)
+    from pydantic import ValidationError
+
+    validate = _adapter(cls).validate_json
     rows = []
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with Path(path).open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                rows.append(_row(json.loads(line), cls, hints))
-            except (ValueError, TypeError) as error:
-                raise DamagedLine(
-                    f"{path}:{number}: not a {cls.__name__}: {error}. Expected one JSON object with"
-                    f" the fields {', '.join(hints)}.\nHint: remove {path} and run the workflow"
+                rows.append(validate(line, strict=True, extra="forbid"))
+            except ValidationError as error:
+                fields = ", ".join(field.name for field in dataclasses.fields(cls))
+                raise DamagedLineError(
+                    f"{path}:{number}: not a {cls.__name__}: {_mistakes(error)}. Expected one JSON"
+                    f" object with the fields {fields}.\nHint: remove {path} and run the workflow"
                     " again; the rule that writes it will make it anew."
                 ) from error
     return rows
 
 
-def _row(values: Any, cls: type[Row], hints: dict[str, Any]) -> Row:
-    if not isinstance(values, dict):
-        raise ValueError(f"a JSON {type(values).__name__} instead of an object")
-    kept = {f.name for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
-    if missing := sorted(hints.keys() - values.keys() - kept):
-        raise ValueError(f"missing {', '.join(missing)}")
-    if unknown := sorted(values.keys() - hints.keys()):
-        raise ValueError(f"unknown {', '.join(unknown)}")
-    return cls(**{name: _checked(name, value, hints[name]) for name, value in values.items()})
+def sha256(path: Path | str) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _checked(name: str, value: Any, hint: Any) -> Any:
-    """The value as the type that the field declares; JSON lists become tuples."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (types.UnionType, typing.Union):
-        if value is None and type(None) in arguments:
-            return None
-        return _checked(name, value, next(a for a in arguments if a is not type(None)))
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise ValueError(f"{name} is {value!r}, not a list")
-        return tuple(_checked(name, item, arguments[0]) for item in value)
-    if origin is typing.Literal:
-        if value not in arguments:
-            raise ValueError(f"{name} is {value!r}, not one of {', '.join(map(repr, arguments))}")
-        return value
-    # bool is an int to Python; a count written as `true` is damage, not a number.
-    allowed = (int, float) if hint is float else (hint,)
-    if not isinstance(value, allowed) or (isinstance(value, bool) and hint is not bool):
-        raise ValueError(f"{name} is {value!r}, not {hint.__name__}")
-    return value
+@functools.cache
+def _adapter(cls: type[Row]) -> TypeAdapter[Row]:
+    from pydantic import TypeAdapter  # a tenth of a second that programs without records save
+
+    return TypeAdapter(cls)
+
+
+def _mistakes(error: ValidationError) -> str:
+    """What pydantic found, one clause a field."""
+    clauses = []
+    for mistake in error.errors(include_url=False):
+        field = ".".join(map(str, mistake["loc"]))
+        if mistake["type"] == "missing":
+            clauses.append(f"missing {field}")
+        elif mistake["type"] == "unexpected_keyword_argument":
+            clauses.append(f"unknown {field}")
+        elif field:
+            clauses.append(f"{field} is {mistake['input']!r}: {mistake['msg']}")
+        else:
+            clauses.append(mistake["msg"])
+    return "; ".join(clauses)

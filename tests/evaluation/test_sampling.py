@@ -9,10 +9,10 @@ import pytest
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature_grader import grade
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.grading.verdict import Verdict
+from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
-from geosd.problems.verdict import Verdict
 from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.seeds import seed_of
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from geosd.models.forward import head_logits, hidden_at
+from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.tiny_architectures import build
 
 FAMILIES = ["mini-qwen3", "mini-olmo3", "mini-llama"]
@@ -36,7 +36,7 @@ def lively(name):
 def test_padding_on_either_side_changes_no_logit(name, side):
     model = lively(name)
     rows, ids, mask = padded(side)
-    logits = head_logits(model, hidden_at(model, ids, mask)[mask])
+    logits = head_logits(model, last_hidden_states(model, ids, mask)[mask])
     alone = torch.cat([model(input_ids=row[None]).logits[0] for row in rows])
     torch.testing.assert_close(logits, alone, rtol=1e-4, atol=1e-4)
 
@@ -46,8 +46,8 @@ def test_padding_on_either_side_changes_no_logit(name, side):
 def test_left_padding_without_the_mask_would_show(name):
     model = lively(name)
     _, ids, mask = padded("left")
-    right = head_logits(model, hidden_at(model, ids, mask)[mask])
-    wrong = head_logits(model, hidden_at(model, ids, torch.ones_like(mask))[mask])
+    right = head_logits(model, last_hidden_states(model, ids, mask)[mask])
+    wrong = head_logits(model, last_hidden_states(model, ids, torch.ones_like(mask))[mask])
     assert (right - wrong).abs().max() > 1e-2
 
 
@@ -55,7 +55,7 @@ def test_left_padding_without_the_mask_would_show(name):
 def test_gradients_reach_the_weights_through_both_halves(name):
     model = lively(name)
     _, ids, mask = padded("right")
-    head_logits(model, hidden_at(model, ids, mask)[mask]).square().mean().backward()
+    head_logits(model, last_hidden_states(model, ids, mask)[mask]).square().mean().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
@@ -63,4 +63,4 @@ def test_the_head_is_not_called_for_hidden_states(monkeypatch):
     model = build("mini-qwen3-xs", vocabulary=22, pad_id=0, end_id=1, seed=0)
     monkeypatch.setattr(model.lm_head, "forward", None)
     _, ids, mask = padded("right")
-    assert hidden_at(model, ids, mask).shape == (3, WIDTH, 32)
+    assert last_hidden_states(model, ids, mask).shape == (3, WIDTH, 32)

@@ -2,22 +2,22 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from geosd.models.loading import load, load_words, save
+from geosd.models.checkpoints import load_model, load_tokenizer, save_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.tokenizer import build_tokenizer
+from geosd.problems.miniature.tokenizer import build_tokenizer
 
 
 def saved(name, folder):
     tokenizer = build_tokenizer()
     model = build(name, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0)
-    save(model, tokenizer, folder)
+    save_model(model, tokenizer, folder)
     return model, tokenizer
 
 
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
 def test_what_is_loaded_is_what_was_saved(name, tmp_path):
     model, tokenizer = saved(name, tmp_path)
-    opened, words = load(tmp_path)
+    opened, words = load_model(tmp_path)
     assert not opened.training
     assert opened.state_dict().keys() == model.state_dict().keys()
     assert all(torch.equal(a, opened.state_dict()[n]) for n, a in model.state_dict().items())
@@ -36,7 +36,7 @@ def test_the_folder_opens_with_plain_transformers(tmp_path):
 def test_saving_twice_gives_the_same_bytes_and_leaves_nothing_else(tmp_path):
     model, tokenizer = saved("mini-qwen3-xs", tmp_path)
     first = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    save(model, tokenizer, tmp_path)
+    save_model(model, tokenizer, tmp_path)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == first
     assert "model.safetensors" in first
     assert not any(name.startswith(".") or name.endswith((".pt", ".bin")) for name in first)
@@ -46,12 +46,12 @@ def test_leavings_of_a_killed_save_do_not_stop_the_next(tmp_path):
     (tmp_path / ".partial").mkdir()
     (tmp_path / ".partial" / "config.json").write_text("{")
     saved("mini-qwen3-xs", tmp_path)
-    assert load(tmp_path)
+    assert load_model(tmp_path)
 
 
 def test_a_folder_without_a_model_is_named_with_a_hint(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no model(.|\n)*Hint"):
-        load(tmp_path / "absent")
+        load_model(tmp_path / "absent")
 
 
 @pytest.mark.parametrize("release", [True, False], ids=["as released", "without advice"])
@@ -62,8 +62,8 @@ def test_the_words_are_those_that_come_with_the_weights(release, tmp_path):
         model.generation_config.save_pretrained(tmp_path)
     else:
         (tmp_path / "generation_config.json").unlink()
-    opened, tokenizer = load(tmp_path)
-    words, generation = load_words(tmp_path)
+    opened, tokenizer = load_model(tmp_path)
+    words, generation = load_tokenizer(tmp_path)
     assert words.get_vocab() == tokenizer.get_vocab()
     assert generation.eos_token_id == opened.generation_config.eos_token_id
 
@@ -71,6 +71,6 @@ def test_the_words_are_those_that_come_with_the_weights(release, tmp_path):
 def test_the_words_need_no_weights(tmp_path):
     saved("mini-qwen3-xs", tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    assert load_words(tmp_path)
+    assert load_tokenizer(tmp_path)
     with pytest.raises(OSError):
-        load(tmp_path)
+        load_model(tmp_path)

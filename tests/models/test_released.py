@@ -11,11 +11,17 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors import safe_open
 
-from geosd.models.loading import load
-from geosd.models.released import FETCHED, Unreachable, adopt, from_package, snapshot
-from geosd.models.sharded_checkpoint import DamagedCheckpoint, join, shards_of
+from geosd.models.checkpoints import load_model
+from geosd.models.released_checkpoints import (
+    FETCHED,
+    CheckpointNotFoundError,
+    copy_checkpoint,
+    download_checkpoint,
+    load_gguf_package,
+)
+from geosd.models.sharded_checkpoint import DamagedCheckpointError, join, shard_files
 from geosd.models.tiny_architectures import build
-from geosd.problems.tokenizer import build_tokenizer
+from geosd.problems.miniature.tokenizer import build_tokenizer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -35,49 +41,53 @@ def released(tmp_path):
 
 
 def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released, tmp_path):
-    adopt(released, tmp_path / "out")
+    copy_checkpoint(released, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json"} <= names
     assert not {name for name in names if not name.endswith((".json", ".jinja", ".safetensors"))}
     assert "model.safetensors.index.json" not in names
     seen = 0
     with safe_open(tmp_path / "out/model.safetensors", "pt") as one:
-        for shard in shards_of(released):
+        for shard in shard_files(released):
             with safe_open(shard, "pt") as part:
                 for name in part.keys():
                     assert torch.equal(part.get_tensor(name), one.get_tensor(name))
                     assert one.get_tensor(name).dtype == torch.bfloat16
                     seen += 1
         assert seen == len(one.keys())
-    model, _ = load(tmp_path / "out")
+    model, _ = load_model(tmp_path / "out")
     assert model.lm_head.weight.dtype == torch.float32
 
 
 def test_a_missing_shard_is_named(released, tmp_path):
-    gone = shards_of(released)[1]
+    gone = shard_files(released)[1]
     gone.unlink()
-    with pytest.raises(DamagedCheckpoint, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"):
-        adopt(released, tmp_path / "out")
+    with pytest.raises(
+        DamagedCheckpointError, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"
+    ):
+        copy_checkpoint(released, tmp_path / "out")
 
 
 def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
-    damaged = shards_of(released)[0]
+    damaged = shard_files(released)[0]
     damaged.write_bytes(damaged.read_bytes()[:-10])
-    with pytest.raises(DamagedCheckpoint, match=f"(?s){damaged.name}: not a safetensors.*Hint:"):
-        adopt(released, tmp_path / "out")
+    with pytest.raises(
+        DamagedCheckpointError, match=f"(?s){damaged.name}: not a safetensors.*Hint:"
+    ):
+        copy_checkpoint(released, tmp_path / "out")
     assert not (tmp_path / "out/model.safetensors").exists()
 
 
 @pytest.mark.parametrize("name", ["../other.safetensors", "/etc/x.safetensors", "a.bin", 3])
 def test_an_index_leads_nowhere_else(released, name):
     (released / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
-    with pytest.raises(DamagedCheckpoint, match="(?s)no index of safetensors.*Hint:"):
-        shards_of(released)
+    with pytest.raises(DamagedCheckpointError, match="(?s)no index of safetensors.*Hint:"):
+        shard_files(released)
 
 
 def test_two_shards_with_the_same_tensor_are_refused(released, tmp_path):
-    first = shards_of(released)[0]
-    with pytest.raises(DamagedCheckpoint, match="(?s)as another shard does.*Hint:"):
+    first = shard_files(released)[0]
+    with pytest.raises(DamagedCheckpointError, match="(?s)as another shard does.*Hint:"):
         join([first, first], tmp_path / "one.safetensors")
 
 
@@ -99,22 +109,24 @@ class FakeHub:
 def test_what_is_in_the_cache_needs_no_network(released, monkeypatch, cached, calls):
     hub = FakeHub(released, cached)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
-    assert snapshot("owner/name", COMMIT) == released
+    assert download_checkpoint("owner/name", COMMIT) == released
     assert hub.calls == calls
 
 
 def test_a_cached_snapshot_that_is_not_whole_is_fetched(released, monkeypatch):
-    shards_of(released)[0].unlink()
+    shard_files(released)[0].unlink()
     hub = FakeHub(released)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
-    snapshot("owner/name", COMMIT)
+    download_checkpoint("owner/name", COMMIT)
     assert hub.calls == ["cache", "network"]
 
 
 def test_without_cache_and_network_the_error_says_how_to_go_on(released, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", FakeHub(released, False, False))
-    with pytest.raises(Unreachable, match=f"(?s)owner/name at {COMMIT}.*Hint: .*hf download"):
-        snapshot("owner/name", COMMIT)
+    with pytest.raises(
+        CheckpointNotFoundError, match=f"(?s)owner/name at {COMMIT}.*Hint: .*hf download"
+    ):
+        download_checkpoint("owner/name", COMMIT)
 
 
 def test_pickles_and_programs_are_never_asked_for():
@@ -136,12 +148,16 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_package_that_is_not_installed_is_named_with_what_installs_it():
-    with pytest.raises(Unreachable, match="(?s)'no_such'.*Hint: envs/install.sh smollm2"):
-        from_package("no_such", "model.gguf", "0" * 64)
+    with pytest.raises(
+        CheckpointNotFoundError, match="(?s)'no_such'.*Hint: envs/install.sh smollm2"
+    ):
+        load_gguf_package("no_such", "model.gguf", "0" * 64)
 
 
 def test_another_file_than_the_pinned_one_is_refused_before_it_is_read(package, tmp_path):
     (tmp_path / "site/gguf.py").write_text("")
     got = hashlib.sha256(b"weights").hexdigest()
-    with pytest.raises(DamagedCheckpoint, match=f"(?s)model.gguf: .*{got}, expected 000.*Hint:"):
-        from_package("carrier", "model.gguf", "0" * 64)
+    with pytest.raises(
+        DamagedCheckpointError, match=f"(?s)model.gguf: .*{got}, expected 000.*Hint:"
+    ):
+        load_gguf_package("carrier", "model.gguf", "0" * 64)

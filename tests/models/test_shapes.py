@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from geosd.models import tiny_architectures as architectures
-from geosd.models.published_architectures import Architecture, architecture, published
+from geosd.models.published_architectures import Architecture, architecture, published_architectures
 
 KEYS = {
     "layers": "num_hidden_layers",
@@ -34,7 +34,7 @@ def on_meta(shape: Architecture) -> torch.nn.Module:
         return make_model(config)
 
 
-@pytest.mark.parametrize("name", published())
+@pytest.mark.parametrize("name", published_architectures())
 def test_dimensions_are_those_of_the_released_configuration(name, shared_data):
     shape = architecture(name)
     config = json.loads((shared_data / f"configs/{shape.label}.config.json").read_text())
@@ -47,7 +47,7 @@ def test_dimensions_are_those_of_the_released_configuration(name, shared_data):
     assert config["attention_bias"] is False
 
 
-@pytest.mark.parametrize("name", published())
+@pytest.mark.parametrize("name", published_architectures())
 def test_the_parameter_count_is_the_real_models(name):
     shape = architecture(name)
     model = on_meta(shape)
@@ -73,7 +73,9 @@ def test_the_count_can_be_wrong():
 
 def test_queries_differ_from_the_hidden_size_at_4b_and_32b_only():
     # The paper, "K-FAC memory": n_h h = d for "all models here except Qwen3-4B/32B".
-    wider = [name for name, shape in published().items() if shape.queries != shape.hidden]
+    wider = [
+        name for name, shape in published_architectures().items() if shape.queries != shape.hidden
+    ]
     assert wider == ["qwen3-4b", "qwen3-32b"]
 
 

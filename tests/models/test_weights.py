@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from geosd.models.checkpoints import load_weights, save_weights
 from geosd.models.tiny_architectures import build
-from geosd.models.weight_files import load_weights, save_weights
 
 
 def model(seed, name="mini-qwen3-xs"):

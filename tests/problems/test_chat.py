@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import GenerationConfig
 
-from geosd.problems.chat import ChatPrompts
-from geosd.problems.encoding import Encoding, stops_of
+from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
 from geosd.problems.sources.dapo_math import INSTRUCTION
 
@@ -87,7 +87,7 @@ def test_prompt_and_response_are_not_fused_where_text_would_be(published, family
 def test_the_released_stops_of_each_family_end_a_response(published, shared_data, family, ends):
     special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
     released = GenerationConfig(eos_token_id=special.get("generation_eos_ids", special["eos_id"]))
-    encoding = encoding_of(published(family), stops=stops_of(released))
+    encoding = encoding_of(published(family), stops=stop_token_ids(released))
     assert set(encoding.end_ids) == ends
     assert encoding.end_ids[0] == encoding.response("x")[-1] == special["eos_id"]
     for end in ends:
@@ -154,15 +154,15 @@ TEXTS = st.text(st.sampled_from("ab3. !?\n$"), max_size=60)
 
 @given(TEXTS, st.floats(0, 1), st.floats(0, 1))
 def test_revealed_sentences_are_a_prefix_that_grows_with_privilege(text, one, other):
-    reveal = ChatPrompts.reveal
-    less, more = (reveal(None, text, fraction) for fraction in sorted((one, other)))
+    truncate_solution = ChatPrompts.truncate_solution
+    less, more = (truncate_solution(None, text, fraction) for fraction in sorted((one, other)))
     assert more.startswith(less) and text.startswith(more)
-    assert reveal(None, text, 1.0) == text and reveal(None, text, 0.0) == ""
+    assert truncate_solution(None, text, 1.0) == text and truncate_solution(None, text, 0.0) == ""
 
 
 def test_sentences_end_at_full_stops_and_lines_but_not_inside_numbers():
     text = "First 3.14 is near. Then $x = 2$!\nSo the answer is \\boxed{2}."
-    halves = [ChatPrompts.reveal(None, text, fraction) for fraction in (0.1, 0.5, 0.9)]
+    halves = [ChatPrompts.truncate_solution(None, text, fraction) for fraction in (0.1, 0.5, 0.9)]
     assert halves[0] == "First 3.14 is near. "
     assert halves[1] == halves[2] == "First 3.14 is near. Then $x = 2$!\n"
 
@@ -170,4 +170,4 @@ def test_sentences_end_at_full_stops_and_lines_but_not_inside_numbers():
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
 def test_a_fraction_outside_the_unit_interval_is_refused(fraction):
     with pytest.raises(ValueError, match="privilege is .*"):
-        ChatPrompts.reveal(None, "One. Two.", fraction)
+        ChatPrompts.truncate_solution(None, "One. Two.", fraction)

@@ -1,8 +1,8 @@
 import random
 
-from geosd.problems.documents import Corpus, draw_document
-from geosd.problems.miniature_grader import grade
-from geosd.problems.world import BENCHMARKS, Benchmark, evaluate
+from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.miniature.chains import BENCHMARKS, Benchmark, evaluate
+from geosd.problems.miniature.pretraining_documents import PretrainingCorpus, draw_document
 
 
 def drawn(corpus, number=1500, held_out=()):
@@ -15,12 +15,12 @@ def question_of(document):
 
 
 def test_every_response_answers_its_question():
-    for document in drawn(Corpus()):
+    for document in drawn(PretrainingCorpus()):
         assert grade(document.response, str(evaluate(question_of(document)))).correct
 
 
 def test_references_are_shown_repeated_and_cut_as_often_as_the_corpus_says():
-    documents = drawn(Corpus(shown=0.4, repeated=0.75, cut=0.25), number=4000)
+    documents = drawn(PretrainingCorpus(shown=0.4, repeated=0.75, cut=0.25), number=4000)
     shown = [document for document in documents if " R:" in document.prompt]
     assert abs(len(shown) / len(documents) - 0.4) < 0.03
     whole = [document for document in shown if "A:" in document.prompt]
@@ -32,9 +32,13 @@ def test_references_are_shown_repeated_and_cut_as_often_as_the_corpus_says():
 
 def test_held_out_questions_never_appear(monkeypatch):
     tiny = Benchmark("tiny", (1, 1), 0.0)
-    monkeypatch.setattr("geosd.problems.documents.BENCHMARKS", (tiny,) * len(BENCHMARKS))
+    monkeypatch.setattr(
+        "geosd.problems.miniature.pretraining_documents.BENCHMARKS", (tiny,) * len(BENCHMARKS)
+    )
     held_out = {
         f"{value} {sign} {digit}" for value in range(5) for sign in "+-" for digit in range(10)
     }
-    questions = {question_of(document) for document in drawn(Corpus(), held_out=held_out)}
+    questions = {
+        question_of(document) for document in drawn(PretrainingCorpus(), held_out=held_out)
+    }
     assert questions and not questions & held_out

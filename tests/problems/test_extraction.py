@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.extraction import extract
+from geosd.problems.grading.answer_extraction import extract_answer
 
 
 def text_of(response, **options):
-    found = extract(response, **options)
+    found = extract_answer(response, **options)
     return None if found is None else found.text
 
 
@@ -68,7 +68,7 @@ def test_without_a_box_the_stated_answer_counts(response, answer):
 
 
 def test_a_box_goes_before_an_answer_line():
-    assert extract("\\boxed{1}\nAnswer: 2").found_by == "boxed"
+    assert extract_answer("\\boxed{1}\nAnswer: 2").found_by == "boxed"
 
 
 def test_only_what_follows_the_thoughts_counts():
@@ -86,7 +86,7 @@ def test_a_number_that_is_not_called_an_answer_counts_only_as_a_guess():
 
 @given(st.text(alphabet="\\{}boxed answer:A$.,()0123-\n*"), st.booleans())
 def test_no_text_breaks_the_extraction(text, guess):
-    found = extract(text, guess=guess)
+    found = extract_answer(text, guess=guess)
     assert found is None or isinstance(found.text, str)
 
 
@@ -98,5 +98,5 @@ def test_what_is_in_a_box_comes_out_of_it(content):
 @pytest.mark.parametrize("text", [r"\boxed{" * 5000, "\n" * 50000, "answer: " * 4000, "$" * 30000])
 def test_a_loop_of_a_model_is_not_slow(text):
     start = time.monotonic()
-    extract(text, guess=True)
+    extract_answer(text, guess=True)
     assert time.monotonic() - start < 5

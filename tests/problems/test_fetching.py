@@ -1,4 +1,4 @@
-"""Raw files are the pinned ones, or refused; a network is asked only for what is not there."""
+"""RawFiles files are the pinned ones, or refused; a network is asked only for what is not there."""
 
 import hashlib
 import json
@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from geosd.problems.catalogue import Entry, catalogue, hash_of
-from geosd.problems.dapo.raw import BENCHMARKS, TRAINING, read_raw
-from geosd.problems.fetching import Unfetched, WrongFile, fetch
+from geosd.problems.dapo.raw_files import BENCHMARKS, TRAINING, read_raw_files
+from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256, load_catalogue
+from geosd.problems.dataset_download import DownloadError, WrongFileError, fetch_file
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ROWS = [
@@ -21,7 +21,7 @@ ROWS = [
     {"number": 2, "question": "Two?", "answer": "27.0"},
     {"number": 3, "question": "Three?", "answer": r"336^\circ"},
 ]
-ENTRY = Entry(
+ENTRY = CatalogueEntry(
     name="bench/small.jsonl",
     repo="owner/small",
     revision=COMMIT,
@@ -30,7 +30,7 @@ ENTRY = Entry(
     columns={"id": "number", "problem": "question", "answer": "answer"},
     integers=True,
     rows=3,
-    answers=hash_of(["27", "70", "336"]),
+    answers=answers_sha256(["27", "70", "336"]),
 )
 
 
@@ -59,7 +59,7 @@ def hub(tmp_path, monkeypatch):
 
 def test_a_file_is_fetched_once_converted_and_remembered(hub, tmp_path):
     lock = tmp_path / "lock.json"
-    told = fetch(ENTRY, tmp_path / "raw", lock)
+    told = fetch_file(ENTRY, tmp_path / "raw", lock)
     lines = (tmp_path / "raw/bench/small.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"id": "1", "problem": "One?", "answer": "70"},
@@ -70,34 +70,34 @@ def test_a_file_is_fetched_once_converted_and_remembered(hub, tmp_path):
     remembered = json.loads(lock.read_text())
     assert remembered == {ENTRY.name: {"fetched": fetched, "sha256": told["sha256"]}}
     hub.network = False
-    assert fetch(ENTRY, tmp_path / "raw", lock) == told and len(hub.asked) == 1
+    assert fetch_file(ENTRY, tmp_path / "raw", lock) == told and len(hub.asked) == 1
 
 
 def test_the_hub_is_held_to_the_first_fetch(hub, tmp_path):
     lock = tmp_path / "lock.json"
-    fetch(ENTRY, tmp_path / "raw", lock)
+    fetch_file(ENTRY, tmp_path / "raw", lock)
     remembered = json.loads(lock.read_text())[ENTRY.name]["fetched"]
     shutil.rmtree(tmp_path / "raw")
     changed = [{**ROWS[0], "question": "Other?"}, *ROWS[1:]]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(changed), hub.path)
     got = hashlib.sha256(hub.path.read_bytes()).hexdigest()
-    with pytest.raises(WrongFile, match=f"(?s)bench/small.jsonl.*{remembered}.*{got}.*Hint:"):
-        fetch(ENTRY, tmp_path / "raw", lock)
+    with pytest.raises(WrongFileError, match=f"(?s)bench/small.jsonl.*{remembered}.*{got}.*Hint:"):
+        fetch_file(ENTRY, tmp_path / "raw", lock)
     assert not (tmp_path / "raw/bench/small.jsonl").exists()
 
 
 def test_a_pinned_hash_goes_before_the_lock(hub, tmp_path):
-    with pytest.raises(WrongFile, match="(?s)bench/small.jsonl.*expected 000.*got.*Hint:"):
-        fetch(replace(ENTRY, sha256="0" * 64), tmp_path / "raw", tmp_path / "lock.json")
+    with pytest.raises(WrongFileError, match="(?s)bench/small.jsonl.*expected 000.*got.*Hint:"):
+        fetch_file(replace(ENTRY, sha256="0" * 64), tmp_path / "raw", tmp_path / "lock.json")
 
 
 def test_a_file_in_place_that_changed_is_refused(hub, tmp_path):
     lock = tmp_path / "lock.json"
-    fetch(ENTRY, tmp_path / "raw", lock)
+    fetch_file(ENTRY, tmp_path / "raw", lock)
     path = tmp_path / "raw/bench/small.jsonl"
     path.write_text(path.read_text().replace("One?", "Won?"))
-    with pytest.raises(WrongFile, match="(?s)as .*lock.json remembers.*Hint:"):
-        fetch(ENTRY, tmp_path / "raw", lock)
+    with pytest.raises(WrongFileError, match="(?s)as .*lock.json remembers.*Hint:"):
+        fetch_file(ENTRY, tmp_path / "raw", lock)
 
 
 def test_another_edition_is_known_by_its_answers(hub, tmp_path):
@@ -106,36 +106,42 @@ def test_another_edition_is_known_by_its_answers(hub, tmp_path):
         json.dumps({"id": str(i), "problem": "?", "answer": "1"}) + "\n" for i in range(3)
     )
     (tmp_path / "raw/bench/small.jsonl").write_text(rows)
-    with pytest.raises(WrongFile, match="(?s)expected 3 problems whose answers.*another edition"):
-        fetch(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+    with pytest.raises(
+        WrongFileError, match="(?s)expected 3 problems whose answers.*another edition"
+    ):
+        fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
     assert hub.asked == []
 
 
 def test_without_network_the_error_says_where_files_go(hub, tmp_path):
     hub.network = False
-    with pytest.raises(Unfetched, match=f"(?s)test.parquet of owner/small at {COMMIT}.*data.raw"):
-        fetch(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+    with pytest.raises(
+        DownloadError, match=f"(?s)test.parquet of owner/small at {COMMIT}.*data.raw"
+    ):
+        fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
 
 
 def test_a_column_that_is_not_there_is_named(hub, tmp_path):
     entry = replace(ENTRY, columns={**ENTRY.columns, "problem": "text"})
-    with pytest.raises(WrongFile, match="(?s)row 0 .* has no text, only number, question, answer"):
-        fetch(entry, tmp_path / "raw", tmp_path / "lock.json")
+    with pytest.raises(
+        WrongFileError, match="(?s)row 0 .* has no text, only number, question, answer"
+    ):
+        fetch_file(entry, tmp_path / "raw", tmp_path / "lock.json")
 
 
 def test_an_answer_that_is_no_integer_is_named(hub, tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{**ROWS[0], "answer": "1/2"}]), hub.path)
-    with pytest.raises(WrongFile, match="(?s)row 0 answers '1/2'"):
-        fetch(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+    with pytest.raises(WrongFileError, match="(?s)row 0 answers '1/2'"):
+        fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
 
 
 def test_the_catalogue_lists_the_files_that_the_source_reads_each_pinned_to_a_commit():
-    entries = catalogue("dapo-math")
+    entries = load_catalogue("dapo-math")
     assert {e.name for e in entries} == {str(TRAINING), *map(str, BENCHMARKS.values())}
     for entry in entries:
         assert len(entry.revision) == 40 and int(entry.revision, 16)
         assert entry.sha256 is None or len(entry.sha256) == 64
-    assert catalogue("world") == ()
+    assert load_catalogue("world") == ()
 
 
 def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_path, monkeypatch):
@@ -143,9 +149,9 @@ def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_p
         raise AssertionError("a file in place was fetched")
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", no_network)
-    for entry in catalogue("dapo-math"):
-        fetch(entry, shared_data, tmp_path / "lock.json")
+    for entry in load_catalogue("dapo-math"):
+        fetch_file(entry, shared_data, tmp_path / "lock.json")
     assert set(json.loads((tmp_path / "lock.json").read_text())) == {
         str(file) for file in BENCHMARKS.values()
     }
-    assert len(read_raw(shared_data).training) == 17917
+    assert len(read_raw_files(shared_data).training) == 17917

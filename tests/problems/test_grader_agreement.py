@@ -2,9 +2,9 @@ import importlib.util
 
 import pytest
 
-from geosd.problems.benchmark_graders import grade_response
-from geosd.problems.exact_numbers import is_integer
-from geosd.problems.symbolic_pool import SymbolicPool
+from geosd.problems.grading.exact_numbers import is_integer
+from geosd.problems.grading.symbolic_pool import SymbolicPool
+from geosd.problems.grading.typed_grader import grade_response
 
 
 @pytest.fixture(scope="module")

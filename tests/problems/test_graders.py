@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.benchmark_graders import LONGEST_ANSWER, grade_answer, grade_response
-from geosd.problems.symbolic_pool import SymbolicPool
+from geosd.problems.grading.symbolic_pool import SymbolicPool
+from geosd.problems.grading.typed_grader import LONGEST_ANSWER, grade_answer, grade_response
 
 
 class Untouchable:

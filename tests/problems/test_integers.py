@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.exact_numbers import LONGEST, is_integer, read
+from geosd.problems.grading.exact_numbers import LONGEST, is_integer, read_number
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 5))
@@ -21,23 +21,23 @@ def test_an_integer_is_read_exactly_in_every_form(number, zeros):
         f"1 + 2 = {number}",
         f"{{{number}}}",
     ]
-    assert {read(form) for form in forms} == {Fraction(number)}
+    assert {read_number(form) for form in forms} == {Fraction(number)}
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6))
 def test_a_ratio_is_read_exactly(top, bottom):
-    assert read(f"{top}/{bottom}") == Fraction(top, bottom)
-    assert read(rf"\frac{{{top}}}{{{bottom}}}") == Fraction(top, bottom)
+    assert read_number(f"{top}/{bottom}") == Fraction(top, bottom)
+    assert read_number(rf"\frac{{{top}}}{{{bottom}}}") == Fraction(top, bottom)
 
 
 def test_neighbours_of_a_large_integer_stay_apart():
-    assert read("105263157894736842") != read("105263157894736848")
-    assert read(str(2**53)) != read(str(2**53 + 1))
+    assert read_number("105263157894736842") != read_number("105263157894736848")
+    assert read_number(str(2**53)) != read_number(str(2**53 + 1))
 
 
 def test_a_mixed_number_is_a_sum():
-    assert read(r"918\frac{1}{2}") == read("918 1/2") == Fraction(1837, 2)
-    assert read(r"-1\frac{1}{2}") == Fraction(-3, 2)
+    assert read_number(r"918\frac{1}{2}") == read_number("918 1/2") == Fraction(1837, 2)
+    assert read_number(r"-1\frac{1}{2}") == Fraction(-3, 2)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_a_mixed_number_is_a_sum():
     + ["x >= 5", "1 2", "٣x", "9" * (LONGEST + 1), "__import__('os')"],
 )
 def test_anything_else_is_not_read(text):
-    assert read(text) is None
+    assert read_number(text) is None
 
 
 @given(st.text(max_size=40))
 def test_no_text_breaks_it(text):
-    assert read(text) is None or isinstance(read(text), Fraction)
+    assert read_number(text) is None or isinstance(read_number(text), Fraction)
 
 
 def test_a_gold_is_an_integer_only_as_plain_digits():

@@ -2,7 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.answer_normalization import Presented, present, same_unit, words
+from geosd.problems.grading.answer_normalization import (
+    NormalizedAnswer,
+    as_words,
+    normalize_answer,
+    units_agree,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,7 @@ from geosd.problems.answer_normalization import Presented, present, same_unit, w
     ],
 )
 def test_presentation_is_taken_away_and_nothing_else(written, body):
-    assert present(written).body == body
+    assert normalize_answer(written).body == body
 
 
 @pytest.mark.parametrize(
@@ -59,15 +64,15 @@ def test_presentation_is_taken_away_and_nothing_else(written, body):
     ],
 )
 def test_a_unit_is_set_apart(written, body, unit):
-    assert present(written) == Presented(body, unit)
+    assert normalize_answer(written) == NormalizedAnswer(body, unit)
 
 
 def test_a_unit_may_be_left_out_but_not_replaced():
-    assert same_unit(present(r"12\text{ cm}"), present("12"))
-    assert same_unit(present("12"), present(r"12\text{ cm}"))
-    assert same_unit(present("3 inches"), present("3 inch"))
-    assert not same_unit(present(r"12\text{ cm}"), present(r"12\text{ m}"))
-    assert not same_unit(present("2516_8"), present("2516_9"))
+    assert units_agree(normalize_answer(r"12\text{ cm}"), normalize_answer("12"))
+    assert units_agree(normalize_answer("12"), normalize_answer(r"12\text{ cm}"))
+    assert units_agree(normalize_answer("3 inches"), normalize_answer("3 inch"))
+    assert not units_agree(normalize_answer(r"12\text{ cm}"), normalize_answer(r"12\text{ m}"))
+    assert not units_agree(normalize_answer("2516_8"), normalize_answer("2516_9"))
 
 
 @pytest.mark.parametrize(
@@ -84,12 +89,12 @@ def test_a_unit_may_be_left_out_but_not_replaced():
     ],
 )
 def test_an_answer_of_letters_is_a_word(body, word):
-    assert words(body) == word
+    assert as_words(body) == word
 
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_it_and_twice_is_once(text):
-    body = present(text).body
+    body = normalize_answer(text).body
     assert isinstance(body, str)
 
 
@@ -97,4 +102,4 @@ def test_no_text_breaks_it_and_twice_is_once(text):
 def test_thousands_separators_of_every_kind_are_joined(number):
     grouped = f"{number:,}"
     for separator in (",", "{,}", r",\!", r"\,"):
-        assert present(grouped.replace(",", separator)).body == str(number)
+        assert normalize_answer(grouped.replace(",", separator)).body == str(number)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.prompts import MiniaturePrompts
-from geosd.problems.tokenizer import build_tokenizer
-from geosd.problems.world import BENCHMARKS, draw_question, solve
+from geosd.problems.miniature.chains import BENCHMARKS, draw_question, solve
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import build_tokenizer
 
 PROMPTS = MiniaturePrompts()
 TOKENIZER = build_tokenizer()
@@ -22,7 +22,9 @@ def solved(seed):
 def test_student_and_teacher_prompts_begin_and_end_alike(seed, fraction):
     question, solution = solved(seed)
     student = TOKENIZER(PROMPTS.student(question)).input_ids
-    teacher = TOKENIZER(PROMPTS.teacher(question, PROMPTS.reveal(solution, fraction))).input_ids
+    teacher = TOKENIZER(
+        PROMPTS.teacher(question, PROMPTS.truncate_solution(solution, fraction))
+    ).input_ids
     assert student[-1] == teacher[-1] == TOKENIZER.convert_tokens_to_ids("S:")
     assert student[:-1] == teacher[: len(student) - 1]
 
@@ -30,7 +32,7 @@ def test_student_and_teacher_prompts_begin_and_end_alike(seed, fraction):
 @given(st.integers(0, 2**32), st.floats(0, 1))
 def test_what_is_revealed_is_a_prefix_of_whole_steps(seed, fraction):
     _, solution = solved(seed)
-    revealed = PROMPTS.reveal(solution, fraction)
+    revealed = PROMPTS.truncate_solution(solution, fraction)
     steps = solution.split(" ; ")
     shown = revealed.split(" ; ") if revealed else []
     assert steps[: len(shown)] == shown
@@ -41,22 +43,24 @@ def test_what_is_revealed_is_a_prefix_of_whole_steps(seed, fraction):
 def test_more_privilege_never_reveals_less(seed, one, other):
     _, solution = solved(seed)
     less, more = sorted((one, other))
-    assert PROMPTS.reveal(solution, more).startswith(PROMPTS.reveal(solution, less))
+    assert PROMPTS.truncate_solution(solution, more).startswith(
+        PROMPTS.truncate_solution(solution, less)
+    )
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1, exclude_max=True))
 def test_only_full_privilege_reveals_the_answer(seed, fraction):
     _, solution = solved(seed)
-    assert PROMPTS.reveal(solution, 1.0) == solution
-    assert "A:" not in PROMPTS.reveal(solution, fraction)
+    assert PROMPTS.truncate_solution(solution, 1.0) == solution
+    assert "A:" not in PROMPTS.truncate_solution(solution, fraction)
 
 
 def test_no_privilege_reveals_nothing():
-    assert PROMPTS.reveal("1 + 1 = 2 ; A: 2", 0.0) == ""
+    assert PROMPTS.truncate_solution("1 + 1 = 2 ; A: 2", 0.0) == ""
     assert PROMPTS.teacher("1 + 1", "") == "Q: 1 + 1 R: S:"
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
 def test_a_fraction_outside_the_unit_interval_is_refused(fraction):
     with pytest.raises(ValueError, match="privilege is .*"):
-        PROMPTS.reveal("1 + 1 = 2 ; A: 2", fraction)
+        PROMPTS.truncate_solution("1 + 1 = 2 ; A: 2", fraction)

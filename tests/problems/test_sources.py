@@ -2,28 +2,31 @@
 
 import pytest
 
-from geosd.problems.sources import Source, names, register, source
+from geosd.problems.sources import DataSource, get_data_source, names, register
 
 
 def test_every_source_is_found_and_is_one():
     assert set(names()) >= {"dapo-math", "word-problems", "world"}
-    assert all(isinstance(source(name), Source) and source(name).limits for name in names())
+    assert all(
+        isinstance(get_data_source(name), DataSource) and get_data_source(name).limits
+        for name in names()
+    )
 
 
 def test_an_unknown_source_is_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="(?s)'dapo-mth'; allowed are dapo-math.*Did you mean"):
-        source("dapo-mth")
+        get_data_source("dapo-mth")
 
 
 def test_a_source_cannot_take_a_name_that_is_not_its_modules():
     with pytest.raises(ValueError, match="(?s)registered by module.*Hint:"):
         module = {"__module__": "geosd.problems.sources.other"}
-        register("another-name")(type("Other", (Source,), module))
+        register("another-name")(type("Other", (DataSource,), module))
 
 
 @pytest.mark.parametrize("name", ["dapo-math", "word-problems"])
 def test_the_typed_grader_says_why_and_never_only_false(name):
-    grade = source(name).grader()
+    grade = get_data_source(name).grader()
     try:
         said = {text: grade(text, "7") for text in ("\\boxed{7}", "Answer: 8", "hm", "Answer: x+1")}
     finally:

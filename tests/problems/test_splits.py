@@ -3,9 +3,9 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems import splits as module
-from geosd.problems.splits import draw_splits
-from geosd.problems.world import OUT_OF_DISTRIBUTION, Benchmark
+from geosd.problems.miniature import splits as module
+from geosd.problems.miniature.chains import OUT_OF_DISTRIBUTION, Benchmark
+from geosd.problems.miniature.splits import draw_splits
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.benchmark_graders import TypedGrader
-from geosd.problems.sources import source
-from geosd.problems.stories import IN_DISTRIBUTION, KINDS, draw_story
+from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.sources import get_data_source
+from geosd.problems.word_problem_stories import IN_DISTRIBUTION, KINDS, draw_story
 
 GROWS = "buys|picks|earns|gets \\d|get on|finds|gives [A-Z]\\w+ \\d+ stamps|arrive|adds"
 SHRINKS = "eats|gives \\d|spends|pays|loses|trades|get off|fly away|takes"
@@ -55,7 +55,7 @@ def test_every_calculation_of_the_worked_solution_is_right_and_the_grader_agrees
 
 
 def test_splits_share_no_question_and_are_what_their_names_say():
-    prepared = source("word-problems").prepare(SETTINGS)
+    prepared = get_data_source("word-problems").prepare(SETTINGS)
     everything = (*prepared.train, *prepared.select, *prepared.test)
     assert len({problem.question for problem in everything}) == len(everything)
     assert Counter(problem.benchmark for problem in everything) == {
@@ -70,16 +70,16 @@ def test_splits_share_no_question_and_are_what_their_names_say():
 
 
 def test_a_larger_training_set_leaves_the_test_problems_alone():
-    test = source("word-problems").prepare(SETTINGS).test
-    assert source("word-problems").prepare({**SETTINGS, "train": 90}).test == test
-    assert source("word-problems").prepare({**SETTINGS, "seed": 1}).test != test
+    test = get_data_source("word-problems").prepare(SETTINGS).test
+    assert get_data_source("word-problems").prepare({**SETTINGS, "train": 90}).test == test
+    assert get_data_source("word-problems").prepare({**SETTINGS, "seed": 1}).test != test
 
 
 @pytest.mark.parametrize("wanted", [{"test_per_benchmark": None}, {"train": 10**7}])
 def test_what_cannot_be_drawn_is_refused(wanted, monkeypatch):
     monkeypatch.setattr("geosd.problems.sources.word_problems.TRIES", 0)
     with pytest.raises(ValueError, match="Hint:"):
-        source("word-problems").prepare({**SETTINGS, **wanted})
+        get_data_source("word-problems").prepare({**SETTINGS, **wanted})
 
 
 def test_numbers_lie_where_the_kind_says():

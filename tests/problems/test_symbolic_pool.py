@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from geosd.problems import symbolic
-from geosd.problems.benchmark_graders import grade_answer
-from geosd.problems.symbolic_pool import MissingMath, SymbolicPool
+from geosd.problems.grading import symbolic_comparison
+from geosd.problems.grading.symbolic_pool import MissingMathError, SymbolicPool
+from geosd.problems.grading.typed_grader import grade_answer
 
 
 def started(pool):
@@ -64,7 +64,9 @@ def test_without_math_verify_the_error_says_what_needs_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with SymbolicPool() as pool:
         assert grade_answer("7", "7", pool).correct
-        with pytest.raises(MissingMath, match=r"\\sqrt(.|\n)*Hint: pip install 'geosd\[math\]'"):
+        with pytest.raises(
+            MissingMathError, match=r"\\sqrt(.|\n)*Hint: pip install 'geosd\[math\]'"
+        ):
             grade_answer("x", r"\sqrt{2}", pool)
 
 
@@ -78,7 +80,7 @@ def test_in_a_worker_sympy_reads_numbers_and_no_other_text(monkeypatch):
     from sympy.parsing import sympy_parser
 
     monkeypatch.setattr(sympy_parser, "parse_expr", sympy_parser.parse_expr)  # put back afterwards
-    symbolic.forbid_eval()
+    symbolic_comparison.forbid_eval()
     assert (sympify("12"), sympify("0.5")) == (Integer(12), Float("0.5"))
     with pytest.raises(Exception, match="never evaluated"):
         sympify("print(1)")

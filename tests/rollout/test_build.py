@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from geosd.models.loading import save
+from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
-from geosd.problems.prompts import MiniaturePrompts
-from geosd.problems.tokenizer import build_tokenizer
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.rollout import vllm_engine
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
@@ -35,7 +35,7 @@ def model():
 
 
 def test_transformers_samples_a_checkpoint_as_it_does_the_model_that_was_saved(model, tmp_path):
-    save(model, TOKENIZER, tmp_path)
+    save_model(model, TOKENIZER, tmp_path)
     loaded = build_sampler(LAPTOP, tmp_path, ENCODING)
     given = build_sampler(LAPTOP, tmp_path, ENCODING, model=model)
     assert loaded.sample(PROMPTS, COLD, seed=0) == given.sample(PROMPTS, COLD, seed=0)

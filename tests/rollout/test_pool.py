@@ -1,9 +1,9 @@
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature_grader import MiniatureGrader
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.grading.verdict import Verdict
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
-from geosd.problems.tokenizer import build_tokenizer
-from geosd.problems.verdict import Verdict
 from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.rollout.solution_pool import count_pool, pool_solutions
 

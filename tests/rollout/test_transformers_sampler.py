@@ -9,7 +9,7 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.tokenizer import build_tokenizer
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 

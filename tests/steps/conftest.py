@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from geosd.files import read_jsonl, write_jsonl
+from geosd.problems.miniature.chains import solve
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.world import solve
 from geosd.steps import base, data, evaluate, pool, train
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import json
 
 import yaml
 
-from geosd.models.loading import load
+from geosd.models.checkpoints import load_model
 from geosd.steps import base
 
 
@@ -24,7 +24,10 @@ def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tm
         scratch=tmp_path / "scratch",
         params=params,
     )
-    theirs, mine = load(small.base)[0].state_dict(), load(tmp_path / "base")[0].state_dict()
+    theirs, mine = (
+        load_model(small.base)[0].state_dict(),
+        load_model(tmp_path / "base")[0].state_dict(),
+    )
     assert theirs.keys() == mine.keys()
     assert all(bool((theirs[name] == mine[name]).all()) for name in mine)
     told = json.loads((tmp_path / "base/manifest.json").read_text())

@@ -7,7 +7,7 @@ import yaml
 
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.files import atomic_write
-from geosd.models.model_card import recalled
+from geosd.models.model_card import read_model_card
 from geosd.steps import early_stop
 
 MODEL = "mini-qwen3"
@@ -142,4 +142,4 @@ def test_weights_that_were_not_kept_are_named(taken, stopped, tmp_path):
 
 def test_a_card_that_is_none_says_so():
     with pytest.raises(ValueError, match="run it again"):
-        recalled("# A model\n")
+        read_model_card("# A model\n")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from geosd.files import DamagedLine
+from geosd.files import DamagedLineError
 from geosd.steps.grade import main
 
 
@@ -65,12 +65,12 @@ def test_an_extracted_answer_is_judged_where_the_response_states_none(rows, tmp_
 )
 def test_a_damaged_line_is_named_and_nothing_is_written(rows, tmp_path, line):
     source, out = rows({"gold": "7", "response": "A: 7"}, line), tmp_path / "out.jsonl"
-    with pytest.raises(DamagedLine, match=r"rows\.jsonl:2: (.|\n)*Hint"):
+    with pytest.raises(DamagedLineError, match=r"rows\.jsonl:2: (.|\n)*Hint"):
         main(source, out)
     assert not out.exists()
 
 
 def test_a_gold_that_its_grader_refuses_is_named(rows, tmp_path):
     source = rows({"gold": "7", "response": ""}, {"gold": "1/2", "response": ""})
-    with pytest.raises(DamagedLine, match=r"rows\.jsonl:2: (.|\n)*Hint"):
+    with pytest.raises(DamagedLineError, match=r"rows\.jsonl:2: (.|\n)*Hint"):
         main(source, tmp_path / "out.jsonl", grader="integer")

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from geosd.files import read_jsonl, write_jsonl
-from geosd.models.loading import load, save
+from geosd.models.checkpoints import load_model, save_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.steps import analyse, base, data, evaluate, pool, train
 
@@ -77,7 +77,7 @@ def released(shared_data, name, folder):
     model.generation_config.eos_token_id = special.get("generation_eos_ids", special["eos_id"])
     # Releases sample so; the protocol's decoding must not be mixed with it.
     model.generation_config.update(do_sample=True, top_k=20, temperature=0.1)
-    save(model.bfloat16(), tokenizer, folder)
+    save_model(model.bfloat16(), tokenizer, folder)
     return published
 
 
@@ -131,7 +131,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
     shared = {"study": "seven", "model": name, "params": params}
     questions = folder / "data/train.jsonl"
     base.main(data=folder / "data", out=tmp_path / "base", scratch=tmp_path / "s", **shared)
-    model, _ = load(tmp_path / "base")
+    model, _ = load_model(tmp_path / "base")
     assert model.config.vocab_size == published["vocab_size"]
     assert model.config.tie_word_embeddings == published["tie_word_embeddings"]
 
@@ -162,7 +162,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
         )
         log = pd.read_csv(out / "steps.csv")
         assert len(log) == 1 and log["loss/total"].notna().all(), method
-        after = load(out)[0].state_dict()
+        after = load_model(out)[0].state_dict()
         moved = sum(not torch.equal(before[key], after[key]) for key in before)
         # GRPO without a right answer in its group learns nothing but the pull to pi_0, which is 0.
         assert moved > 0 or method == "grpo", method

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from geosd.config import load, resolve
-from geosd.files import DamagedLine, read_jsonl
+from geosd.files import DamagedLineError, read_jsonl
 from geosd.problems.records import Problem, Sample
 from geosd.steps import analyse
 
@@ -90,7 +90,7 @@ def test_a_damaged_pool_line_names_file_and_line(small, tmp_path):
     lines[2] = lines[2][:25]
     damaged = tmp_path / "pool.jsonl"
     damaged.write_text("\n".join(lines))
-    with pytest.raises(DamagedLine, match=f"{damaged}:3: .*PooledSolutions"):
+    with pytest.raises(DamagedLineError, match=f"{damaged}:3: .*PooledSolutions"):
         small.trained(tmp_path / "out", pool=damaged)
     assert not (tmp_path / "out").exists()
 
@@ -105,5 +105,5 @@ def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
             (run / "samples.jsonl").write_text(whole)
     damaged = tmp_path / "results/evaluate/mini-qwen3/geosd/1/samples.jsonl"
     damaged.write_text(whole.replace('"correct": ', '"corect": ', 1))
-    with pytest.raises(DamagedLine, match=f"{damaged}:1: .*missing correct"):
+    with pytest.raises(DamagedLineError, match=f"{damaged}:1: .*missing correct"):
         analyse.main(results=tmp_path / "results", out=tmp_path / "out", **small.shared)

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from geosd.models.model_card import recalled
+from geosd.models.model_card import read_model_card
 from geosd.steps import evaluate, train
 
 
@@ -48,7 +48,7 @@ def test_a_run_under_another_name_is_taken(small, first, untrained, tmp_path):
     for name in names - {"manifest.json", "README.md"}:
         assert (out / name).read_bytes() == (theirs / name).read_bytes(), name
     mine_card, card = ((folder / "README.md").read_text() for folder in (out, theirs))
-    assert recalled(mine_card) == recalled(card)
+    assert read_model_card(mine_card) == read_model_card(card)
     assert "learning_rate_" in mine_card and "learning_rate_" not in card
     assert not list(tmp_path.rglob("state.pt"))
 

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from geosd.files import write_jsonl
-from geosd.models.loading import save
+from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
+from geosd.problems.miniature.chains import IN_DISTRIBUTION, draw_question, evaluate, solve
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.tokenizer import build_tokenizer
-from geosd.problems.world import IN_DISTRIBUTION, draw_question, evaluate, solve
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def tiny(tmp_path_factory):
     model = build(
         "mini-qwen3-xs", len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0
     )
-    save(model, tokenizer, folder / "base")
+    save_model(model, tokenizer, folder / "base")
     draw = random.Random(0)
     questions = [draw_question(IN_DISTRIBUTION, draw) for _ in range(12)]
     problems = [Problem(f"p{i}", "train", q, str(evaluate(q))) for i, q in enumerate(questions)]

@@ -9,9 +9,9 @@ import torch
 
 from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
-from geosd.problems.prompts import MiniaturePrompts
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
-from geosd.problems.tokenizer import build_tokenizer
 from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 

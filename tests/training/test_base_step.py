@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from geosd.files import read_jsonl
-from geosd.models.loading import load
+from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem
 from geosd.steps import base, data
 from geosd.training.pretrain import pretrain
@@ -36,7 +36,7 @@ def test_the_card_counts_what_the_files_hold(made):
 
 
 def test_the_base_folder_holds_a_model_its_losses_and_a_manifest(made):
-    model, tokenizer = load(made / "base")
+    model, tokenizer = load_model(made / "base")
     assert model.config.vocab_size == len(tokenizer)
     assert len((made / "base" / "loss.csv").read_text().splitlines()) == 1 + 3
     inputs = json.loads((made / "base" / "manifest.json").read_text())["inputs"]
@@ -86,7 +86,7 @@ def test_what_another_study_has_made_of_the_same_is_taken(another, made):
     assert files == {path.name for path in out.iterdir()}
     for name in files - {"manifest.json"}:
         assert (out / name).read_bytes() == (made / "base" / name).read_bytes()
-    load(out)
+    load_model(out)
 
 
 def test_what_is_taken_is_what_would_be_made(another, made):

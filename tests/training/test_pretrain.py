@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.documents import Corpus
-from geosd.problems.tokenizer import VOCABULARY, build_tokenizer
+from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
+from geosd.problems.miniature.tokenizer import VOCABULARY, build_tokenizer
 from geosd.training import pretrain as module
 from geosd.training.pretrain import BUCKET, IGNORED, Pretraining, draw_batches, pretrain, tensors
 from geosd.training.resume_state import ResumeState
@@ -18,7 +18,7 @@ class Killed(Exception):
 
 def trained(name="mini-qwen3-xs", recipe=RECIPE, **rest):
     model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
-    losses = pretrain(model, TOKENIZER, Corpus(), (), recipe, seed=5, **rest)
+    losses = pretrain(model, TOKENIZER, PretrainingCorpus(), (), recipe, seed=5, **rest)
     return model, losses
 
 
@@ -49,15 +49,17 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
 
 
 def test_the_seed_names_the_documents():
-    one = draw_batches(Corpus(), (), 4, 5, 0)
-    assert one == draw_batches(Corpus(), (), 4, 5, 0)
-    assert one != draw_batches(Corpus(), (), 4, 6, 0)
-    assert one != draw_batches(Corpus(), (), 4, 5, 1)
+    one = draw_batches(PretrainingCorpus(), (), 4, 5, 0)
+    assert one == draw_batches(PretrainingCorpus(), (), 4, 5, 0)
+    assert one != draw_batches(PretrainingCorpus(), (), 4, 6, 0)
+    assert one != draw_batches(PretrainingCorpus(), (), 4, 5, 1)
     assert [len(batch) for batch in one] == [4] * BUCKET
 
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
-    documents = [document for batch in draw_batches(Corpus(), (), 4, 5, 0) for document in batch]
+    documents = [
+        document for batch in draw_batches(PretrainingCorpus(), (), 4, 5, 0) for document in batch
+    ]
     ids, mask, target = tensors(TOKENIZER, documents)
     for document, row, seen, wanted in zip(documents, ids, mask, target, strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()

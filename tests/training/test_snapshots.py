@@ -3,8 +3,7 @@
 import os
 import signal
 
-from geosd.models.loading import save
-from geosd.models.weight_files import save_weights
+from geosd.models.checkpoints import save_model, save_weights
 from geosd.seeds import seed_of
 from geosd.training.assemble import assemble_run, training_arguments
 from geosd.training.loop import train
@@ -31,7 +30,7 @@ def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):
         lambda step: StepLog(folder / "log", step),
         snapshots,
     )
-    save(run.student, run.encoding.tokenizer, folder / "out")
+    save_model(run.student, run.encoding.tokenizer, folder / "out")
     log.table().to_csv(folder / "steps.csv")
     return run.student
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from geosd.problems.benchmarks import out_of_distribution
 from geosd.problems.encoding import Encoding
-from geosd.problems.records import Problem, Sample
-from geosd.problems.verdict import Grader
+from geosd.problems.grading.verdict import Grader
+from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.rollout.sampler import Completion, Sampler, SamplingParams
 from geosd.seeds import seed_of
 
@@ -66,7 +65,7 @@ def evaluate(
     rows: dict[tuple[str, str], list[Sample]] = {}
     for benchmark, members in tqdm(benchmarks.items(), desc="benchmarks", unit="benchmark"):
         calls = {"evaluate": range(samples)}
-        if out_of_distribution(benchmark) and coverage > samples:
+        if is_out_of_distribution(benchmark) and coverage > samples:
             calls["coverage"] = range(samples, coverage)
         prompts = [encoding.student(problem) for problem in members.values()]
         for purpose, numbers in calls.items():

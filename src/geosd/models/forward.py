@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 
-def hidden_at(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Last hidden states, after the final norm and before the output head.
 
     Args:

@@ -48,7 +48,7 @@ A question is put as `{prompt}`.
 """
 
 
-def write_card(
+def write_model_card(
     folder: Path,
     *,
     study: str,
@@ -90,14 +90,14 @@ def write_card(
     write_text(folder / "README.md", text)
 
 
-def recalled(card: str) -> dict[str, str]:
+def read_model_card(card: str) -> dict[str, str]:
     """What a card says that does not follow from the run's settings: its prompt and its limits.
 
     Args:
-        card: Written by `write_card`.
+        card: Written by `write_model_card`.
 
     Returns:
-        `prompt` and `limits`, as `write_card` takes them.
+        `prompt` and `limits`, as `write_model_card` takes them.
 
     Raises:
         ValueError: It was not.
@@ -110,7 +110,7 @@ def recalled(card: str) -> dict[str, str]:
     )
     if told is None:
         raise ValueError(
-            "This model card has no prompt or no limits where `write_card` puts them.\nHint: the"
-            " rule `train` writes the README.md of a run; run it again."
+            "This model card has no prompt or no limits where `write_model_card` puts them.\nHint:"
+            " the rule `train` writes the README.md of a run; run it again."
         )
     return told.groupdict()

@@ -77,7 +77,7 @@ class Architecture:
 
 
 @cache
-def published() -> Mapping[str, Architecture]:
+def published_architectures() -> Mapping[str, Architecture]:
     """The paper's seven models by this project's names, in the paper's order."""
     text = (
         resources.files("geosd.models")
@@ -93,7 +93,7 @@ def architecture(name: str) -> Architecture:
     Raises:
         ValueError: The paper has no model of this name.
     """
-    known = published()
+    known = published_architectures()
     if name not in known:
         raise ValueError(
             f"{name!r} is none of the paper's models; allowed are {', '.join(known)}.\nHint: models"

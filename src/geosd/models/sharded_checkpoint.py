@@ -19,16 +19,16 @@ SINGLE = "model.safetensors"
 _NAME = re.compile(r"[\w.-]+\.safetensors")
 
 
-class DamagedCheckpoint(ValueError):
+class DamagedCheckpointError(ValueError):
     """A checkpoint whose files do not hold what they should."""
 
 
-def shards_of(folder: Path) -> list[Path]:
+def shard_files(folder: Path) -> list[Path]:
     """The weight files of a checkpoint's folder, as its index names them.
 
     Raises:
-        DamagedCheckpoint: There are no safetensors, the index is no index, or a file that it names
-            is missing or would lie outside the folder.
+        DamagedCheckpointError: There are no safetensors, the index is no index, or a file that it
+            names is missing or would lie outside the folder.
     """
     index = folder / INDEX
     if not index.exists():
@@ -39,12 +39,12 @@ def shards_of(folder: Path) -> list[Path]:
             if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in names):
                 raise ValueError(f"it names {sorted(map(str, names))[:3]}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedCheckpoint(
+            raise DamagedCheckpointError(
                 f"{index}: no index of safetensors: {error!r}; allowed are plain file names of this"
                 " folder.\nHint: remove the folder and fetch it again."
             ) from error
     if missing := sorted(name for name in names if not (folder / name).is_file()):
-        raise DamagedCheckpoint(
+        raise DamagedCheckpointError(
             f"{folder} lacks {', '.join(missing)}; only safetensors are read, never pickles.\n"
             "Hint: a folder for base.checkpoint holds config.json, tokenizer.json and the weights"
             " as *.safetensors."
@@ -63,7 +63,7 @@ def join(shards: Sequence[Path], path: Path) -> None:
         path: The one file; written whole or not at all.
 
     Raises:
-        DamagedCheckpoint: A shard is damaged, or two hold the same tensor.
+        DamagedCheckpointError: A shard is damaged, or two hold the same tensor.
     """
     joined: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     bodies: list[tuple[Path, int]] = []
@@ -74,7 +74,7 @@ def join(shards: Sequence[Path], path: Path) -> None:
             with safe_open(shard, "pt"):
                 pass
         except SafetensorError as error:
-            raise DamagedCheckpoint(
+            raise DamagedCheckpointError(
                 f"{shard}: not a safetensors file: {error}.\nHint: remove it and fetch it again."
             ) from error
         with shard.open("rb") as file:
@@ -82,7 +82,7 @@ def join(shards: Sequence[Path], path: Path) -> None:
             header = json.loads(file.read(length))
         header.pop("__metadata__", None)
         if repeated := sorted(header.keys() & joined.keys()):
-            raise DamagedCheckpoint(
+            raise DamagedCheckpointError(
                 f"{shard}: holds {repeated[0]}, as another shard does.\nHint: the folder mixes two"
                 " checkpoints; fetch it again."
             )

@@ -15,6 +15,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from geosd.models.published_architectures import Architecture
+
 FAMILIES = {
     "qwen3": (Qwen3Config, Qwen3ForCausalLM),
     "olmo3": (Olmo3Config, Olmo3ForCausalLM),
@@ -65,6 +67,29 @@ MODELS = {
 def names() -> tuple[str, ...]:
     """The models that `build` knows."""
     return tuple(MODELS)
+
+
+def dimensions(name: str, vocabulary: int) -> Architecture:
+    """What `geosd.models.tiny_architectures.build` makes of a name.
+
+    Args:
+        name: One of `geosd.models.tiny_architectures.names()`.
+        vocabulary: Number of tokens.
+    """
+    family, size = MODELS[name]
+    shape = SIZES[size]
+    return Architecture(
+        label=name,
+        family=family,
+        layers=shape.layers,
+        hidden=shape.hidden,
+        ffn=shape.intermediate,
+        heads=shape.heads,
+        kv_heads=shape.key_value_heads,
+        head=shape.hidden // shape.heads,
+        vocabulary=vocabulary,
+        tied=False,
+    )
 
 
 def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
-from geosd.problems.prompts import PromptFormat
 from geosd.problems.records import Problem
 
 
-def stops_of(generation: GenerationConfig | None) -> tuple[int, ...]:
+class PromptFormat(Protocol):
+    """The wording of prompts, of the miniature or of a chat model."""
+
+    def student(self, question: str) -> str:
+        """The prompt that asks the question alone."""
+        ...
+
+    def teacher(self, question: str, solution: str) -> str:
+        """The prompt that asks the same question and shows a solution.
+
+        It must end as the student's does, so that the first token of the response stands in the
+        same place in both.
+        """
+        ...
+
+    def truncate_solution(self, solution: str, fraction: float) -> str:
+        """The first `fraction` of a solution's steps: the privilege that the teacher is given."""
+        ...
+
+
+def stop_token_ids(generation: GenerationConfig | None) -> tuple[int, ...]:
     """The tokens at which a released model's generation_config.json says to stop.
 
     Qwen3 lists `<|im_end|>` and `<|endoftext|>`, Olmo 3 too: its template ends turns with the one
@@ -34,7 +54,7 @@ class Encoding:
         tokenizer: The model's own.
         prompts: How a question, and a question with a solution, are worded.
         stops: Tokens at which the model's release says to stop, beside the tokenizer's end of
-            sequence; see `stops_of`.
+            sequence; see `stop_token_ids`.
     """
 
     def __init__(
@@ -67,7 +87,7 @@ class Encoding:
             solution: A verified solution.
             privilege: Fraction of the solution that is revealed, in [0, 1].
         """
-        revealed = self.prompts.reveal(solution, privilege)
+        revealed = self.prompts.truncate_solution(solution, privilege)
         return self._ids(self.prompts.teacher(problem.question, revealed))
 
     def response(self, solution: str) -> list[int]:

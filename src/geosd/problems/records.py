@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
-"""Why a response is judged right or wrong; see `geosd.problems.verdict.Verdict`."""
+"""Why a response is judged right or wrong; see `geosd.problems.grading.verdict.Verdict`."""
+
+ID = "id"
+"""The benchmark of the held-out split of the training distribution."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +74,8 @@ class Sample:
     correct: bool
     finish: Literal["stop", "length"]
     reason: Reason | None = None
+
+
+def is_out_of_distribution(benchmark: str) -> bool:
+    """Whether a set of problems is one of the OOD benchmarks: neither ID nor a selection's."""
+    return benchmark != ID and not benchmark.startswith("select_")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from geosd.claims import published as paper
-from geosd.models.miniature import described
-from geosd.models.published_architectures import Architecture, published
-from geosd.models.tiny_architectures import names
-from geosd.problems.tokenizer import VOCABULARY
+from geosd.models.published_architectures import Architecture, published_architectures
+from geosd.models.tiny_architectures import dimensions, names
+from geosd.problems.miniature.tokenizer import VOCABULARY
 from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
@@ -49,10 +48,13 @@ def build(models: Sequence[str]) -> Table:
         The table. N counts every parameter, a tied head once.
     """
     printed = paper.published()["archs"]["models"]
-    rows = [_row(shape, printed[name], "The paper's models") for name, shape in published().items()]
+    rows = [
+        _row(shape, printed[name], "The paper's models")
+        for name, shape in published_architectures().items()
+    ]
     for name in models:
         if name in names():
-            shape = described(name, len(VOCABULARY))
+            shape = dimensions(name, len(VOCABULARY))
             rows.append(_row(shape, {}, "This study's models", paper.family(name)))
     note = (
         "L: blocks; d: hidden size; d_ff: width of the feed-forward layers; heads and kv: query"

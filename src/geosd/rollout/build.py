@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from geosd.models.loading import load
+from geosd.models.checkpoints import load_model
 from geosd.problems.encoding import Encoding
 from geosd.rollout.sampler import Sampler
 from geosd.rollout.transformers_sampler import TransformersSampler
@@ -45,7 +45,7 @@ def build_sampler(
     """
     engine, options = settings["engine"], {k: v for k, v in settings.items() if k != "engine"}
     if engine == "transformers":
-        sampled = load(checkpoint)[0] if model is None else model
+        sampled = load_model(checkpoint)[0] if model is None else model
         return TransformersSampler(
             sampled, encoding.end_ids, encoding.pad_id, rows=options["sequences"], progress=progress
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading.verdict import UNDECIDED, Grader
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.verdict import UNDECIDED, Grader
 from geosd.rollout.sampler import Sampler, SamplingParams
 
 

@@ -25,8 +25,7 @@ import pandas as pd
 from geosd.evaluation.accuracy import count_correct
 from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rate
 from geosd.evaluation.pass_at_k import pass_at_k
-from geosd.problems.benchmarks import out_of_distribution
-from geosd.problems.records import Sample
+from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.scores.score_table import Run
 from geosd.scores.tidy import read_tidy
 
@@ -62,7 +61,7 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
     """
     benchmarks: dict[str, list[Sample]] = {}
     for sample in samples:
-        if out_of_distribution(sample.benchmark):
+        if is_out_of_distribution(sample.benchmark):
             benchmarks.setdefault(sample.benchmark, []).append(sample)
     if not benchmarks:
         return []

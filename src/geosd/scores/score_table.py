@@ -25,8 +25,7 @@ from geosd.evaluation.accuracy import avg_at_k, count_correct
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.files import read_jsonl
-from geosd.problems.benchmarks import ID
-from geosd.problems.records import Sample
+from geosd.problems.records import ID, Sample
 from geosd.scores.tidy import read_tidy
 
 COLUMNS = ("model", "variant", "seed", "benchmark", "split", "metric", "k", "value")

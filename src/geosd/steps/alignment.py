@@ -17,8 +17,7 @@ from geosd.config import settings as settings_of
 from geosd.evaluation.rank_mass import mass_on_ranks
 from geosd.evaluation.state_survey import ProbeRollout
 from geosd.files import atomic_write, read_jsonl
-from geosd.models.loading import load
-from geosd.models.weight_files import load_weights
+from geosd.models.checkpoints import load_model, load_weights
 from geosd.scores.alignment_table import COLUMNS
 from geosd.steps import begin
 from geosd.training.snapshots import Snapshots
@@ -50,14 +49,14 @@ def main(
     """
     settings = settings_of("alignment", resolve(load_params(params), study), model, variant)
     rollouts = read_jsonl(states, ProbeRollout)
-    student, tokenizer = load(base)
+    student, tokenizer = load_model(base)
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
     on_the_way = [step for step in snapshots.steps if step < settings["steps"]]
     positions = sum(len(rollout.selected) for rollout in rollouts)
     rows = []
     for step in tqdm([0, *on_the_way, settings["steps"]], desc=f"{variant}, seed {seed}"):
         if step == settings["steps"]:
-            student, _ = load(checkpoint)
+            student, _ = load_model(checkpoint)
         elif step:
             load_weights(student, snapshots.path(step))
         masses = mass_on_ranks(

@@ -18,12 +18,16 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_text
-from geosd.models.loading import save
-from geosd.models.released import adopt, from_package, snapshot
+from geosd.models.checkpoints import save_model
+from geosd.models.released_checkpoints import (
+    copy_checkpoint,
+    download_checkpoint,
+    load_gguf_package,
+)
 from geosd.models.tiny_architectures import build
-from geosd.problems.documents import Corpus
+from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
-from geosd.problems.tokenizer import build_tokenizer
 from geosd.provenance.manifest import manifest
 from geosd.provenance.reuse import origin, take, twin
 from geosd.seeds import seed_of
@@ -80,11 +84,13 @@ def main(
 
 def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
     if folder := checkpoint.get("folder"):
-        adopt(Path(folder), out)
+        copy_checkpoint(Path(folder), out)
     elif checkpoint.get("repo"):
-        adopt(snapshot(checkpoint["repo"], checkpoint["revision"]), out)
+        copy_checkpoint(download_checkpoint(checkpoint["repo"], checkpoint["revision"]), out)
     else:
-        save(*from_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out)
+        save_model(
+            *load_gguf_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out
+        )
 
 
 def _pretrain(
@@ -103,7 +109,7 @@ def _pretrain(
     losses = pretrain(
         network,
         tokenizer,
-        Corpus(),
+        PretrainingCorpus(),
         held_out,
         Pretraining(**recipe),
         seed,
@@ -112,7 +118,7 @@ def _pretrain(
     )
     rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
     write_text(out / "loss.csv", "step,loss_nats\n" + rows)
-    save(network, tokenizer, out)
+    save_model(network, tokenizer, out)
 
 
 if __name__ == "__main__":

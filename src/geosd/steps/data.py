@@ -14,7 +14,7 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
-from geosd.problems.sources import source as source_of
+from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 
@@ -29,7 +29,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """
     began = time.monotonic()
     settings = settings_of("data", resolve(load_params(params), study))
-    source = source_of(settings["source"])
+    source = get_data_source(settings["source"])
     splits = source.prepare(settings)
     files = {"train": splits.train, "select": splits.select, "test": splits.test}
     if settings["purpose"] == "selection":

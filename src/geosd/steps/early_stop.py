@@ -15,7 +15,7 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, copy, write_json, write_text
-from geosd.models.model_card import recalled, write_card
+from geosd.models.model_card import read_model_card, write_model_card
 from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 
@@ -62,7 +62,7 @@ def main(
     write_json(out / "settings.json", settings)
     card = (longer / "README.md").read_text(encoding="utf-8")
     told = {"study": study, "model": model, "variant": variant, "seed": seed}
-    write_card(out, **told, **recalled(card), settings=settings)
+    write_model_card(out, **told, **read_model_card(card), settings=settings)
     for file in sorted(longer.iterdir()):
         if file.is_file() and file.name not in OWN:
             copy(file, out / file.name)

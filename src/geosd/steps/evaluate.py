@@ -17,10 +17,10 @@ from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_json, write_jsonl
-from geosd.models.loading import load_words
-from geosd.problems.encoding import Encoding, stops_of
+from geosd.models.checkpoints import load_tokenizer
+from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
-from geosd.problems.sources import source as source_of
+from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import manifest, sha256
 from geosd.provenance.reuse import origin, take, twin, words_of
 from geosd.rollout.build import build_sampler
@@ -82,10 +82,10 @@ def _sample(
     progress: str,
 ) -> dict[str, Any]:
     """Write the graded samples; return what sampled them."""
-    tokenizer, generation = load_words(checkpoint)
-    source = source_of(settings["source"])
+    tokenizer, generation = load_tokenizer(checkpoint)
+    source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(generation))
+    encoding = Encoding(tokenizer, prompts, stop_token_ids(generation))
     sampler = build_sampler(settings["rollout"], checkpoint, encoding, progress=progress)
     decoding = SamplingParams(
         settings["temperature"], settings["top_p"], settings["response_tokens"]

@@ -14,8 +14,8 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json
-from geosd.problems.catalogue import catalogue
-from geosd.problems.fetching import fetch
+from geosd.problems.dataset_catalogue import load_catalogue
+from geosd.problems.dataset_download import fetch_file
 from geosd.steps import begin
 
 
@@ -31,7 +31,7 @@ def main(
         params: The configuration.
     """
     settings = settings_of("fetch", resolve(load_params(params), study))
-    entries = catalogue(settings["source"])
+    entries = load_catalogue(settings["source"])
     if settings["raw"] is None and entries:
         raise ValueError(
             f"data.raw is null, but {settings['source']} is made from raw files.\nHint: name the"
@@ -39,7 +39,7 @@ def main(
         )
     files = {}
     for entry in tqdm(entries, desc="raw files", unit="file"):
-        files[entry.name] = fetch(entry, Path(settings["raw"]), lock)
+        files[entry.name] = fetch_file(entry, Path(settings["raw"]), lock)
     write_json(out / "raw.json", files)
 
 

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
-from geosd.files import DamagedLine, atomic_write
-from geosd.problems.benchmark_graders import Kind, grade_answer, grade_response
-from geosd.problems.symbolic_pool import SymbolicPool
-from geosd.problems.verdict import UNDECIDED, Verdict
+from geosd.files import DamagedLineError, atomic_write
+from geosd.problems.grading.symbolic_pool import SymbolicPool
+from geosd.problems.grading.typed_grader import GraderMode, grade_answer, grade_response
+from geosd.problems.grading.verdict import UNDECIDED, Verdict
 from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")
@@ -28,7 +28,7 @@ _ADDED = ("answer", "correct", "reason")
 def main(
     source: Annotated[Path, tyro.conf.arg(name="in")],
     out: Path,
-    grader: Kind = "auto",
+    grader: GraderMode = "auto",
     answer_field: str | None = None,
     guess: bool = False,
     seconds: float = 5.0,
@@ -54,7 +54,7 @@ def main(
         try:
             return _judge(row, pool, grader, answer_field, guess)
         except ValueError as error:
-            raise DamagedLine(f"{source}:{number}: {error}") from error
+            raise DamagedLineError(f"{source}:{number}: {error}") from error
 
     with SymbolicPool(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
         try:
@@ -69,7 +69,11 @@ def main(
 
 
 def _judge(
-    row: dict[str, Any], pool: SymbolicPool, grader: Kind, answer_field: str | None, guess: bool
+    row: dict[str, Any],
+    pool: SymbolicPool,
+    grader: GraderMode,
+    answer_field: str | None,
+    guess: bool,
 ) -> Verdict:
     verdict = grade_response(row["response"] or "", row["gold"], pool, grader=grader, guess=guess)
     if verdict.reason == "no answer" and answer_field and row[answer_field]:
@@ -86,7 +90,7 @@ def _rows(path: Path, answer_field: str | None) -> Iterator[tuple[int, dict[str,
                 row = json.loads(line)
                 _check(row, nullable)
             except ValueError as error:
-                raise DamagedLine(
+                raise DamagedLineError(
                     f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
                     f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
                     " line; nothing was written."

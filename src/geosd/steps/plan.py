@@ -29,7 +29,7 @@ from geosd.costs.study_plan import (
     plan_rows,
     update_size,
 )
-from geosd.models.published_architectures import architecture, published
+from geosd.models.published_architectures import architecture, published_architectures
 from geosd.objectives.objective import build
 from geosd.reporting import plan_tables
 from geosd.steps import begin
@@ -78,8 +78,8 @@ def _of_study(study: Study, times: Mapping[str, float], assumed: Assumptions) ->
 
 def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Assumptions) -> str:
     """Memory by part, units and seconds of a step, hours of a job."""
-    if model not in study.params.models or model not in published():
-        known = [name for name in study.params.models if name in published()]
+    if model not in study.params.models or model not in published_architectures():
+        known = [name for name in study.params.models if name in published_architectures()]
         raise ConfigError(
             f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
             "\nHint: without --model the plan lists every model of the study."

@@ -10,10 +10,10 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_jsonl
-from geosd.models.loading import load_words
-from geosd.problems.encoding import Encoding, stops_of
+from geosd.models.checkpoints import load_tokenizer
+from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
-from geosd.problems.sources import source as source_of
+from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import manifest
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
@@ -42,10 +42,10 @@ def main(
     """
     began = time.monotonic()
     settings = settings_of("pool", resolve(load_params(params), study), model)
-    tokenizer, generation = load_words(base)
-    source = source_of(settings["source"])
+    tokenizer, generation = load_tokenizer(base)
+    source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(generation))
+    encoding = Encoding(tokenizer, prompts, stop_token_ids(generation))
     sampler = build_sampler(settings["rollout"], base, encoding, progress=f"pool of {model}")
     with closing(source.grader()) as grade:
         rows = pool_solutions(

@@ -17,10 +17,10 @@ from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.evaluation.state_survey import ProbeRollout, survey_states
 from geosd.files import atomic_write, read_jsonl, write_jsonl
-from geosd.models.loading import load
-from geosd.problems.encoding import Encoding, stops_of
+from geosd.models.checkpoints import load_model
+from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.sources import source as source_of
+from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.scores.state_table import COLUMNS, most_uncertain
@@ -51,10 +51,10 @@ def main(
         params: The configuration.
     """
     settings = settings_of("states", resolve(load_params(params), study), model)
-    student, tokenizer = load(base)
-    source = source_of(settings["source"])
+    student, tokenizer = load_model(base)
+    source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
+    encoding = Encoding(tokenizer, prompts, stop_token_ids(student.generation_config))
     seed = seed_of(settings["seed"], "states")
     problem_sampler = ProblemSampler(
         read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed

@@ -25,9 +25,9 @@ from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
 from geosd.files import atomic_write, write_json
-from geosd.models.loading import save
-from geosd.models.model_card import recalled, write_card
-from geosd.problems.sources import source
+from geosd.models.checkpoints import save_model
+from geosd.models.model_card import read_model_card, write_model_card
+from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import manifest, sha256
 from geosd.provenance.reuse import origin, take, twin, words_of
 from geosd.steps import begin
@@ -122,14 +122,14 @@ def main(
             with atomic_write(out / "steps.csv") as temporary:
                 log.table().to_csv(temporary)
             write_json(out / "settings.json", settings)
-            write_card(
+            write_model_card(
                 out,
                 **named,
                 prompt=run.encoding.text(run.encoding.student(run.problem_sampler.problems[0])),
                 settings=settings,
-                limits=source(settings["source"]).limits,
+                limits=get_data_source(settings["source"]).limits,
             )
-            save(student, run.encoding.tokenizer, out)
+            save_model(student, run.encoding.tokenizer, out)
             made = manifest(inputs, settings, time.monotonic() - began)
             sampled = run.rollout_source.sampler.record()
             made |= origin(made_of, out, None, OWN)
@@ -156,7 +156,7 @@ def _take(
     told = take(theirs, out)
     write_json(out / "settings.json", settings)
     card = (theirs / "README.md").read_text(encoding="utf-8")
-    write_card(out, **named, **recalled(card), settings=settings)
+    write_model_card(out, **named, **read_model_card(card), settings=settings)
     return {key: told[key] for key in ("ranks", "sampler")}
 
 

@@ -12,13 +12,13 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from geosd.files import read_jsonl
-from geosd.models.loading import load
+from geosd.models.checkpoints import load_model
 from geosd.objectives.objective import build
 from geosd.optim.update import build_update_rule
-from geosd.problems.encoding import Encoding, stops_of
+from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.sources import source as source_of
-from geosd.problems.sources.source import Grader
+from geosd.problems.sources import get_data_source
+from geosd.problems.sources.data_source import Grader
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import shard
@@ -69,12 +69,12 @@ def assemble_run(
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
-        geosd.files.DamagedLine: A problem or pool line is damaged.
+        geosd.files.DamagedLineError: A problem or pool line is damaged.
     """
     ranks = ranks or Ranks()
     compute = getattr(torch, settings["precision"])
     objective = build(**settings["objective"])
-    student, tokenizer = load(base)
+    student, tokenizer = load_model(base)
     if ranks.group is None:
         student.to(local_device())
     else:
@@ -135,7 +135,7 @@ def assemble_rollout_worker(
 
     Its models have the precision that the trainers compute in.
     """
-    student, tokenizer = load(base)
+    student, tokenizer = load_model(base)
     for parameter in student.parameters():  # not .to(): rotary frequencies stay float32
         parameter.data = parameter.data.to(getattr(torch, settings["precision"]))
     student.to(local_device())
@@ -178,9 +178,9 @@ def _problem_sampler(problems: Path, pool: Path, seed: int) -> ProblemSampler:
 def _encoding(
     settings: Mapping[str, Any], student: nn.Module, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[Encoding, Grader]:
-    source = source_of(settings["source"])
+    source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stops_of(student.generation_config))
+    encoding = Encoding(tokenizer, prompts, stop_token_ids(student.generation_config))
     return encoding, source.grader()  # its processes, if it starts any, end with this one
 
 

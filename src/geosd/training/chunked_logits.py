@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from geosd.geometry import union_support
-from geosd.models.forward import head_logits, hidden_at
+from geosd.models.forward import head_logits, last_hidden_states
 from geosd.objectives.objective import Objective, States
 from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
@@ -49,7 +49,7 @@ def response_logits(model: nn.Module, packed: Packed) -> ChunkedLogits:
 
 def response_hidden_states(model: nn.Module, packed: Packed) -> Tensor:
     """Hidden states [N, D] that predict each response token; the model's root is gathered."""
-    hidden_BTD = hidden_at(model, packed.ids, packed.mask)
+    hidden_BTD = last_hidden_states(model, packed.ids, packed.mask)
     return hidden_BTD[packed.row, packed.column]
 
 

@@ -15,8 +15,12 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from geosd.models.forward import head_logits, hidden_at
-from geosd.problems.documents import Corpus, Document, draw_document
+from geosd.models.forward import head_logits, last_hidden_states
+from geosd.problems.miniature.pretraining_documents import (
+    Document,
+    PretrainingCorpus,
+    draw_document,
+)
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 
@@ -71,7 +75,7 @@ class Pretraining:
 def pretrain(
     model: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
-    corpus: Corpus,
+    corpus: PretrainingCorpus,
     held_out: Collection[str],
     recipe: Pretraining,
     seed: int,
@@ -134,7 +138,7 @@ def pretrain(
 
 
 def draw_batches(
-    corpus: Corpus, held_out: Collection[str], documents: int, seed: int, bucket: int
+    corpus: PretrainingCorpus, held_out: Collection[str], documents: int, seed: int, bucket: int
 ) -> list[list[Document]]:
     """The batches of one bucket: documents of like length together, in a random order of batches.
 
@@ -189,7 +193,7 @@ def _step(
 ) -> float:
     ids_BT, mask_BT, target_BT = tensors(tokenizer, documents)
     supervised_BT = target_BT != IGNORED
-    logits_NV = head_logits(model, hidden_at(model, ids_BT, mask_BT)[supervised_BT])
+    logits_NV = head_logits(model, last_hidden_states(model, ids_BT, mask_BT)[supervised_BT])
     loss = cross_entropy(logits_NV, target_BT[supervised_BT])
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)

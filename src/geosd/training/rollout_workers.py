@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-from geosd.models.forward import hidden_at
+from geosd.models.forward import last_hidden_states
 from geosd.rollout.sampler import Completion, Sampler, SamplingParams
 from geosd.rollout.weight_transfer import named_weights
 from geosd.training.packing import pack
@@ -97,7 +97,7 @@ class RolloutWorker:
         packed = pack([prompt], [response], self.local.encoding.pad_id, device)
         scores = {}
         for name in names:
-            hidden = hidden_at(self.frozen[name], packed.ids, packed.mask)
+            hidden = last_hidden_states(self.frozen[name], packed.ids, packed.mask)
             scores[name] = hidden[packed.row, packed.column]
         self.times.scored.append((began, time.monotonic()))
         return scores

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import nn
 
-from geosd.models.weight_files import save_weights
+from geosd.models.checkpoints import save_weights
 
 
 class Snapshots:

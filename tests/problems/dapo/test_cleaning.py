@@ -5,20 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geosd.problems.dapo.cleaning import clean
-from geosd.problems.dapo.raw import DamagedRow, Row
+from geosd.problems.dapo.raw_files import DamagedRowError, RawProblem
 
 ROWS = [
-    Row("a", "Find $x$.", "1"),
-    Row("b", "find $ x $.", "01"),  # the same, written otherwise
-    Row("c", "\u8bbe $x$.", "1"),
-    Row("d", "Find $y$.", "1/2"),
-    Row("e", "Find $z$.", "105263157894736848"),
-    Row("f", "Find $z$.", "105263157894736842"),
-    Row("g", "Find $w$.", "3"),
-    Row("h", "Find $W$.", "4"),
-    Row("i", "Find $v$.", "-7"),
-    Row("j", "Find $u$.", str(2**53)),
-    Row("k", "Find $t$.", str(-(2**53) - 1)),
+    RawProblem("a", "Find $x$.", "1"),
+    RawProblem("b", "find $ x $.", "01"),  # the same, written otherwise
+    RawProblem("c", "\u8bbe $x$.", "1"),
+    RawProblem("d", "Find $y$.", "1/2"),
+    RawProblem("e", "Find $z$.", "105263157894736848"),
+    RawProblem("f", "Find $z$.", "105263157894736842"),
+    RawProblem("g", "Find $w$.", "3"),
+    RawProblem("h", "Find $W$.", "4"),
+    RawProblem("i", "Find $v$.", "-7"),
+    RawProblem("j", "Find $u$.", str(2**53)),
+    RawProblem("k", "Find $t$.", str(-(2**53) - 1)),
 ]
 
 
@@ -38,12 +38,15 @@ def test_each_row_is_kept_or_counted_under_one_reason():
 
 
 def test_answers_are_kept_in_their_shortest_form():
-    (row,) = clean([Row("a", "Find $x$.", " +007 ")]).rows.values()
+    (row,) = clean([RawProblem("a", "Find $x$.", " +007 ")]).rows.values()
     assert row.answer == "7"
 
 
 def test_a_damaged_answer_does_not_condemn_a_sound_row_of_the_same_text():
-    rows = [Row("a", "Find $x$.", "5"), Row("b", "Find $x$.", "22099999999999998951424")]
+    rows = [
+        RawProblem("a", "Find $x$.", "5"),
+        RawProblem("b", "Find $x$.", "22099999999999998951424"),
+    ]
     assert [row.id for row in clean(rows).rows.values()] == ["a"]
 
 
@@ -54,8 +57,8 @@ def test_a_hundred_copies_are_one_problem():
 
 
 def test_one_id_for_two_rows_is_an_error():
-    with pytest.raises(DamagedRow, match="names two different rows(.|\n)*Hint:"):
-        clean([Row("a", "Find $x$.", "1"), Row("a", "Find $y$.", "1")])
+    with pytest.raises(DamagedRowError, match="names two different rows(.|\n)*Hint:"):
+        clean([RawProblem("a", "Find $x$.", "1"), RawProblem("a", "Find $y$.", "1")])
 
 
 @given(st.integers())

@@ -3,15 +3,15 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.dapo.near_duplicates import RATIO, RUN, NearIndex, token_ratio
-from geosd.problems.dapo.raw import Row, read_raw
-from geosd.problems.dapo.text import tokens
+from geosd.problems.dapo.near_duplicates import RATIO, RUN, NearDuplicateIndex, token_ratio
+from geosd.problems.dapo.raw_files import RawProblem, read_raw_files
+from geosd.problems.dapo.text_normalization import tokens
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 
 
 def index_of(**texts):
-    index = NearIndex()
+    index = NearDuplicateIndex()
     for name, text in texts.items():
         index.add(name, text)
     return index
@@ -55,15 +55,15 @@ def shortened(row, draw):
     """The row with some of its words left out: few enough to stay near, or too many."""
     keep = draw.uniform(0.5, 1.0)
     words = [word for word in row.text.split() if draw.random() < keep]
-    return Row(f"shortened {row.id}", " ".join(words), row.answer)
+    return RawProblem(f"shortened {row.id}", " ".join(words), row.answer)
 
 
 def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
-    raw = read_raw(shared_data)
+    raw = read_raw_files(shared_data)
     draw = random.Random(0)
     bench = [*raw.benchmarks["amc23"], *draw.sample(list(raw.benchmarks["math500"]), 60)]
     asked = draw.sample(list(raw.training), 700) + [shortened(row, draw) for row in bench]
-    index = NearIndex()
+    index = NearDuplicateIndex()
     for row in bench:
         index.add(row.id, row.text)
     known = [(row.id, tokens(row.text)) for row in bench]

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from geosd.problems.dapo.cleaning import clean
-from geosd.problems.dapo.near_duplicates import NearIndex
-from geosd.problems.dapo.raw import Raw, Row, read_raw
-from geosd.problems.dapo.splits import prepare
-from geosd.problems.dapo.text import is_english, normalised
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
+from geosd.problems.dapo.raw_files import RawFiles, RawProblem, read_raw_files
+from geosd.problems.dapo.splits import clean_and_split
+from geosd.problems.dapo.text_normalization import is_english, normalize_text
 
 PAPER = dict(
     train=1000, select_train=100, select_validation=200, test_id=500, test_per_benchmark=None
@@ -19,12 +19,12 @@ FEW = dict(train=10, select_train=3, select_validation=4, test_id=5, test_per_be
 
 @pytest.fixture(scope="module")
 def raw(shared_data):
-    return read_raw(shared_data)
+    return read_raw_files(shared_data)
 
 
 @pytest.fixture(scope="module")
 def prepared(raw):
-    return prepare(raw, **PAPER, overlaps="exclude", seed=0)
+    return clean_and_split(raw, **PAPER, overlaps="exclude", seed=0)
 
 
 def made_up(number=40):
@@ -32,9 +32,11 @@ def made_up(number=40):
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghij", k=6)) for _ in range(2000)]
     texts = [" ".join(draw.sample(words, 12)) for _ in range(number)]
-    rows = [Row(f"row-{k}", text, str(k)) for k, text in enumerate(texts)]
-    benchmarks = {"amc23": [Row("amc-1", texts[0] + " please", "0"), Row("amc-2", "Why?", "9")]}
-    return Raw(rows, benchmarks, {"file": "hash"})
+    rows = [RawProblem(f"row-{k}", text, str(k)) for k, text in enumerate(texts)]
+    benchmarks = {
+        "amc23": [RawProblem("amc-1", texts[0] + " please", "0"), RawProblem("amc-2", "Why?", "9")]
+    }
+    return RawFiles(rows, benchmarks, {"file": "hash"})
 
 
 def everything(prepared):
@@ -50,13 +52,13 @@ def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
     assert (len(texts), len(set(texts)), len(english)) == (17917, 17255, 14485)
     assert len(set(english)) == 14042
     assert len({"".join(text.split()) for text in english}) == 13795
-    assert len({normalised(text) for text in english}) == 13790
+    assert len({normalize_text(text) for text in english}) == 13790
     chinese = [len(re.findall("[\u4e00-\u9fff]", t)) for t in texts if not is_english(t)]
     assert (len(chinese), sum(n <= 2 for n in chinese)) == (3432, 57)
     assert sum(abs(int(row.answer)) > 2**53 for row in raw.training) == 5
     answers: dict[str, set[str]] = {}
     for row in raw.training:
-        answers.setdefault(normalised(row.text), set()).add(row.answer)
+        answers.setdefault(normalize_text(row.text), set()).add(row.answer)
     assert sum(len(found) > 1 for found in answers.values()) == 15
 
 
@@ -92,10 +94,10 @@ def test_half_of_amc_and_a_few_of_math_500_are_in_the_set_and_none_of_aime(prepa
 
 
 def test_no_text_is_in_two_splits_or_in_a_benchmark_even_nearly(prepared):
-    texts = [normalised(problem.question) for problem in everything(prepared)]
+    texts = [normalize_text(problem.question) for problem in everything(prepared)]
     assert len(set(texts)) == len(texts)
     assert len({problem.id for problem in everything(prepared)}) == len(texts)
-    index = NearIndex()
+    index = NearDuplicateIndex()
     for problem in prepared.test:
         index.add(problem.id, problem.question)
     trained = [*prepared.train, *prepared.select]
@@ -110,14 +112,14 @@ def test_no_text_is_in_two_splits_or_in_a_benchmark_even_nearly(prepared):
 def test_the_seed_names_the_splits_whatever_the_order_of_the_rows(overlaps):
     raw = made_up()
     again = replace(raw, training=random.Random(1).sample(list(raw.training), len(raw.training)))
-    one = prepare(raw, **FEW, overlaps=overlaps, seed=3)
-    assert one == prepare(again, **FEW, overlaps=overlaps, seed=3)
-    assert one.train != prepare(raw, **FEW, overlaps=overlaps, seed=4).train
+    one = clean_and_split(raw, **FEW, overlaps=overlaps, seed=3)
+    assert one == clean_and_split(again, **FEW, overlaps=overlaps, seed=3)
+    assert one.train != clean_and_split(raw, **FEW, overlaps=overlaps, seed=4).train
 
 
 def test_a_larger_training_set_keeps_every_other_set():
-    small = prepare(made_up(), **FEW, overlaps="exclude", seed=0)
-    large = prepare(made_up(), **{**FEW, "train": 20}, overlaps="exclude", seed=0)
+    small = clean_and_split(made_up(), **FEW, overlaps="exclude", seed=0)
+    large = clean_and_split(made_up(), **{**FEW, "train": 20}, overlaps="exclude", seed=0)
     assert (small.test, small.select) == (large.test, large.select)
     assert large.train[:10] == small.train
 
@@ -125,10 +127,10 @@ def test_a_larger_training_set_keeps_every_other_set():
 def test_overlapping_problems_are_drawn_only_where_they_are_to_be_kept():
     raw = made_up(22)
     sizes = {**FEW, "train": 9}
-    excluded = prepare(raw, **sizes, overlaps="exclude", seed=0)
+    excluded = clean_and_split(raw, **sizes, overlaps="exclude", seed=0)
     assert excluded.card["excluded"]["in a benchmark"] == 1
     assert "row-0" not in {problem.id for problem in everything(excluded)}
-    kept = prepare(raw, **{**sizes, "train": 10}, overlaps="keep", seed=0)
+    kept = clean_and_split(raw, **{**sizes, "train": 10}, overlaps="keep", seed=0)
     assert kept.card["excluded"]["in a benchmark"] == 0
     assert "row-0" in {problem.id for problem in everything(kept)}
     assert kept.card["overlaps"] == excluded.card["overlaps"] != []
@@ -136,10 +138,10 @@ def test_overlapping_problems_are_drawn_only_where_they_are_to_be_kept():
 
 def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
     raw = made_up(12)
-    twins = [Row(f"twin-{r.id}", r.text + " again", r.answer) for r in raw.training]
+    twins = [RawProblem(f"twin-{r.id}", r.text + " again", r.answer) for r in raw.training]
     raw = replace(raw, training=[*raw.training, *twins], benchmarks={})
     sizes = {**FEW, "train": 3, "select_train": 2, "select_validation": 2, "test_id": 3}
-    prepared = prepare(raw, **sizes, overlaps="exclude", seed=0)
+    prepared = clean_and_split(raw, **sizes, overlaps="exclude", seed=0)
     of = {p.id.removeprefix("twin-"): set() for p in everything(prepared)}
     for problem in everything(prepared):
         of[problem.id.removeprefix("twin-")].add(problem.benchmark)
@@ -149,7 +151,9 @@ def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
 
 
 def test_a_benchmark_can_be_cut():
-    prepared = prepare(made_up(), **{**FEW, "test_per_benchmark": 1}, overlaps="exclude", seed=0)
+    prepared = clean_and_split(
+        made_up(), **{**FEW, "test_per_benchmark": 1}, overlaps="exclude", seed=0
+    )
     assert [p.benchmark for p in prepared.test].count("amc23") == 1
 
 
@@ -162,7 +166,7 @@ def test_a_benchmark_can_be_cut():
 )
 def test_too_few_problems_are_an_error_that_says_so(change, message):
     with pytest.raises(ValueError, match=f"{message}(.|\n)*Hint:"):
-        prepare(made_up(), **{**FEW, **change}, overlaps="exclude", seed=0)
+        clean_and_split(made_up(), **{**FEW, **change}, overlaps="exclude", seed=0)
 
 
 def test_the_representative_of_a_text_is_one_of_its_rows(raw):

@@ -5,16 +5,16 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from geosd.problems.dapo.raw import (
+from geosd.problems.dapo.raw_files import (
     BENCHMARKS,
     PREFIX,
     SUFFIX,
     TRAINING,
-    DamagedRow,
-    Row,
+    DamagedRowError,
+    RawProblem,
     read_benchmark,
     read_dapo,
-    read_raw,
+    read_raw_files,
 )
 
 
@@ -45,7 +45,10 @@ def folder_of(path):
 def test_the_problem_is_taken_out_of_its_prompt(tmp_path):
     rows = [published(text=" Find $x$.\n"), published("b", SUFFIX + "?", "-3")]
     path = parquet(tmp_path / "a.parquet", rows)
-    assert read_dapo(path) == [Row("a", "Find $x$.", "1"), Row("b", SUFFIX.strip() + "?", "-3")]
+    assert read_dapo(path) == [
+        RawProblem("a", "Find $x$.", "1"),
+        RawProblem("b", SUFFIX.strip() + "?", "-3"),
+    ]
 
 
 def test_copies_are_all_read(tmp_path):
@@ -53,10 +56,10 @@ def test_copies_are_all_read(tmp_path):
 
 
 def test_a_folder_gives_rows_benchmarks_and_hashes(tmp_path):
-    raw = read_raw(folder_of(tmp_path))
-    assert list(raw.training) == [Row("a", "Find $x$.", "1")]
+    raw = read_raw_files(folder_of(tmp_path))
+    assert list(raw.training) == [RawProblem("a", "Find $x$.", "1")]
     assert list(raw.benchmarks) == ["aime24", "aime25", "amc23", "math500"]
-    assert list(raw.benchmarks["amc23"]) == [Row("amc23-1", "Find $y$.", "2")]
+    assert list(raw.benchmarks["amc23"]) == [RawProblem("amc23-1", "Find $y$.", "2")]
     for name, digest in raw.sha256.items():
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
     assert len(raw.sha256) == 5
@@ -69,26 +72,26 @@ def test_missing_files_are_all_named(tmp_path):
     with pytest.raises(
         FileNotFoundError, match="dapo-math-17k.parquet, bench/amc23.jsonl"
     ) as error:
-        read_raw(folder)
+        read_raw_files(folder)
     assert "Hint:" in str(error.value)
 
 
 def test_another_wording_is_an_error_that_names_the_row(tmp_path):
     path = parquet(tmp_path / "a.parquet", [published(), published("b", prefix="Solve: ")])
-    with pytest.raises(DamagedRow, match="a.parquet, row 1: (.|\n)*not worded(.|\n)*Hint:"):
+    with pytest.raises(DamagedRowError, match="a.parquet, row 1: (.|\n)*not worded(.|\n)*Hint:"):
         read_dapo(path)
 
 
 def test_other_columns_are_named(tmp_path):
     path = parquet(tmp_path / "a.parquet", [{"prompt": "Find $x$.", "solution": "1"}])
-    with pytest.raises(DamagedRow, match="no column reward_model, extra_info(.|\n)*Hint:"):
+    with pytest.raises(DamagedRowError, match="no column reward_model, extra_info(.|\n)*Hint:"):
         read_dapo(path)
 
 
 def test_a_file_that_is_no_parquet_says_so(tmp_path):
     path = tmp_path / "a.parquet"
     path.write_text("<html>")
-    with pytest.raises(DamagedRow, match="no parquet file(.|\n)*Hint:"):
+    with pytest.raises(DamagedRowError, match="no parquet file(.|\n)*Hint:"):
         read_dapo(path)
 
 
@@ -99,5 +102,5 @@ def test_a_file_that_is_no_parquet_says_so(tmp_path):
 def test_a_damaged_line_of_a_benchmark_is_named(tmp_path, line):
     path = tmp_path / "amc23.jsonl"
     path.write_text('{"id": "a", "problem": "b", "answer": "1"}\n' + line + "\n")
-    with pytest.raises(DamagedRow, match="amc23.jsonl:2: (.|\n)*Hint:"):
+    with pytest.raises(DamagedRowError, match="amc23.jsonl:2: (.|\n)*Hint:"):
         read_benchmark(path)

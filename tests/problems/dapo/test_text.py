@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.dapo.text import is_english, normalised, tokens
+from geosd.problems.dapo.text_normalization import is_english, normalize_text, tokens
 
 # Text in which each rule of the normalisation has something to do, and can undo another's work.
 AWKWARD = st.text(
@@ -58,12 +58,12 @@ def test_the_filter_agrees_with_every_labelled_case(shared_data):
 
 @given(AWKWARD)
 def test_normalising_twice_changes_nothing_more(text):
-    assert normalised(normalised(text)) == normalised(text)
+    assert normalize_text(normalize_text(text)) == normalize_text(text)
 
 
 @given(AWKWARD)
 def test_the_normal_form_has_no_white_space_and_no_compatibility_forms(text):
-    form = normalised(text)
+    form = normalize_text(text)
     assert not any(c.isspace() for c in form)
     assert unicodedata.normalize("NFKC", form) == form
 
@@ -71,17 +71,17 @@ def test_the_normal_form_has_no_white_space_and_no_compatibility_forms(text):
 @given(st.text(st.characters(max_codepoint=127)))
 def test_the_short_way_for_ascii_is_the_long_way(text):
     # An accented letter sends a text the long way and is its own normal form.
-    assert normalised(text + "\u00e9") == normalised(text) + "\u00e9"
+    assert normalize_text(text + "\u00e9") == normalize_text(text) + "\u00e9"
 
 
 def test_what_a_copy_may_differ_in_does_not_count():
     one = "Let $ f( x ) $ be Ana\u2019s \ufb01rst function \u2212 say.\r\n"
-    assert normalised(one) == normalised("let $f(x)$ be Ana's first function - say.")
+    assert normalize_text(one) == normalize_text("let $f(x)$ be Ana's first function - say.")
 
 
 @pytest.mark.parametrize("other", ["Compute $5-3$.", "Compute $5+4$.", "Compute $5+3!$."])
 def test_signs_and_numbers_tell_problems_apart(other):
-    assert normalised("Compute $5+3$.") != normalised(other)
+    assert normalize_text("Compute $5+3$.") != normalize_text(other)
 
 
 def test_tokens_are_words_numbers_and_commands():

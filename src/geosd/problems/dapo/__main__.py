@@ -12,8 +12,8 @@ from typing import Literal
 
 import tyro
 
-from geosd.problems.dapo.raw import read_raw
-from geosd.problems.dapo.splits import prepare
+from geosd.problems.dapo.raw_files import read_raw_files
+from geosd.problems.dapo.splits import clean_and_split
 
 
 def main(
@@ -38,8 +38,8 @@ def main(
         select_validation: Problems that choose among them.
         test_id: Held-out problems.
     """
-    prepared = prepare(
-        read_raw(raw),
+    prepared = clean_and_split(
+        read_raw_files(raw),
         train=train,
         select_train=select_train,
         select_validation=select_validation,

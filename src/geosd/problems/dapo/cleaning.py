@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from geosd.problems.dapo.raw import DamagedRow, Row
-from geosd.problems.dapo.text import is_english, normalised
+from geosd.problems.dapo.raw_files import DamagedRowError, RawProblem
+from geosd.problems.dapo.text_normalization import is_english, normalize_text
 
 # Larger integers have been through a double somewhere upstream: ...842 has become ...848.
 LARGEST = 2**53
@@ -28,19 +28,19 @@ class Cleaned:
         conflicts: Ids of the rows that ask the same and answer differently, a tuple for each text.
     """
 
-    rows: Mapping[str, Row]
+    rows: Mapping[str, RawProblem]
     excluded: Mapping[str, int]
     conflicts: Sequence[tuple[str, ...]]
 
 
-def clean(rows: Iterable[Row]) -> Cleaned:
+def clean(rows: Iterable[RawProblem]) -> Cleaned:
     """Drop copies, other languages, unsound answers and repeated texts, in this order.
 
     Rows that ask the same and answer differently are all dropped: nothing here tells which is
     right. The result does not depend on the order of the rows.
 
     Raises:
-        DamagedRow: Two different rows have the same id.
+        DamagedRowError: Two different rows have the same id.
     """
     rows = list(rows)
     distinct = _without_copies(rows)
@@ -67,12 +67,12 @@ def clean(rows: Iterable[Row]) -> Cleaned:
     )
 
 
-def _without_copies(rows: Sequence[Row]) -> list[Row]:
+def _without_copies(rows: Sequence[RawProblem]) -> list[RawProblem]:
     """Each id once. The set has been published with every row about a hundred times."""
-    by_id: dict[str, Row] = {}
+    by_id: dict[str, RawProblem] = {}
     for row in rows:
         if (known := by_id.setdefault(row.id, row)) != row:
-            raise DamagedRow(
+            raise DamagedRowError(
                 f"the id {row.id!r} names two different rows: answer {known.answer!r} to"
                 f" {known.text[:60]!r}, and {row.answer!r} to {row.text[:60]!r}; allowed are equal"
                 " copies of a row.\nHint: ids tell rows apart; give each row its own."
@@ -80,10 +80,10 @@ def _without_copies(rows: Sequence[Row]) -> list[Row]:
     return list(by_id.values())
 
 
-def _by_text(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def _by_text(rows: Iterable[RawProblem]) -> dict[str, list[RawProblem]]:
     """Rows by normalised text, answers as integers; texts and the ids of each sorted."""
-    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    groups: defaultdict[str, list[RawProblem]] = defaultdict(list)
     for row in rows:
         answer = str(int(row.answer))
-        groups[normalised(row.text)].append(Row(row.id, row.text, answer))
+        groups[normalize_text(row.text)].append(RawProblem(row.id, row.text, answer))
     return {text: sorted(groups[text], key=lambda row: row.id) for text in sorted(groups)}

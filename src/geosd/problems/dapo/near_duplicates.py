@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from geosd.problems.dapo.text import tokens
+from geosd.problems.dapo.text_normalization import tokens
 
 RUN = 8
 RATIO = 0.8
 
 
 @dataclass(frozen=True)
-class Match:
+class NearDuplicate:
     """A text of an index that is nearly the one asked about.
 
     Attributes:
@@ -35,14 +35,14 @@ def token_ratio(one: Counter[str], other: Counter[str]) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
-def runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+def token_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
     """All runs of `RUN` tokens; a shorter text is one run, a text without tokens has none."""
     if words:
         for start in range(max(1, len(words) - RUN + 1)):
             yield tuple(words[start : start + RUN])
 
 
-class NearIndex:
+class NearDuplicateIndex:
     """Texts that can be asked for those near to another, without comparing all pairs.
 
     Two texts are near if they share a run of `RUN` tokens and their token ratio is at least
@@ -58,16 +58,16 @@ class NearIndex:
         """Add a text under a name of its own."""
         words = tokens(text)
         self._bags[name] = Counter(words)
-        for run in runs(words):
+        for run in token_runs(words):
             self._named[run].add(name)
 
-    def near(self, text: str) -> list[Match]:
+    def near(self, text: str) -> list[NearDuplicate]:
         """The texts near to `text`, the nearest first, equally near ones by name."""
         words = tokens(text)
         found: set[str] = set()
-        for run in runs(words):
+        for run in token_runs(words):
             found |= self._named.get(run, set())
         bag = Counter(words)
         ratios = ((name, token_ratio(bag, self._bags[name])) for name in found)
-        matches = [Match(name, ratio) for name, ratio in ratios if ratio >= RATIO]
+        matches = [NearDuplicate(name, ratio) for name, ratio in ratios if ratio >= RATIO]
         return sorted(matches, key=lambda match: (-match.ratio, match.name))

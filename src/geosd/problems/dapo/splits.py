@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from geosd.problems.dapo.benchmark_overlap import Overlap, find_overlaps
 from geosd.problems.dapo.cleaning import Cleaned, clean
-from geosd.problems.dapo.near_duplicates import NearIndex
-from geosd.problems.dapo.overlap import Overlap, find_overlaps
-from geosd.problems.dapo.raw import Raw, Row
-from geosd.problems.dapo.text import normalised
-from geosd.problems.prepared import Prepared
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
+from geosd.problems.dapo.raw_files import RawFiles, RawProblem
+from geosd.problems.dapo.text_normalization import normalize_text
+from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
 
 
-def prepare(
-    raw: Raw,
+def clean_and_split(
+    raw: RawFiles,
     *,
     train: int,
     select_train: int,
@@ -27,7 +27,7 @@ def prepare(
     test_per_benchmark: int | None,
     overlaps: Literal["exclude", "keep"],
     seed: int,
-) -> Prepared:
+) -> ProblemSplits:
     """Clean the raw rows, check them against the benchmarks, and draw the splits.
 
     A row's place in the draw is a hash of its text and the seed: the order of the rows does not
@@ -64,7 +64,7 @@ def prepare(
     benchmarks = {
         name: _taken(name, rows, test_per_benchmark, seed) for name, rows in raw.benchmarks.items()
     }
-    return Prepared(
+    return ProblemSplits(
         train=_problems("train", splits["train"]),
         select=(
             *_problems("select_train", splits["select_train"]),
@@ -104,17 +104,17 @@ def _once_each(found: Sequence[Overlap]) -> list[Overlap]:
     return list({(pair.benchmark, pair.benchmark_id): pair for pair in found}.values())
 
 
-def _ranked(rows: Sequence[Row], seed: int) -> list[Row]:
-    return sorted(rows, key=lambda row: seed_of(seed, "problems", normalised(row.text)))
+def _ranked(rows: Sequence[RawProblem], seed: int) -> list[RawProblem]:
+    return sorted(rows, key=lambda row: seed_of(seed, "problems", normalize_text(row.text)))
 
 
 def _draw(
-    ranked: Sequence[Row], sizes: Mapping[str, int], *, skip: bool
-) -> tuple[dict[str, list[Row]], list[tuple[str, str, float]]]:
+    ranked: Sequence[RawProblem], sizes: Mapping[str, int], *, skip: bool
+) -> tuple[dict[str, list[RawProblem]], list[tuple[str, str, float]]]:
     """Fill the splits one after another; and the problems near to one of an earlier split."""
-    splits: dict[str, list[Row]] = {name: [] for name in sizes}
+    splits: dict[str, list[RawProblem]] = {name: [] for name in sizes}
     close: list[tuple[str, str, float]] = []
-    others, waiting = NearIndex(), iter(ranked)
+    others, waiting = NearDuplicateIndex(), iter(ranked)
     for name, size in sizes.items():
         while len(splits[name]) < size:
             row = next(waiting, None)
@@ -133,7 +133,9 @@ def _draw(
     return splits, close
 
 
-def _taken(name: str, rows: Sequence[Row], number: int | None, seed: int) -> Sequence[Row]:
+def _taken(
+    name: str, rows: Sequence[RawProblem], number: int | None, seed: int
+) -> Sequence[RawProblem]:
     """A benchmark whole and in its order, or a number of its problems."""
     if number is None:
         return rows
@@ -145,5 +147,5 @@ def _taken(name: str, rows: Sequence[Row], number: int | None, seed: int) -> Seq
     return _ranked(rows, seed)[:number]
 
 
-def _problems(benchmark: str, rows: Sequence[Row]) -> tuple[Problem, ...]:
+def _problems(benchmark: str, rows: Sequence[RawProblem]) -> tuple[Problem, ...]:
     return tuple(Problem(row.id, benchmark, row.text, row.answer) for row in rows)

@@ -1,5 +1,5 @@
 """Data sets: one module each, registered by name. A study names one as `data.source`."""
 
-from geosd.problems.sources.source import Source, names, register, source
+from geosd.problems.sources.data_source import DataSource, get_data_source, names, register
 
-__all__ = ["Source", "names", "register", "source"]
+__all__ = ["DataSource", "get_data_source", "names", "register"]

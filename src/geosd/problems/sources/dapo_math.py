@@ -8,18 +8,18 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from geosd.problems.benchmark_graders import TypedGrader
-from geosd.problems.chat import ChatPrompts
-from geosd.problems.dapo.raw import read_raw
-from geosd.problems.dapo.splits import prepare
-from geosd.problems.prepared import Prepared
-from geosd.problems.sources.source import Source, register, sizes
+from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.dapo.raw_files import read_raw_files
+from geosd.problems.dapo.splits import clean_and_split
+from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.problem_splits import ProblemSplits
+from geosd.problems.sources.data_source import DataSource, register, split_sizes
 
 INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 
 
 @register("dapo-math")
-class DapoMath(Source):
+class DapoMath(DataSource):
     """The paper's problems; docs/data.md."""
 
     limits = (
@@ -30,7 +30,7 @@ class DapoMath(Source):
 
     reads_raw = True
 
-    def prepare(self, settings: Mapping[str, Any]) -> Prepared:
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Read the raw files, clean them, and draw the splits."""
         if settings["raw"] is None:
             raise ValueError(
@@ -38,7 +38,9 @@ class DapoMath(Source):
                 " docs/data.md says which files it holds."
             )
         chosen = {"overlaps": settings["overlaps"], "seed": settings["seed"]}
-        return prepare(read_raw(Path(settings["raw"])), **sizes(settings), **chosen)
+        return clean_and_split(
+            read_raw_files(Path(settings["raw"])), **split_sizes(settings), **chosen
+        )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
         """The model's own chat template; answers are asked for in a box."""

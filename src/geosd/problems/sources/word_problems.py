@@ -8,12 +8,17 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from geosd.problems.benchmark_graders import TypedGrader
-from geosd.problems.chat import ChatPrompts
-from geosd.problems.prepared import Prepared
+from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
-from geosd.problems.sources.source import Source, register
-from geosd.problems.stories import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION, Kind, draw_story
+from geosd.problems.sources.data_source import DataSource, register
+from geosd.problems.word_problem_stories import (
+    IN_DISTRIBUTION,
+    OUT_OF_DISTRIBUTION,
+    StoryKind,
+    draw_story,
+)
 from geosd.seeds import seed_of
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
@@ -21,15 +26,15 @@ TRIES = 1000
 
 
 @register("word-problems")
-class WordProblems(Source):
-    """Problems of `geosd.problems.stories`, no question twice; docs/data.md."""
+class WordProblems(DataSource):
+    """Problems of `geosd.problems.word_problem_stories`, no question twice; docs/data.md."""
 
     limits = (
         "Trained for a few steps on generated word problems, to show that every part of the"
         " pipeline works on a real language model. It is evidence for nothing else."
     )
 
-    def prepare(self, settings: Mapping[str, Any]) -> Prepared:
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Draw every problem from the seed, test problems first.
 
         Raises:
@@ -45,7 +50,7 @@ class WordProblems(Source):
         solutions: dict[str, str] = {}
         counts: dict[str, dict[str, int]] = {}
 
-        def drawn(name: str, kind: Kind, number: int) -> tuple[Problem, ...]:
+        def drawn(name: str, kind: StoryKind, number: int) -> tuple[Problem, ...]:
             draw = random.Random(seed_of(settings["seed"], "stories", name))
             problems: list[Problem] = []
             tries = 0
@@ -74,7 +79,7 @@ class WordProblems(Source):
         select += drawn("select_validation", IN_DISTRIBUTION, settings["select_validation"])
         train = drawn("train", IN_DISTRIBUTION, settings["train"])
         card = {"benchmarks": counts, "worked_solutions": solutions}
-        return Prepared(train, select, test, card)
+        return ProblemSplits(train, select, test, card)
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
         """The model's own chat template; answers are asked for on a line of their own."""

@@ -8,15 +8,15 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from geosd.problems.miniature_grader import MiniatureGrader
-from geosd.problems.prepared import Prepared
-from geosd.problems.prompts import MiniaturePrompts
-from geosd.problems.sources.source import Source, register, sizes
-from geosd.problems.splits import draw_splits
+from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.splits import draw_splits
+from geosd.problems.problem_splits import ProblemSplits
+from geosd.problems.sources.data_source import DataSource, register, split_sizes
 
 
 @register("world")
-class World(Source):
+class World(DataSource):
     """Chains of operations modulo 10; docs/world.md."""
 
     limits = (
@@ -25,9 +25,9 @@ class World(Source):
         " models."
     )
 
-    def prepare(self, settings: Mapping[str, Any]) -> Prepared:
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Draw every problem from the seed."""
-        drawn = draw_splits(**sizes(settings), seed=settings["seed"])
+        drawn = draw_splits(**split_sizes(settings), seed=settings["seed"])
         kept = Counter(problem.benchmark for problem in (*drawn.train, *drawn.select, *drawn.test))
         card = {
             name: {
@@ -37,7 +37,7 @@ class World(Source):
             }
             for name in drawn.generated
         }
-        return Prepared(drawn.train, drawn.select, drawn.test, {"benchmarks": card})
+        return ProblemSplits(drawn.train, drawn.select, drawn.test, {"benchmarks": card})
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
         """The miniature's own markers; its models have no chat template."""

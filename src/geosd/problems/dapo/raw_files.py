@@ -25,12 +25,12 @@ PREFIX = (
 SUFFIX = '\n\nRemember to put your answer on its own line after "Answer:".'
 
 
-class DamagedRow(ValueError):
+class DamagedRowError(ValueError):
     """A row of a raw file that does not hold what it should."""
 
 
 @dataclass(frozen=True)
-class Row:
+class RawProblem:
     """One raw problem.
 
     Attributes:
@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawFiles:
     """Everything the paper's problems are made from.
 
     Attributes:
@@ -54,12 +54,12 @@ class Raw:
         sha256: The hash of each file, by its name in the folder.
     """
 
-    training: Sequence[Row]
-    benchmarks: Mapping[str, Sequence[Row]]
+    training: Sequence[RawProblem]
+    benchmarks: Mapping[str, Sequence[RawProblem]]
     sha256: Mapping[str, str]
 
 
-def read_raw(folder: Path) -> Raw:
+def read_raw_files(folder: Path) -> RawFiles:
     """Read a folder of raw files.
 
     Args:
@@ -67,7 +67,7 @@ def read_raw(folder: Path) -> Raw:
 
     Raises:
         FileNotFoundError: Files are missing; names them all.
-        DamagedRow: A row is not what it should be; names file and row.
+        DamagedRowError: A row is not what it should be; names file and row.
     """
     files = [TRAINING, *BENCHMARKS.values()]
     if missing := [str(file) for file in files if not (folder / file).is_file()]:
@@ -75,28 +75,30 @@ def read_raw(folder: Path) -> Raw:
             f"{folder} lacks {', '.join(missing)}.\nHint: docs/data.md describes the raw"
             " files; data.raw of params.yaml names their folder."
         )
-    return Raw(
+    return RawFiles(
         training=read_dapo(folder / TRAINING),
         benchmarks={name: read_benchmark(folder / file) for name, file in BENCHMARKS.items()},
         sha256={str(file): _sha256(folder / file) for file in files},
     )
 
 
-def read_dapo(path: Path) -> list[Row]:
+def read_dapo(path: Path) -> list[RawProblem]:
     """Read the rows of DAPO-Math-17k and take the problem out of each prompt.
 
     Raises:
-        DamagedRow: The file has other columns, or a prompt is not worded as DAPO's are.
+        DamagedRowError: The file has other columns, or a prompt is not worded as DAPO's are.
     """
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except pyarrow.ArrowException as error:
-        raise DamagedRow(f"{path}: no parquet file that can be read: {error}.\n{_HINT}") from error
+        raise DamagedRowError(
+            f"{path}: no parquet file that can be read: {error}.\n{_HINT}"
+        ) from error
     if missing := [name for name in _COLUMNS if name not in file.schema_arrow.names]:
-        raise DamagedRow(f"{path}: no column {', '.join(missing)}.\n{_HINT}")
-    rows: list[Row] = []
+        raise DamagedRowError(f"{path}: no column {', '.join(missing)}.\n{_HINT}")
+    rows: list[RawProblem] = []
     # The set has been published with a hundred copies of each row: copies share one object.
-    seen: dict[Row, Row] = {}
+    seen: dict[RawProblem, RawProblem] = {}
     for batch in file.iter_batches(columns=_COLUMNS):
         for value in batch.to_pylist():
             row = _dapo_row(value, f"{path}, row {len(rows)}")
@@ -104,21 +106,21 @@ def read_dapo(path: Path) -> list[Row]:
     return rows
 
 
-def read_benchmark(path: Path) -> list[Row]:
+def read_benchmark(path: Path) -> list[RawProblem]:
     """Read a benchmark: one JSON object a line with id, problem, answer, and whatever else.
 
     Raises:
-        DamagedRow: A line is no such object; names file and line.
+        DamagedRowError: A line is no such object; names file and line.
     """
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             value = json.loads(line)
-            row = Row(value["id"], value["problem"].strip(), value["answer"])
+            row = RawProblem(value["id"], value["problem"].strip(), value["answer"])
             if not all(isinstance(field, str) for field in (row.id, row.answer)):
                 raise TypeError("id and answer are strings")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DamagedRow(
+            raise DamagedRowError(
                 f"{path}:{number}: not a problem: {error!r}. Expected one JSON object with the"
                 " strings id, problem, answer.\nHint: docs/data.md describes the raw files."
             ) from error
@@ -133,7 +135,7 @@ _HINT = (
 )
 
 
-def _dapo_row(value: dict[str, Any], place: str) -> Row:
+def _dapo_row(value: dict[str, Any], place: str) -> RawProblem:
     try:
         (message,) = value["prompt"]
         text, answer = message["content"], value["reward_model"]["ground_truth"]
@@ -143,8 +145,8 @@ def _dapo_row(value: dict[str, Any], place: str) -> Row:
         if not (isinstance(name, str) and isinstance(answer, str)):
             raise TypeError("index and ground_truth are strings")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DamagedRow(f"{place}: not a DAPO problem: {error!r}.\n{_HINT}") from error
-    return Row(name, text.removeprefix(PREFIX).removesuffix(SUFFIX).strip(), answer)
+        raise DamagedRowError(f"{place}: not a DAPO problem: {error!r}.\n{_HINT}") from error
+    return RawProblem(name, text.removeprefix(PREFIX).removesuffix(SUFFIX).strip(), answer)
 
 
 def _sha256(path: Path) -> str:

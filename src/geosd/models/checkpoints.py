@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -15,13 +17,17 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from geosd.files import atomic_write
+
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
 
 WEIGHTS = "model.safetensors"
 
 
-def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path | str) -> None:
+def save_model(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path | str
+) -> None:
     """Write a model and its tokenizer to a folder, weights as safetensors.
 
     The weights are renamed into place last: a folder that has them has everything.
@@ -41,7 +47,7 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
     partial.rmdir()
 
 
-def load(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Open a folder that `save`, or Hugging Face's own `save_pretrained`, has written.
 
     Args:
@@ -53,14 +59,14 @@ def load(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     Raises:
         FileNotFoundError: The folder holds no model.
     """
-    tokenizer, _ = load_words(folder)
+    tokenizer, _ = load_tokenizer(folder)
     model = AutoModelForCausalLM.from_pretrained(
         folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
     )
     return model.eval(), tokenizer
 
 
-def load_words(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
+def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
     """Open what turns text into tokens and back, and leave the weights where they are.
 
     Args:
@@ -83,3 +89,49 @@ def load_words(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationC
         return tokenizer, GenerationConfig.from_pretrained(folder, local_files_only=True)
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     return tokenizer, GenerationConfig.from_model_config(config)
+
+
+def save_weights(model: nn.Module, path: Path | str) -> None:
+    """Write the parameters of a model, whole or not at all; the same weights are the same bytes.
+
+    Args:
+        model: What to save. A tied parameter is written once, under its first name.
+        path: The file.
+    """
+    weights = {name: value.detach().contiguous() for name, value in model.named_parameters()}
+    with atomic_write(path) as temporary:
+        save_file(weights, temporary, metadata={"format": "pt"})
+
+
+@torch.no_grad()
+def load_weights(model: nn.Module, path: Path | str) -> None:
+    """Give a model the weights of a file that `save_weights` wrote, exactly and in place.
+
+    Args:
+        model: Of the architecture whose weights were saved.
+        path: The file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file's parameters are not those of the model.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: no such checkpoint.\nHint: a run keeps its weights after the steps that"
+            " training.snapshots lists; run the rule `train` again."
+        )
+    weights = load_file(path)
+    mine = dict(model.named_parameters())
+    unlike = [
+        name
+        for name in sorted(mine.keys() | weights.keys())
+        if name not in mine or name not in weights or mine[name].shape != weights[name].shape
+    ]
+    if unlike:
+        raise ValueError(
+            f"{path}: {len(unlike)} parameters are not those of the model, the first {unlike[0]}.\n"
+            "Hint: the checkpoint is of another architecture than the model that it is loaded into."
+        )
+    for name, parameter in mine.items():
+        parameter.copy_(weights[name])

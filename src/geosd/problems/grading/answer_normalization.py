@@ -1,6 +1,6 @@
 r"""How an answer is written, apart from what it says.
 
-Two answers that differ in presentation alone are the same answer. `present` takes it away:
+Two answers that differ in presentation alone are the same answer. `normalize_answer` takes it away:
 
 | written | taken as |
 |---|---|
@@ -58,7 +58,7 @@ _GROUP = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 
 @dataclass(frozen=True)
-class Presented:
+class NormalizedAnswer:
     """An answer without its presentation.
 
     Attributes:
@@ -70,7 +70,7 @@ class Presented:
     unit: str
 
 
-def present(answer: str) -> Presented:
+def normalize_answer(answer: str) -> NormalizedAnswer:
     r"""Take the presentation off an answer.
 
     Args:
@@ -80,9 +80,9 @@ def present(answer: str) -> Presented:
         Its body and its unit.
 
     Example:
-        >>> present(r"$\dfrac{1}{2}\text{ cm}$.")
-        Presented(body='\\frac{1}{2}', unit='cm')
-        >>> present("−1,000").body
+        >>> normalize_answer(r"$\dfrac{1}{2}\text{ cm}$.")
+        NormalizedAnswer(body='\\frac{1}{2}', unit='cm')
+        >>> normalize_answer("−1,000").body
         '-1000'
     """
     text = _plain(answer)
@@ -99,15 +99,15 @@ def present(answer: str) -> Presented:
     text = _angles(text)
     text = _thousands(text)
     body, unit = _split_unit(_squeezed(text))
-    return Presented(_squeezed(body), unit)
+    return NormalizedAnswer(_squeezed(body), unit)
 
 
-def same_unit(gold: Presented, answer: Presented) -> bool:
+def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool:
     """Whether the units allow equality: one may be left out, but not replaced by another."""
     return not gold.unit or not answer.unit or _stem(gold.unit) == _stem(answer.unit)
 
 
-def words(body: str) -> str | None:
+def as_words(body: str) -> str | None:
     r"""The letters of an answer that is a word or a choice, such as `\text{(C)}`; else None."""
     bare = re.sub(_TEXT + r"\{([^{}]*)\}", r"\1", body).replace("$", "").strip(" .")
     bare = re.sub(r"^\(\s*([A-Za-z])\s*\)$", r"\1", bare)

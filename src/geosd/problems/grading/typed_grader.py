@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from geosd.problems.answer_normalization import Presented, present, same_unit, words
-from geosd.problems.exact_numbers import is_integer, read
-from geosd.problems.extraction import extract
-from geosd.problems.symbolic_pool import Outcome, SymbolicPool
-from geosd.problems.verdict import Reason, Verdict
+from geosd.problems.grading.answer_extraction import extract_answer
+from geosd.problems.grading.answer_normalization import (
+    NormalizedAnswer,
+    as_words,
+    normalize_answer,
+    units_agree,
+)
+from geosd.problems.grading.exact_numbers import is_integer, read_number
+from geosd.problems.grading.symbolic_pool import Outcome, SymbolicPool
+from geosd.problems.grading.verdict import Reason, Verdict
 
-Kind = Literal["auto", "integer", "symbolic"]
+GraderMode = Literal["auto", "integer", "symbolic"]
 # A longer answer is prose or a loop, and reading it costs more than it can bring.
 LONGEST_ANSWER = 2000
 
@@ -29,7 +34,7 @@ class Comparer(Protocol):
 
 
 def grade_response(
-    response: str, gold: str, pool: Comparer, *, grader: Kind = "auto", guess: bool = False
+    response: str, gold: str, pool: Comparer, *, grader: GraderMode = "auto", guess: bool = False
 ) -> Verdict:
     """Judge a response by the final answer that it states.
 
@@ -47,25 +52,27 @@ def grade_response(
     Raises:
         ValueError: `grader` is `integer` and the gold is not.
     """
-    found = extract(response, guess=guess)
+    found = extract_answer(response, guess=guess)
     if found is None:
         _check(gold, grader)
         return Verdict(None, False, "no answer")
     return grade_answer(found.text, gold, pool, grader=grader)
 
 
-def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: Kind = "auto") -> Verdict:
+def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: GraderMode = "auto") -> Verdict:
     """Judge an answer that is already extracted; otherwise as `grade_response`."""
     _check(gold, grader)
     if not answer.strip():
         return Verdict(None, False, "no answer")
     if len(answer) > LONGEST_ANSWER:
         return Verdict(answer, False, "unreadable")
-    reason = _compare(present(gold), present(answer), is_integer(gold), pool, grader)
+    reason = _compare(
+        normalize_answer(gold), normalize_answer(answer), is_integer(gold), pool, grader
+    )
     return Verdict(answer, reason == "correct", reason)
 
 
-def _check(gold: str, grader: Kind) -> None:
+def _check(gold: str, grader: GraderMode) -> None:
     if grader == "integer" and not is_integer(gold):
         raise ValueError(
             f"the gold answer {gold!r} is not an integer; the integer grader allows only integers"
@@ -74,11 +81,15 @@ def _check(gold: str, grader: Kind) -> None:
 
 
 def _compare(
-    gold: Presented, answer: Presented, integer: bool, pool: Comparer, grader: Kind
+    gold: NormalizedAnswer,
+    answer: NormalizedAnswer,
+    integer: bool,
+    pool: Comparer,
+    grader: GraderMode,
 ) -> Reason:
-    if not same_unit(gold, answer):
+    if not units_agree(gold, answer):
         return "wrong answer"
-    right, read_answer = read(gold.body), read(answer.body)
+    right, read_answer = read_number(gold.body), read_number(answer.body)
     if right is not None and read_answer is not None:
         # Exact for integers. A rounded decimal of a gold that is none goes on to math-verify.
         if right == read_answer:
@@ -89,9 +100,9 @@ def _compare(
         return "unreadable"
     if gold.body.replace(" ", "") == answer.body.replace(" ", ""):
         return "correct"
-    word = words(gold.body)
+    word = as_words(gold.body)
     if word is not None:
-        return "correct" if _same_word(word, words(answer.body)) else "wrong answer"
+        return "correct" if _same_word(word, as_words(answer.body)) else "wrong answer"
     outcome = pool.compare(gold.body, answer.body)
     if outcome == "equal":
         return "correct"

@@ -38,7 +38,7 @@ _PROSE = re.compile(r"\.(?:\s|$)|\s+I hope\b")
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedAnswer:
     """An answer, and the rule that found it.
 
     Attributes:
@@ -50,7 +50,7 @@ class Extracted:
     found_by: Literal["boxed", "answer line", "answer is", "last formula", "last number"]
 
 
-def extract(response: str, *, guess: bool = False) -> Extracted | None:
+def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | None:
     r"""Find the final answer of a response.
 
     Args:
@@ -61,22 +61,22 @@ def extract(response: str, *, guess: bool = False) -> Extracted | None:
         The answer, or None where none is stated.
 
     Example:
-        >>> extract(r"First \boxed{3}. No: \boxed{\frac{1}{2}}.").text
+        >>> extract_answer(r"First \boxed{3}. No: \boxed{\frac{1}{2}}.").text
         '\\frac{1}{2}'
-        >>> extract("... so x = 7.") is None
+        >>> extract_answer("... so x = 7.") is None
         True
     """
     text = response.rpartition("</think>")[2]
     if boxed := _last_boxes(text):
-        return Extracted(boxed, "boxed")
+        return ExtractedAnswer(boxed, "boxed")
     if lines := _ANSWER_LINE.findall(text):
-        return Extracted(_sentence(lines[-1]), "answer line")
+        return ExtractedAnswer(_sentence(lines[-1]), "answer line")
     if stated := list(_ANSWER_IS.finditer(text)):
-        return Extracted(_sentence(stated[-1][1]), "answer is")
+        return ExtractedAnswer(_sentence(stated[-1][1]), "answer is")
     return _guess(text) if guess else None
 
 
-def closings(text: str) -> dict[int, int]:
+def closing_braces(text: str) -> dict[int, int]:
     """Where each brace that opens at a position closes, one past its end; escaped braces are text.
 
     One pass over the text: a response of thousands of boxes that never close is not slow.
@@ -94,7 +94,7 @@ def closings(text: str) -> dict[int, int]:
 def _last_boxes(text: str) -> str | None:
     """The last whole box and those that stand directly before it, as one list."""
     boxes: list[tuple[int, int, str]] = []
-    closed = closings(text)
+    closed = closing_braces(text)
     for match in _BOX.finditer(text):
         if boxes and match.start() < boxes[-1][1]:  # a box inside the box before it
             continue
@@ -129,12 +129,12 @@ def _sentence(text: str) -> str:
     return _PROSE.split(text, maxsplit=1)[0].strip().rstrip(".").strip("*").strip()
 
 
-def _guess(text: str) -> Extracted | None:
+def _guess(text: str) -> ExtractedAnswer | None:
     formulas = list(_FORMULA.finditer(text))
     numbers = list(_NUMBER.finditer(text))
     if formulas and (not numbers or numbers[-1].end() <= formulas[-1].end()):
-        return Extracted(_inside(formulas[-1]), "last formula")
-    return Extracted(numbers[-1][0], "last number") if numbers else None
+        return ExtractedAnswer(_inside(formulas[-1]), "last formula")
+    return ExtractedAnswer(numbers[-1][0], "last number") if numbers else None
 
 
 def _inside(formula: re.Match[str]) -> str:

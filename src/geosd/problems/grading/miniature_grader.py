@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from geosd.problems.verdict import Verdict
+from geosd.problems.grading.verdict import Verdict
 
 _FINAL = re.compile(r"A\s*:\s*(-?\s*\d+)(?!\S)")
 

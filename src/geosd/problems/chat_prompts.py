@@ -67,7 +67,7 @@ class ChatPrompts:
         return self._turn(f"{self._plain(question)}\n{self.instruction}")
 
     def teacher(self, question: str, solution: str) -> str:
-        """The prompt that asks the same question and shows a solution, whole or cut by `reveal`."""
+        """The prompt that asks the same question and shows a solution, or the first part of one."""
         return self._turn(
             PRIVILEGED.format(
                 question=self._plain(question),
@@ -76,7 +76,7 @@ class ChatPrompts:
             )
         )
 
-    def reveal(self, solution: str, fraction: float) -> str:
+    def truncate_solution(self, solution: str, fraction: float) -> str:
         """The first sentences of a solution (paper, privilege sweep); lines count as sentences.
 
         Their number is rounded up, and only 1 reveals the last one.

@@ -6,14 +6,14 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from geosd.problems.records import Problem
-from geosd.problems.world import (
+from geosd.problems.miniature.chains import (
     IN_DISTRIBUTION,
     OUT_OF_DISTRIBUTION,
     Benchmark,
     draw_question,
     evaluate,
 )
+from geosd.problems.records import Problem
 from geosd.seeds import seed_of
 
 TRIES = 1000

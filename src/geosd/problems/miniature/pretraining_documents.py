@@ -6,12 +6,12 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from geosd.problems.prompts import MiniaturePrompts
-from geosd.problems.world import BENCHMARKS, Benchmark, draw_question, solve
+from geosd.problems.miniature.chains import BENCHMARKS, Benchmark, draw_question, solve
+from geosd.problems.miniature.prompts import MiniaturePrompts
 
 
 @dataclass(frozen=True)
-class Corpus:
+class PretrainingCorpus:
     """What the base model's documents are like.
 
     Attributes:
@@ -39,7 +39,9 @@ class Document:
     response: str
 
 
-def draw_document(corpus: Corpus, held_out: Collection[str], draw: random.Random) -> Document:
+def draw_document(
+    corpus: PretrainingCorpus, held_out: Collection[str], draw: random.Random
+) -> Document:
     """One document whose question is not held out.
 
     Args:
@@ -57,7 +59,7 @@ def draw_document(corpus: Corpus, held_out: Collection[str], draw: random.Random
     if draw.random() >= corpus.repeated:
         reference = solve(question, draw, corpus.jumps)
     if draw.random() < corpus.cut:
-        reference = prompts.reveal(reference, draw.random())
+        reference = prompts.truncate_solution(reference, draw.random())
     return Document(prompts.teacher(question, reference), response)
 
 

@@ -11,7 +11,7 @@ import yaml
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One file of a data set.
 
     Attributes:
@@ -24,7 +24,7 @@ class Entry:
         columns: The repository's names of `id`, `problem` and `answer`; None keeps the file as is.
         integers: Whether every answer is an integer, written 70 for `070` and 27 for `27.0`.
         rows: How many problems it holds; None where this is not checked.
-        answers: `hash_of` its answers.
+        answers: `answers_sha256` its answers.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Entry:
     answers: str | None = None
 
 
-def catalogue(source: str) -> tuple[Entry, ...]:
+def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
     """The files of a source, in the catalogue's order; none where it has no catalogue."""
     name = f"{source.replace('-', '_')}.yaml"
     path = resources.files("geosd.problems.sources").joinpath(name)
@@ -47,12 +47,12 @@ def catalogue(source: str) -> tuple[Entry, ...]:
         return ()
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     return tuple(
-        Entry(**{"name": name, **told, "same": tuple(told.get("same", ()))})
+        CatalogueEntry(**{"name": name, **told, "same": tuple(told.get("same", ()))})
         for name, told in entries.items()
     )
 
 
-def hash_of(answers: Iterable[str]) -> str:
+def answers_sha256(answers: Iterable[str]) -> str:
     """SHA-256 of answers, sorted, one a line: what copies of a benchmark share, in any order.
 
     Wordings differ between copies of a benchmark, answers do not.

@@ -1,31 +1,10 @@
-"""How a question is worded for the student, and with a solution for the teacher."""
+"""The miniature's prompts: a question for the student, and with a solution for the teacher."""
 
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 STEP_END = ";"
-
-
-class PromptFormat(Protocol):
-    """The wording of a world's or a chat model's prompts."""
-
-    def student(self, question: str) -> str:
-        """The prompt that asks the question alone."""
-        ...
-
-    def teacher(self, question: str, solution: str) -> str:
-        """The prompt that asks the same question and shows a solution.
-
-        It must end as the student's does, so that the first token of the response stands in the
-        same place in both.
-        """
-        ...
-
-    def reveal(self, solution: str, fraction: float) -> str:
-        """The first `fraction` of a solution's steps: the privilege that the teacher is given."""
-        ...
 
 
 class MiniaturePrompts:
@@ -41,7 +20,7 @@ class MiniaturePrompts:
         return f"Q: {question} S:"
 
     def teacher(self, question: str, solution: str) -> str:
-        """The prompt that also shows a solution, whole or cut by `reveal`.
+        """The prompt that also shows a solution, or the first part of one.
 
         Example:
             >>> MiniaturePrompts().teacher("7 + 8", "7 + 8 = 5 ; A: 5")
@@ -49,7 +28,7 @@ class MiniaturePrompts:
         """
         return " ".join(f"Q: {question} R: {solution} S:".split())
 
-    def reveal(self, solution: str, fraction: float) -> str:
+    def truncate_solution(self, solution: str, fraction: float) -> str:
         """The first steps of a solution; the final answer counts as its last step.
 
         Steps are the miniature's sentences (paper, privilege sweep). Their number is rounded up:
@@ -66,7 +45,7 @@ class MiniaturePrompts:
             ValueError: The fraction is outside [0, 1].
 
         Example:
-            >>> MiniaturePrompts().reveal("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", 0.5)
+            >>> MiniaturePrompts().truncate_solution("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", 0.5)
             '7 + 8 = 5 ; 5 - 3 = 2'
         """
         if not 0 <= fraction <= 1:

@@ -14,18 +14,18 @@ from typing import Any
 import pyarrow.parquet
 
 from geosd.files import copy, write_json, write_text
-from geosd.problems.catalogue import Entry, hash_of
+from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
 
 
-class WrongFile(ValueError):
+class WrongFileError(ValueError):
     """A file is not the one that is pinned."""
 
 
-class Unfetched(RuntimeError):
+class DownloadError(RuntimeError):
     """A file is not here and cannot be fetched."""
 
 
-def fetch(entry: Entry, raw: Path, lock: Path) -> dict[str, str]:
+def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
     """Put one file in place, or check the one that is.
 
     Args:
@@ -37,8 +37,8 @@ def fetch(entry: Entry, raw: Path, lock: Path) -> dict[str, str]:
         The file's `sha256`, and the `repo` and `revision` that it is from, or should be from.
 
     Raises:
-        WrongFile: A file is not the one that is pinned, or that the lock remembers.
-        Unfetched: The file is neither in place nor in the cache, and there is no network.
+        WrongFileError: A file is not the one that is pinned, or that the lock remembers.
+        DownloadError: The file is neither in place nor in the cache, and there is no network.
     """
     path = raw / entry.name
     if not path.is_file():
@@ -62,7 +62,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _download(entry: Entry) -> Path:
+def _download(entry: CatalogueEntry) -> Path:
     """The hub's file, out of the cache where it is there."""
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -78,7 +78,7 @@ def _download(entry: Entry) -> Path:
     try:
         return ask()
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise Unfetched(
+        raise DownloadError(
             f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"
             f" and cannot be fetched: {type(error).__name__}: {error}\nHint: without network, put"
             " the files in the folder that data.raw names; docs/data.md says what they hold."
@@ -86,7 +86,12 @@ def _download(entry: Entry) -> Path:
 
 
 def _held_to(
-    entry: Entry, kind: str, path: Path, pinned: str | None, lock: Path, same: tuple[str, ...] = ()
+    entry: CatalogueEntry,
+    kind: str,
+    path: Path,
+    pinned: str | None,
+    lock: Path,
+    same: tuple[str, ...] = (),
 ) -> None:
     """Check a file's hash against the pin, or the lock; remember it where neither knows one."""
     got = sha256(path)
@@ -103,15 +108,15 @@ def _held_to(
         raise _wrong(entry, path, f"{mine[kind]} (as {lock} remembers)", got)
 
 
-def _wrong(entry: Entry, path: Path, expected: str, got: str) -> WrongFile:
-    return WrongFile(
+def _wrong(entry: CatalogueEntry, path: Path, expected: str, got: str) -> WrongFileError:
+    return WrongFileError(
         f"{entry.name} ({path}): SHA-256 expected {expected}, got {got}.\nHint: remove the file and"
         " fetch it again; if you mean to use another one, pin it in the source's catalogue or"
         " remove its line from the lock, and say so in your report."
     )
 
 
-def _converted(entry: Entry, path: Path) -> str:
+def _converted(entry: CatalogueEntry, path: Path) -> str:
     """The hub's rows as JSON lines with id, problem and answer."""
     assert entry.columns is not None
     if path.suffix == ".parquet":
@@ -121,7 +126,7 @@ def _converted(entry: Entry, path: Path) -> str:
     lines = []
     for number, value in enumerate(values):
         if missing := [name for name in entry.columns.values() if name not in value]:
-            raise WrongFile(
+            raise WrongFileError(
                 f"{entry.name}: row {number} of {entry.file} of {entry.repo} has no"
                 f" {', '.join(missing)}, only {', '.join(value)}.\nHint: the catalogue's `columns`"
                 " name the repository's."
@@ -133,33 +138,33 @@ def _converted(entry: Entry, path: Path) -> str:
     return "".join(lines)
 
 
-def _integer(answer: str, entry: Entry, number: int) -> str:
+def _integer(answer: str, entry: CatalogueEntry, number: int) -> str:
     r"""An integer in its shortest form; copies write 070, 70.0 or 336^\circ."""
     try:
         bare = float(answer.strip().strip("$").removesuffix(r"^\circ"))
         if bare != int(bare):
             raise ValueError
     except (ValueError, OverflowError):
-        raise WrongFile(
+        raise WrongFileError(
             f"{entry.name}: row {number} answers {answer!r}, which is no integer.\nHint: the"
             " catalogue says that every answer of this benchmark is one."
         ) from None
     return str(int(bare))
 
 
-def _check_answers(entry: Entry, path: Path) -> None:
+def _check_answers(entry: CatalogueEntry, path: Path) -> None:
     """Hold a benchmark to its number of problems and to their answers."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         answers = [str(row["answer"]) for row in rows]
     except (ValueError, KeyError, TypeError) as error:
-        raise WrongFile(
+        raise WrongFileError(
             f"{path}: no JSON lines with an answer each: {error!r}.\nHint: remove the file and"
             " fetch it again."
         ) from error
-    got = hash_of(answers)
+    got = answers_sha256(answers)
     if (len(rows), got) != (entry.rows, entry.answers):
-        raise WrongFile(
+        raise WrongFileError(
             f"{entry.name} ({path}): expected {entry.rows} problems whose answers hash to"
             f" {entry.answers}, got {len(rows)} and {got}.\nHint: it is another edition of the"
             " benchmark; remove the file and fetch it again."

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 from transformers import PreTrainedTokenizerBase
 
-from geosd.problems.prepared import Prepared
-from geosd.problems.prompts import PromptFormat
-from geosd.problems.verdict import Grader
+from geosd.problems.encoding import PromptFormat
+from geosd.problems.grading.verdict import Grader
+from geosd.problems.problem_splits import ProblemSplits
 from geosd.registry import Registry
 
 SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
 
 
-class Source(ABC):
+class DataSource(ABC):
     """A data set. Everything that differs between data sets is behind these three methods.
 
     Attributes:
@@ -29,7 +29,7 @@ class Source(ABC):
     """Whether its problems come from the files in `data.raw`."""
 
     @abstractmethod
-    def prepare(self, settings: Mapping[str, Any]) -> Prepared:
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """The problems of a study, no question twice.
 
         Args:
@@ -53,11 +53,11 @@ class Source(ABC):
         """A grader of its answers, to be closed by whoever asks for it."""
 
 
-_registry: Registry[Source] = Registry("data source", "geosd.problems.sources")
+_registry: Registry[DataSource] = Registry("data source", "geosd.problems.sources")
 register, names = _registry.register, _registry.names
 
 
-def source(name: str) -> Source:
+def get_data_source(name: str) -> DataSource:
     """The data set called `name`.
 
     Raises:
@@ -66,6 +66,6 @@ def source(name: str) -> Source:
     return _registry.get(name)()
 
 
-def sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
+def split_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The sizes of the splits among the values of the `data` section."""
     return {name: settings[name] for name in SIZES}

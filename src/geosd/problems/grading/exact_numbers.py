@@ -32,7 +32,7 @@ def is_integer(gold: str) -> bool:
     return bool(_INTEGER.fullmatch(gold.strip())) and len(gold) <= LONGEST
 
 
-def read(body: str) -> Fraction | None:
+def read_number(body: str) -> Fraction | None:
     r"""Read the number that an answer is, exactly.
 
     Args:
@@ -43,8 +43,8 @@ def read(body: str) -> Fraction | None:
         that on the right. None for anything else, and for literals above `LONGEST` characters.
 
     Example:
-        >>> read("007"), read("2.50"), read(r"\frac{6}{3}"), read("x = 5"), read(r"\sqrt{4}")
-        (Fraction(7, 1), Fraction(5, 2), Fraction(2, 1), Fraction(5, 1), None)
+        >>> [read_number(text) for text in ("007", "2.50", r"\frac{6}{3}", "x = 5", r"\sqrt{4}")]
+        [Fraction(7, 1), Fraction(5, 2), Fraction(2, 1), Fraction(5, 1), None]
     """
     text = body.strip()
     if len(text) > LONGEST:

@@ -7,11 +7,14 @@ own; when its time is up the process is killed, a new one takes its place, and t
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import queue
+import resource
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +26,7 @@ START_SECONDS = 120.0
 MEGABYTES = 4096
 
 
-class MissingMath(RuntimeError):
+class MissingMathError(RuntimeError):
     """math-verify is not installed, and a gold answer needs it."""
 
 
@@ -68,7 +71,7 @@ class _Worker:
     def _start(self) -> None:
         # A session of its own: an interrupt of the parent is the parent's to handle.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "geosd.problems.symbolic_worker"]
+            [sys.executable, "-m", "geosd.problems.grading.symbolic_pool"]
             + [str(self.seconds), str(MEGABYTES)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -80,8 +83,9 @@ class _Worker:
         if self._line(START_SECONDS) != b'"ready"\n':
             self.stop()
             raise RuntimeError(
-                "a grading worker did not start.\nHint: run `python -m"
-                ' geosd.problems.symbolic_worker 5 4096` to see why; it should print "ready".'
+                "a grading worker did not start.\nHint: run"
+                " `python -m geosd.problems.grading.symbolic_pool 5 4096` to see why; it prints"
+                ' "ready".'
             )
 
     def _line(self, seconds: float) -> bytes | None:
@@ -112,7 +116,7 @@ class SymbolicPool:
         seconds: Limit on one comparison, in seconds.
 
     Raises:
-        MissingMath: At the first comparison, where math-verify is not installed.
+        MissingMathError: At the first comparison, where math-verify is not installed.
 
     Example:
         >>> with SymbolicPool(workers=1) as pool:
@@ -150,7 +154,7 @@ class SymbolicPool:
             if (gold, answer) in self._known:
                 return self._known[gold, answer]
         if importlib.util.find_spec("math_verify") is None:
-            raise MissingMath(
+            raise MissingMathError(
                 f"the gold answer {gold!r} is no integer; comparing it needs math-verify, which is"
                 " not installed.\nHint: pip install 'geosd[math]'; integer answers need nothing."
             )
@@ -175,3 +179,36 @@ class SymbolicPool:
     def __exit__(self, *_: object) -> None:
         """End the processes."""
         self.close()
+
+
+def serve_comparisons(seconds: float, megabytes: int) -> None:
+    """Be a worker: one JSON list `[gold, answer]` a line in, one verdict a line out.
+
+    The process lives until its input ends or its parent kills it.
+
+    Args:
+        seconds: The parent's limit on one comparison.
+        megabytes: Limit on this process's address space.
+    """
+    # The answers get a descriptor of their own, so that nothing a library prints mixes with them.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with contextlib.suppress(ValueError, OSError):  # not every system can limit it
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    from geosd.problems.grading import symbolic_comparison
+
+    symbolic_comparison.forbid_eval()
+    symbolic_comparison.compare("1", "2")  # loads sympy and the grammar, before any clock runs
+    print(json.dumps("ready"), file=answers, flush=True)
+    # Read bytes: a line must not depend on the locale.
+    for line in sys.stdin.buffer:
+        gold, answer = json.loads(line)
+        # Should the parent be gone, the system's alarm ends even a computation inside C.
+        signal.setitimer(signal.ITIMER_REAL, 2 * seconds + 1)
+        verdict = symbolic_comparison.compare(gold, answer)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(json.dumps(verdict), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve_comparisons(float(sys.argv[1]), int(sys.argv[2]))

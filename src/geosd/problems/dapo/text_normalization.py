@@ -48,7 +48,7 @@ def is_english(text: str) -> bool:
     return _FOREIGN.search(text) is None
 
 
-def normalised(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The text by which problems are compared: no white space, case, or variants of signs.
 
     Compatibility forms (ligatures, full-width signs) become plain ones, curly quotes straight,
@@ -57,7 +57,7 @@ def normalised(text: str) -> str:
     changes nothing more.
 
     Example:
-        >>> normalised("Find $ F( 1 ) $\u200b.") == normalised("find $f(1)$.")
+        >>> normalize_text("Find $ F( 1 ) $\u200b.") == normalize_text("find $f(1)$.")
         True
     """
     if text.isascii():

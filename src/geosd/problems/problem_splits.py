@@ -10,7 +10,7 @@ from geosd.problems.records import Problem
 
 
 @dataclass(frozen=True)
-class Prepared:
+class ProblemSplits:
     """The problems of a study.
 
     Attributes:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from geosd.problems.dapo.near_duplicates import NearIndex
-from geosd.problems.dapo.raw import Row
-from geosd.problems.dapo.text import normalised
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
+from geosd.problems.dapo.raw_files import RawProblem
+from geosd.problems.dapo.text_normalization import normalize_text
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Overlap:
 
 
 def find_overlaps(
-    training: Iterable[Row], benchmarks: Mapping[str, Sequence[Row]]
+    training: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]]
 ) -> list[Overlap]:
     """Every pair of a training problem and a problem of a benchmark that overlap.
 
@@ -45,18 +45,18 @@ def find_overlaps(
     Returns:
         The pairs, sorted by benchmark, its problem, and the training problem.
     """
-    rows: dict[str, tuple[str, Row]] = {}
+    rows: dict[str, tuple[str, RawProblem]] = {}
     texts: dict[str, set[str]] = {}
-    index = NearIndex()
+    index = NearDuplicateIndex()
     for benchmark, problems in benchmarks.items():
         for row in problems:
             name = f"{benchmark}/{row.id}"
             rows[name] = (benchmark, row)
-            texts.setdefault(normalised(row.text), set()).add(name)
+            texts.setdefault(normalize_text(row.text), set()).add(name)
             index.add(name, row.text)
     found = []
     for row in training:
-        exact = texts.get(normalised(row.text), set())
+        exact = texts.get(normalize_text(row.text), set())
         ratios = {match.name: match.ratio for match in index.near(row.text)}
         for name in exact | ratios.keys():
             benchmark, other = rows[name]

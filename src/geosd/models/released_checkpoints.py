@@ -15,7 +15,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from geosd.models.sharded_checkpoint import SINGLE, DamagedCheckpoint, join, shards_of
+from geosd.models.sharded_checkpoint import SINGLE, DamagedCheckpointError, join, shard_files
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
 FETCHED = ("*.safetensors", "*.json", "*.jinja")
@@ -23,11 +23,11 @@ COPIED = ("*.json", "*.jinja")
 NEEDED = ("config.json", "tokenizer.json")
 
 
-class Unreachable(RuntimeError):
+class CheckpointNotFoundError(RuntimeError):
     """A checkpoint or a file is not here and cannot be fetched."""
 
 
-def snapshot(repo: str, revision: str) -> Path:
+def download_checkpoint(repo: str, revision: str) -> Path:
     """The folder of a repository of the hub at a commit, fetched where it is not here yet.
 
     What is here whole is taken without a word to the network, so a machine without one works from
@@ -38,7 +38,7 @@ def snapshot(repo: str, revision: str) -> Path:
         revision: A commit: 40 hexadecimal digits.
 
     Raises:
-        Unreachable: It is not here, and it cannot be fetched.
+        CheckpointNotFoundError: It is not here, and it cannot be fetched.
     """
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -50,16 +50,16 @@ def snapshot(repo: str, revision: str) -> Path:
             )
         )
         if all((folder / name).is_file() for name in NEEDED):
-            shards_of(folder)
+            shard_files(folder)
             return folder
-    except (LocalEntryNotFoundError, DamagedCheckpoint):
+    except (LocalEntryNotFoundError, DamagedCheckpointError):
         pass  # not here, or not whole
     try:
         return Path(
             huggingface_hub.snapshot_download(repo, revision=revision, allow_patterns=list(FETCHED))
         )
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise Unreachable(
+        raise CheckpointNotFoundError(
             f"{repo} at {revision} is not in the cache and cannot be fetched:"
             f" {type(error).__name__}: {error}\nHint: without network, fill the cache elsewhere"
             f" (`hf download {repo} --revision {revision}`) and copy it, or name a folder with the"
@@ -67,7 +67,7 @@ def snapshot(repo: str, revision: str) -> Path:
         ) from error
 
 
-def adopt(folder: Path, out: Path) -> None:
+def copy_checkpoint(folder: Path, out: Path) -> None:
     """Copy a released checkpoint's configuration, tokenizer and weights, the weights as one file.
 
     Nothing is loaded, so the types and the bytes of the tensors stay what they were.
@@ -77,14 +77,14 @@ def adopt(folder: Path, out: Path) -> None:
         out: Gets them; `model.safetensors` last.
 
     Raises:
-        DamagedCheckpoint: Something is missing or damaged.
+        DamagedCheckpointError: Something is missing or damaged.
     """
     if missing := [name for name in NEEDED if not (folder / name).is_file()]:
-        raise DamagedCheckpoint(
+        raise DamagedCheckpointError(
             f"{folder} lacks {', '.join(missing)}.\nHint: base.checkpoint.folder is a folder as"
             " Hugging Face programs write it."
         )
-    shards = shards_of(folder)
+    shards = shard_files(folder)
     out.mkdir(parents=True, exist_ok=True)
     for pattern in COPIED:
         for file in sorted(folder.glob(pattern)):
@@ -93,7 +93,7 @@ def adopt(folder: Path, out: Path) -> None:
     join(shards, out / SINGLE)
 
 
-def from_package(
+def load_gguf_package(
     package: str, file: str, sha256: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The model that an installed package carries as a GGUF file, its weights dequantised.
@@ -106,13 +106,13 @@ def from_package(
         sha256: The file's.
 
     Raises:
-        Unreachable: The package, its file, or the reader of GGUF is not installed.
-        DamagedCheckpoint: The file has another hash.
+        CheckpointNotFoundError: The package, its file, or the reader of GGUF is not installed.
+        DamagedCheckpointError: The file has another hash.
     """
     found = importlib.util.find_spec(package)
     folder = Path(found.submodule_search_locations[0]) if found is not None else None
     if folder is None or not (folder / file).is_file() or not importlib.util.find_spec("gguf"):
-        raise Unreachable(
+        raise CheckpointNotFoundError(
             f"{file} of the Python package {package!r}, or the package 'gguf' that reads it, is not"
             " installed.\nHint: envs/install.sh smollm2 installs both; `make run STUDY=smollm2`"
             " does so by itself."
@@ -120,7 +120,7 @@ def from_package(
     with (folder / file).open("rb") as opened:
         got = hashlib.file_digest(opened, "sha256").hexdigest()
     if got != sha256:
-        raise DamagedCheckpoint(
+        raise DamagedCheckpointError(
             f"{folder / file}: SHA-256 is {got}, expected {sha256}.\nHint: install the version that"
             " pyproject.toml and envs/install.sh name, or pin the new file in params.yaml."
         )

@@ -93,7 +93,7 @@ UNFAMILIAR = (
 
 
 @dataclass(frozen=True)
-class Kind:
+class StoryKind:
     """A kind of problem.
 
     Attributes:
@@ -111,12 +111,12 @@ class Kind:
     multiplied: bool = False
 
 
-IN_DISTRIBUTION = Kind("id", FAMILIAR, (1, 1), (2, 9))
+IN_DISTRIBUTION = StoryKind("id", FAMILIAR, (1, 1), (2, 9))
 OUT_OF_DISTRIBUTION = (
-    Kind("steps", FAMILIAR, (2, 2), (2, 9)),
-    Kind("large", FAMILIAR, (1, 1), (10, 50)),
-    Kind("times", FAMILIAR, (1, 1), (2, 9), multiplied=True),
-    Kind("scenes", UNFAMILIAR, (1, 1), (2, 9)),
+    StoryKind("steps", FAMILIAR, (2, 2), (2, 9)),
+    StoryKind("large", FAMILIAR, (1, 1), (10, 50)),
+    StoryKind("times", FAMILIAR, (1, 1), (2, 9), multiplied=True),
+    StoryKind("scenes", UNFAMILIAR, (1, 1), (2, 9)),
 )
 KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
@@ -136,7 +136,7 @@ class Story:
     solution: str
 
 
-def draw_story(kind: Kind, draw: random.Random) -> Story:
+def draw_story(kind: StoryKind, draw: random.Random) -> Story:
     """A problem of a kind, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ... now?".
 
     Nothing is ever taken from where there is not more than that: every value is positive.
@@ -161,7 +161,9 @@ def draw_story(kind: Kind, draw: random.Random) -> Story:
     return Story(" ".join(said), value, "\n".join(worked))
 
 
-def _event(kind: Kind, value: int, multiplies: bool, draw: random.Random) -> tuple[Operation, int]:
+def _event(
+    kind: StoryKind, value: int, multiplies: bool, draw: random.Random
+) -> tuple[Operation, int]:
     if multiplies:
         return "times", draw.choice(list(FACTORS))
     low, high = kind.numbers

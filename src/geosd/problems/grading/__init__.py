@@ -1,0 +1,1 @@
+"""How an answer is found in a response, read, and judged by the right answer."""
