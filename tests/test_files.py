@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from geosd.files import DamagedLineError, atomic_write, read_jsonl, write_jsonl
-from geosd.problems.records import Sample
+from geosd.problems.records import PooledSolutions, Problem, Sample
 
 
 @dataclass(frozen=True)
@@ -98,3 +98,14 @@ def test_a_field_with_a_default_may_be_missing(tmp_path):
 def test_only_a_reader_of_records_imports_pydantic():
     program = "import sys, geosd.files; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_records_survive_their_files(tmp_path):
+    rows = {
+        Problem: [Problem("id-00000", "id", "1 + 1", "2")],
+        PooledSolutions: [PooledSolutions("train-00000", ("A: 2", "1 + 1 = 2 ; A: 2"), 16, 3)],
+        Sample: [Sample("id", "id-00000", 0, "1 +", 52, None, False, "length")],
+    }
+    for cls, written in rows.items():
+        write_jsonl(tmp_path / "rows.jsonl", written)
+        assert read_jsonl(tmp_path / "rows.jsonl", cls) == written

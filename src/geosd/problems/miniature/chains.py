@@ -41,14 +41,14 @@ OUT_OF_DISTRIBUTION = (
 BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
-def draw_question(benchmark: Benchmark, draw: random.Random) -> str:
+def draw_question(benchmark: Benchmark, rng: random.Random) -> str:
     """A question of a benchmark, e.g. `7 + 8 - 3`."""
-    words = [str(draw.randrange(MODULUS))]
-    for _ in range(draw.randint(*benchmark.operations)):
-        if draw.random() < benchmark.times:
-            words += ["*", str(draw.choice(MULTIPLIERS))]
+    words = [str(rng.randrange(MODULUS))]
+    for _ in range(rng.randint(*benchmark.operations)):
+        if rng.random() < benchmark.times:
+            words += ["*", str(rng.choice(MULTIPLIERS))]
         else:
-            words += [draw.choice("+-"), str(draw.randrange(MODULUS))]
+            words += [rng.choice("+-"), str(rng.randrange(MODULUS))]
     return " ".join(words)
 
 
@@ -66,12 +66,12 @@ def evaluate(chain: str) -> int:
     return value
 
 
-def solve(question: str, draw: random.Random, jumps: tuple[float, ...]) -> str:
+def solve(question: str, rng: random.Random, jumps: tuple[float, ...]) -> str:
     """A right solution whose steps jump a random number of operations.
 
     Args:
         question: A chain.
-        draw: Where the lengths of the jumps come from.
+        rng: Where the lengths of the jumps come from.
         jumps: Probabilities of a step that takes 1, 2, 3 operations; a step never takes more
             operations than are left.
 
@@ -81,7 +81,7 @@ def solve(question: str, draw: random.Random, jumps: tuple[float, ...]) -> str:
     words = question.split()
     value, at, steps = words[0], 1, []
     while at < len(words):
-        jump = draw.choices(range(1, len(jumps) + 1), jumps)[0]
+        jump = rng.choices(range(1, len(jumps) + 1), jumps)[0]
         taken = words[at : at + 2 * jump]
         chain = " ".join([value, *taken])
         value = str(evaluate(chain))

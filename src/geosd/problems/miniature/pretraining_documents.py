@@ -40,31 +40,31 @@ class Document:
 
 
 def draw_document(
-    corpus: PretrainingCorpus, held_out: Collection[str], draw: random.Random
+    corpus: PretrainingCorpus, held_out: Collection[str], rng: random.Random
 ) -> Document:
     """One document whose question is not held out.
 
     Args:
         corpus: What documents are like.
         held_out: Questions that must not appear: those of every train, select and test problem.
-        draw: Where every choice comes from.
+        rng: Where every choice comes from.
     """
-    benchmark = draw.choices(BENCHMARKS, corpus.mixture)[0]
-    question = _fresh_question(benchmark, held_out, draw)
-    response = solve(question, draw, corpus.jumps)
+    benchmark = rng.choices(BENCHMARKS, corpus.mixture)[0]
+    question = _fresh_question(benchmark, held_out, rng)
+    response = solve(question, rng, corpus.jumps)
     prompts = MiniaturePrompts()
-    if draw.random() >= corpus.shown:
+    if rng.random() >= corpus.shown:
         return Document(prompts.student(question), response)
     reference = response
-    if draw.random() >= corpus.repeated:
-        reference = solve(question, draw, corpus.jumps)
-    if draw.random() < corpus.cut:
-        reference = prompts.truncate_solution(reference, draw.random())
+    if rng.random() >= corpus.repeated:
+        reference = solve(question, rng, corpus.jumps)
+    if rng.random() < corpus.cut:
+        reference = prompts.truncate_solution(reference, rng.random())
     return Document(prompts.teacher(question, reference), response)
 
 
-def _fresh_question(benchmark: Benchmark, held_out: Collection[str], draw: random.Random) -> str:
+def _fresh_question(benchmark: Benchmark, held_out: Collection[str], rng: random.Random) -> str:
     # Held-out questions are a vanishing share of the possible ones, so this ends at once.
-    while (question := draw_question(benchmark, draw)) in held_out:
+    while (question := draw_question(benchmark, rng)) in held_out:
         pass
     return question

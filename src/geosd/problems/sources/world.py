@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import random
 from collections.abc import Mapping
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
 from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.miniature.chains import (
+    IN_DISTRIBUTION,
+    OUT_OF_DISTRIBUTION,
+    Benchmark,
+    draw_question,
+    evaluate,
+)
 from geosd.problems.miniature.prompts import MiniaturePrompts
-from geosd.problems.miniature.splits import draw_splits
-from geosd.problems.problem_splits import ProblemSplits
+from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
 from geosd.problems.sources.data_source import DataSource, register, split_sizes
 
 
@@ -27,17 +33,14 @@ class World(DataSource):
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Draw every problem from the seed."""
-        drawn = draw_splits(**split_sizes(settings), seed=settings["seed"])
-        kept = Counter(problem.benchmark for problem in (*drawn.train, *drawn.select, *drawn.test))
-        card = {
-            name: {
-                "generated": drawn.generated[name],
-                "duplicates_dropped": drawn.duplicates[name],
-                "kept": kept[name],
-            }
-            for name in drawn.generated
-        }
-        return ProblemSplits(drawn.train, drawn.select, drawn.test, {"benchmarks": card})
+        return generate_splits(
+            _draw_problem,
+            IN_DISTRIBUTION,
+            OUT_OF_DISTRIBUTION,
+            **split_sizes(settings),
+            seed=settings["seed"],
+            purpose="problems",
+        )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
         """The miniature's own markers; its models have no chat template."""
@@ -46,3 +49,8 @@ class World(DataSource):
     def grader(self) -> MiniatureGrader:
         """Integers, exactly."""
         return MiniatureGrader()
+
+
+def _draw_problem(benchmark: Benchmark, rng: random.Random) -> GeneratedProblem:
+    question = draw_question(benchmark, rng)
+    return GeneratedProblem(question, str(evaluate(question)))

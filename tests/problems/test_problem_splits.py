@@ -1,13 +1,15 @@
-import dataclasses
 from collections import Counter
 
 import pytest
 
-from geosd.problems.miniature import splits as module
 from geosd.problems.miniature.chains import OUT_OF_DISTRIBUTION, Benchmark
-from geosd.problems.miniature.splits import draw_splits
+from geosd.problems.sources import world
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
+
+
+def draw_splits(**settings):
+    return world.World().prepare(settings)
 
 
 def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
@@ -37,33 +39,19 @@ def test_more_training_problems_leave_the_test_problems_as_they_were():
 
 def test_repeated_questions_are_dropped_and_counted(monkeypatch):
     tiny = Benchmark("tiny", (1, 1), 0.0)  # 200 questions: 10 values, 2 operators, 10 digits
-    monkeypatch.setattr(module, "OUT_OF_DISTRIBUTION", (tiny,))
+    monkeypatch.setattr(world, "OUT_OF_DISTRIBUTION", (tiny,))
     splits = draw_splits(
         train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=190, seed=0
     )
     assert len({problem.question for problem in splits.test}) == 190
-    assert splits.duplicates["tiny"] > 0
-    assert splits.generated["tiny"] - splits.duplicates["tiny"] == 190
+    counts = splits.card["benchmarks"]["tiny"]
+    assert counts["duplicates_dropped"] > 0
+    assert counts["generated"] - counts["duplicates_dropped"] == counts["kept"] == 190
 
 
 def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
-    monkeypatch.setattr(module, "OUT_OF_DISTRIBUTION", (Benchmark("tiny", (1, 1), 0.0),))
+    monkeypatch.setattr(world, "OUT_OF_DISTRIBUTION", (Benchmark("tiny", (1, 1), 0.0),))
     with pytest.raises(ValueError, match="'tiny' gave 200 different questions(.|\n)*Hint"):
         draw_splits(
             train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=201, seed=0
         )
-
-
-def test_records_survive_their_files(tmp_path):
-    from geosd.files import read_jsonl, write_jsonl
-    from geosd.problems.records import PooledSolutions, Problem, Sample
-
-    rows = {
-        Problem: [Problem("id-00000", "id", "1 + 1", "2")],
-        PooledSolutions: [PooledSolutions("train-00000", ("A: 2", "1 + 1 = 2 ; A: 2"), 16, 3)],
-        Sample: [Sample("id", "id-00000", 0, "1 +", 52, None, False, "length")],
-    }
-    for cls, written in rows.items():
-        write_jsonl(tmp_path / "rows.jsonl", written)
-        assert read_jsonl(tmp_path / "rows.jsonl", cls) == written
-        assert dataclasses.is_dataclass(cls)

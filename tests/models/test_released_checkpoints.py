@@ -15,11 +15,13 @@ from geosd.models.checkpoints import load_model
 from geosd.models.released_checkpoints import (
     FETCHED,
     CheckpointNotFoundError,
+    DamagedCheckpointError,
     copy_checkpoint,
     download_checkpoint,
     load_gguf_package,
+    merge_shards,
+    shard_files,
 )
-from geosd.models.sharded_checkpoint import DamagedCheckpointError, join, shard_files
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import build_tokenizer
 
@@ -88,7 +90,7 @@ def test_an_index_leads_nowhere_else(released, name):
 def test_two_shards_with_the_same_tensor_are_refused(released, tmp_path):
     first = shard_files(released)[0]
     with pytest.raises(DamagedCheckpointError, match="(?s)as another shard does.*Hint:"):
-        join([first, first], tmp_path / "one.safetensors")
+        merge_shards([first, first], tmp_path / "one.safetensors")
 
 
 class FakeHub:
