@@ -34,7 +34,7 @@ def save_model(
 
     Args:
         model: What to save.
-        tokenizer: Saved beside it.
+        tokenizer: Saved in the same folder.
         folder: Made where it is missing.
     """
     folder = Path(folder)
@@ -67,13 +67,13 @@ def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizer
 
 
 def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
-    """Open what turns text into tokens and back, and leave the weights where they are.
+    """Open the tokenizer of a model's folder and its way to generate, without the weights.
 
     Args:
         folder: Local; nothing is ever fetched.
 
     Returns:
-        The tokenizer, and how the release says to generate: among others, where to stop.
+        The tokenizer, and the generation settings of the release, such as the stop tokens.
 
     Raises:
         FileNotFoundError: The folder holds no model.
@@ -122,16 +122,16 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
             " training.snapshots lists; run the rule `train` again."
         )
     weights = load_file(path)
-    mine = dict(model.named_parameters())
-    unlike = [
-        name
-        for name in sorted(mine.keys() | weights.keys())
-        if name not in mine or name not in weights or mine[name].shape != weights[name].shape
-    ]
-    if unlike:
+    parameters = dict(model.named_parameters())
+    shapes = {name: parameter.shape for name, parameter in parameters.items()}
+    saved = {name: value.shape for name, value in weights.items()}
+    different = sorted(
+        name for name in shapes.keys() | saved.keys() if shapes.get(name) != saved.get(name)
+    )
+    if different:
         raise ValueError(
-            f"{path}: {len(unlike)} parameters are not those of the model, the first {unlike[0]}.\n"
-            "Hint: the checkpoint is of another architecture than the model that it is loaded into."
+            f"{path}: {len(different)} parameters are not those of the model, the first"
+            f" {different[0]}.\nHint: the checkpoint is of another architecture than the model that it is loaded into."
         )
-    for name, parameter in mine.items():
+    for name, parameter in parameters.items():
         parameter.copy_(weights[name])

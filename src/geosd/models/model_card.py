@@ -102,15 +102,15 @@ def read_model_card(card: str) -> dict[str, str]:
     Raises:
         ValueError: It was not.
     """
-    told = re.search(
+    match = re.search(
         r"A question is put as `(?P<prompt>.*)`\.\n\n## Settings\n.*\n## Limits\n\n"
         r"(?P<limits>.*)\n",
         card,
         re.DOTALL,
     )
-    if told is None:
+    if match is None:
         raise ValueError(
             "This model card has no prompt or no limits where `write_model_card` puts them.\nHint:"
             " the rule `train` writes the README.md of a run; run it again."
         )
-    return told.groupdict()
+    return match.groupdict()

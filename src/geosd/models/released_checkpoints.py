@@ -28,8 +28,6 @@ from geosd.models.checkpoints import WEIGHTS
 FETCHED = ("*.safetensors", "*.json", "*.jinja")
 COPIED = ("*.json", "*.jinja")
 NEEDED = ("config.json", "tokenizer.json")
-
-
 INDEX = "model.safetensors.index.json"
 _SHARD_NAME = re.compile(r"[\w.-]+\.safetensors")
 
@@ -39,14 +37,14 @@ class DamagedCheckpointError(ValueError):
 
 
 class CheckpointNotFoundError(RuntimeError):
-    """A checkpoint or a file is not here and cannot be fetched."""
+    """A checkpoint is neither on this machine nor to be had from the network."""
 
 
 def download_checkpoint(repo: str, revision: str) -> Path:
     """The folder of a repository of the hub at a commit, fetched where it is not here yet.
 
-    What is here whole is taken without a word to the network, so a machine without one works from
-    a filled cache (HF_HOME, or HF_HUB_CACHE).
+    A snapshot that is whole in the cache is used without a request, so a machine without a network
+    works from a filled cache (HF_HOME, or HF_HUB_CACHE).
 
     Args:
         repo: `owner/name`.
@@ -173,7 +171,7 @@ def load_gguf_package(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The model that an installed package carries as a GGUF file, its weights dequantised.
 
-    The package is found and not imported, so nothing that it depends on is needed.
+    The package is located and not imported, so its dependencies are not needed.
 
     Args:
         package: Name of the Python package.
@@ -184,8 +182,8 @@ def load_gguf_package(
         CheckpointNotFoundError: The package, its file, or the reader of GGUF is not installed.
         DamagedCheckpointError: The file has another hash.
     """
-    found = importlib.util.find_spec(package)
-    folder = Path(found.submodule_search_locations[0]) if found is not None else None
+    spec = importlib.util.find_spec(package)
+    folder = Path(spec.submodule_search_locations[0]) if spec is not None else None
     if folder is None or not (folder / file).is_file() or not importlib.util.find_spec("gguf"):
         raise CheckpointNotFoundError(
             f"{file} of the Python package {package!r}, or the package 'gguf' that reads it, is not"
@@ -202,7 +200,7 @@ def load_gguf_package(
     read = AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=file, dtype=torch.float32, local_files_only=True
     )
-    # What it was read from must not stand in the configuration: the saved weights are plain.
+    # The configuration must not say that the weights are quantized: the saved weights are plain.
     config = read.config.__class__(
         **{k: v for k, v in read.config.to_dict().items() if k != "quantization_config"}
     )

@@ -1,4 +1,4 @@
-"""Tiny models of three architectures, by name."""
+"""Tiny models of three architectures, by name: the models of the miniature."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def names() -> tuple[str, ...]:
 
 
 def dimensions(name: str, vocabulary: int) -> Architecture:
-    """What `geosd.models.tiny_architectures.build` makes of a name.
+    """The dimensions of the model that `build` makes, in the terms of the paper's table.
 
     Args:
-        name: One of `geosd.models.tiny_architectures.names()`.
+        name: One of `names()`.
         vocabulary: Number of tokens.
     """
     family, size = MODELS[name]

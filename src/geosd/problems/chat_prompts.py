@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from transformers import PreTrainedTokenizerBase
+
+from geosd.problems.encoding import revealed_parts
 
 # A sentence ends at . ! ? before white space, and at the end of a line.
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|\n+|\Z)", re.DOTALL)
@@ -44,7 +45,7 @@ class ChatPrompts:
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, instruction: str, thinking: bool
     ) -> None:
-        """Check that the template can do what is asked."""
+        """Check that the template can word these prompts."""
         if not tokenizer.chat_template:
             raise ValueError(
                 "the model's tokenizer has no chat template; allowed are chat models.\nHint: a base"
@@ -63,11 +64,11 @@ class ChatPrompts:
             )
 
     def student(self, question: str) -> str:
-        """The prompt that asks the question alone."""
+        """The prompt of the question alone."""
         return self._turn(f"{self._plain(question)}\n{self.instruction}")
 
     def teacher(self, question: str, solution: str) -> str:
-        """The prompt that asks the same question and shows a solution, or the first part of one."""
+        """The prompt of the same question with a solution, whole or truncated."""
         return self._turn(
             PRIVILEGED.format(
                 question=self._plain(question),
@@ -79,7 +80,7 @@ class ChatPrompts:
     def truncate_solution(self, solution: str, fraction: float) -> str:
         """The first sentences of a solution (paper, privilege sweep); lines count as sentences.
 
-        Their number is rounded up, and only 1 reveals the last one.
+        Their number is that of `revealed_parts`; the fraction 1 gives the solution as it is.
 
         Args:
             solution: A response's text.
@@ -88,17 +89,12 @@ class ChatPrompts:
         Raises:
             ValueError: The fraction is outside [0, 1].
         """
-        if not 0 <= fraction <= 1:
-            raise ValueError(
-                f"privilege is {fraction}; allowed are fractions in [0, 1].\nHint: 1 shows the"
-                " teacher the whole solution, 0.25 its first quarter."
-            )
-        if fraction == 1:
-            return solution
         sentences = _SENTENCE.findall(solution)
-        # The small term undoes products such as 0.2 * 15 = 3.0000000000000004.
-        shown = min(math.ceil(fraction * len(sentences) - 1e-9), max(len(sentences) - 1, 0))
-        return "".join(sentences[:shown])
+        return (
+            solution
+            if fraction == 1
+            else "".join(sentences[: revealed_parts(len(sentences), fraction)])
+        )
 
     def _turn(self, text: str) -> str:
         return self.tokenizer.apply_chat_template(

@@ -1,4 +1,4 @@
-"""What a fetched data set consists of: its files, pinned, as `<source>.yaml` beside the source."""
+"""The catalogue of a data set: its files on the hub, pinned, in `<source>.yaml` of the sources."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
         return ()
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     return tuple(
-        CatalogueEntry(**{"name": name, **told, "same": tuple(told.get("same", ()))})
-        for name, told in entries.items()
+        CatalogueEntry(**{"name": name, **fields, "same": tuple(fields.get("same", ()))})
+        for name, fields in entries.items()
     )
 
 

@@ -1,19 +1,18 @@
 """Raw files from the hub, each at its commit and of its hash; what is in place is not fetched.
 
-The lock is a JSON file that remembers the hashes which nobody could tell beforehand: the first
-fetch writes them, every later one is held to them. It is meant to be committed.
+The lock is a JSON file that remembers the hashes that the catalogue does not know: the first fetch
+writes them, and every later fetch is checked against them. The lock is meant to be committed.
 """
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 
-from geosd.files import copy, write_json, write_text
+from geosd.files import copy, sha256, write_json, write_text
 from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
 
 
@@ -43,23 +42,17 @@ def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
     path = raw / entry.name
     if not path.is_file():
         fetched = _download(entry)
-        _held_to(entry, "fetched", fetched, entry.sha256, lock)
+        _check_sha256(entry, "fetched", fetched, entry.sha256, lock)
         if entry.columns is None:
             copy(fetched, path)
         else:
-            write_text(path, _converted(entry, fetched))
+            write_text(path, _to_json_lines(entry, fetched))
     if entry.columns is None:
-        _held_to(entry, "sha256", path, entry.sha256, lock, entry.same)
+        _check_sha256(entry, "sha256", path, entry.sha256, lock, entry.same)
     else:
         _check_answers(entry, path)
-        _held_to(entry, "sha256", path, None, lock)
+        _check_sha256(entry, "sha256", path, None, lock)
     return {"sha256": sha256(path), "repo": entry.repo, "revision": entry.revision}
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _download(entry: CatalogueEntry) -> Path:
@@ -67,16 +60,19 @@ def _download(entry: CatalogueEntry) -> Path:
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    def ask(**where: Any) -> Path:
-        told = {"repo_type": "dataset", "revision": entry.revision}
-        return Path(huggingface_hub.hf_hub_download(entry.repo, entry.file, **told, **where))
-
+    download = functools.partial(
+        huggingface_hub.hf_hub_download,
+        entry.repo,
+        entry.file,
+        repo_type="dataset",
+        revision=entry.revision,
+    )
     try:
-        return ask(local_files_only=True)
+        return Path(download(local_files_only=True))
     except LocalEntryNotFoundError:
         pass
     try:
-        return ask()
+        return Path(download())
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise DownloadError(
             f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"
@@ -85,7 +81,7 @@ def _download(entry: CatalogueEntry) -> Path:
         ) from error
 
 
-def _held_to(
+def _check_sha256(
     entry: CatalogueEntry,
     kind: str,
     path: Path,
@@ -93,22 +89,22 @@ def _held_to(
     lock: Path,
     same: tuple[str, ...] = (),
 ) -> None:
-    """Check a file's hash against the pin, or the lock; remember it where neither knows one."""
+    """Check a file's hash against the pin, or the lock; record the hash where neither has one."""
     got = sha256(path)
     if pinned is not None:
         if got not in (pinned, *same):
-            raise _wrong(entry, path, pinned, got)
+            raise _mismatch(entry, path, pinned, got)
         return
     known = json.loads(lock.read_text(encoding="utf-8")) if lock.exists() else {}
-    mine = known.setdefault(entry.name, {})
-    if kind not in mine:
-        mine[kind] = got
+    hashes = known.setdefault(entry.name, {})
+    if kind not in hashes:
+        hashes[kind] = got
         write_json(lock, known)
-    elif mine[kind] != got:
-        raise _wrong(entry, path, f"{mine[kind]} (as {lock} remembers)", got)
+    elif hashes[kind] != got:
+        raise _mismatch(entry, path, f"{hashes[kind]} (as {lock} remembers)", got)
 
 
-def _wrong(entry: CatalogueEntry, path: Path, expected: str, got: str) -> WrongFileError:
+def _mismatch(entry: CatalogueEntry, path: Path, expected: str, got: str) -> WrongFileError:
     return WrongFileError(
         f"{entry.name} ({path}): SHA-256 expected {expected}, got {got}.\nHint: remove the file and"
         " fetch it again; if you mean to use another one, pin it in the source's catalogue or"
@@ -116,7 +112,7 @@ def _wrong(entry: CatalogueEntry, path: Path, expected: str, got: str) -> WrongF
     )
 
 
-def _converted(entry: CatalogueEntry, path: Path) -> str:
+def _to_json_lines(entry: CatalogueEntry, path: Path) -> str:
     """The hub's rows as JSON lines with id, problem and answer."""
     assert entry.columns is not None
     if path.suffix == ".parquet":
@@ -131,7 +127,7 @@ def _converted(entry: CatalogueEntry, path: Path) -> str:
                 f" {', '.join(missing)}, only {', '.join(value)}.\nHint: the catalogue's `columns`"
                 " name the repository's."
             )
-        row = {mine: str(value[theirs]) for mine, theirs in entry.columns.items()}
+        row = {name: str(value[column]) for name, column in entry.columns.items()}
         if entry.integers:
             row["answer"] = _integer(row["answer"], entry, number)
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -14,20 +15,49 @@ class PromptFormat(Protocol):
     """The wording of prompts, of the miniature or of a chat model."""
 
     def student(self, question: str) -> str:
-        """The prompt that asks the question alone."""
+        """The prompt of the question alone."""
         ...
 
     def teacher(self, question: str, solution: str) -> str:
-        """The prompt that asks the same question and shows a solution.
+        """The prompt of the same question with a solution.
 
-        It must end as the student's does, so that the first token of the response stands in the
-        same place in both.
+        The prompt must end as the student's does: then the first token of the response stands in
+        the same place in both.
         """
         ...
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
-        """The first `fraction` of a solution's steps: the privilege that the teacher is given."""
+        """The first `fraction` of a solution, the privilege of the teacher: `revealed_parts`."""
         ...
+
+
+def revealed_parts(parts: int, fraction: float) -> int:
+    """How many steps or sentences of a solution a fraction of it reveals, counted from the first.
+
+    The number is rounded up, and only the fraction 1 reveals the last part: the answer.
+
+    Args:
+        parts: Steps or sentences of the solution.
+        fraction: How much is revealed, in [0, 1].
+
+    Raises:
+        ValueError: The fraction is outside [0, 1].
+
+    Source: the paper, privilege sweep.
+
+    Example:
+        >>> revealed_parts(4, 0.5), revealed_parts(3, 0.9), revealed_parts(3, 1.0)
+        (2, 2, 3)
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(
+            f"privilege is {fraction}; allowed are fractions in [0, 1].\nHint: 1 shows the"
+            " teacher the whole solution, 0.25 its first quarter."
+        )
+    if fraction == 1:
+        return parts
+    # The small term undoes products such as 0.2 * 15 = 3.0000000000000004.
+    return min(math.ceil(fraction * parts - 1e-9), max(parts - 1, 0))
 
 
 def stop_token_ids(generation: GenerationConfig | None) -> tuple[int, ...]:
@@ -43,17 +73,17 @@ def stop_token_ids(generation: GenerationConfig | None) -> tuple[int, ...]:
 class Encoding:
     """Renders problems for student and teacher, and reads responses back.
 
-    Prompt and response are tokenized apart and joined as ids. Joined as text, a tokenizer could
-    fuse the prompt's last character with the response's first, and student and teacher would no
-    longer be asked about the same tokens.
+    Prompt and response are tokenized on their own and joined as ids. In joined text, a tokenizer
+    could fuse the prompt's last character with the response's first, and student and teacher would
+    no longer score the same tokens.
 
     Special tokens that belong to a prompt are in its text: a chat template writes the beginning of
-    sequence itself, and the tokenizer is told to add none, or there would be two.
+    sequence itself, and the tokenizer adds none, or there would be two.
 
     Args:
         tokenizer: The model's own.
         prompts: How a question, and a question with a solution, are worded.
-        stops: Tokens at which the model's release says to stop, beside the tokenizer's end of
+        stops: Tokens at which the model's release stops, in addition to the tokenizer's end of
             sequence; see `stop_token_ids`.
     """
 
@@ -83,7 +113,7 @@ class Encoding:
         """The prompt of the question with privileged context: (x, c).
 
         Args:
-            problem: Whose question is asked.
+            problem: The problem with the question.
             solution: A verified solution.
             privilege: Fraction of the solution that is revealed, in [0, 1].
         """

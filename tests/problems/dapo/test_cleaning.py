@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.dapo.cleaning import clean
+from geosd.problems.dapo.cleaning import clean_problems
 from geosd.problems.dapo.raw_files import DamagedRowError, RawProblem
 
 ROWS = [
@@ -23,7 +23,7 @@ ROWS = [
 
 
 def test_each_row_is_kept_or_counted_under_one_reason():
-    cleaned = clean([*ROWS, ROWS[0], ROWS[0]])
+    cleaned = clean_problems([*ROWS, ROWS[0], ROWS[0]])
     assert sorted(row.id for row in cleaned.rows.values()) == ["a", "i", "j"]
     assert cleaned.excluded == {
         "copy of a row": 2,
@@ -38,7 +38,7 @@ def test_each_row_is_kept_or_counted_under_one_reason():
 
 
 def test_answers_are_kept_in_their_shortest_form():
-    (row,) = clean([RawProblem("a", "Find $x$.", " +007 ")]).rows.values()
+    (row,) = clean_problems([RawProblem("a", "Find $x$.", " +007 ")]).rows.values()
     assert row.answer == "7"
 
 
@@ -47,23 +47,23 @@ def test_a_damaged_answer_does_not_condemn_a_sound_row_of_the_same_text():
         RawProblem("a", "Find $x$.", "5"),
         RawProblem("b", "Find $x$.", "22099999999999998951424"),
     ]
-    assert [row.id for row in clean(rows).rows.values()] == ["a"]
+    assert [row.id for row in clean_problems(rows).rows.values()] == ["a"]
 
 
 def test_a_hundred_copies_are_one_problem():
-    once, often = clean(ROWS), clean(ROWS * 100)
+    once, often = clean_problems(ROWS), clean_problems(ROWS * 100)
     assert often.rows == once.rows
     assert often.excluded == {**once.excluded, "copy of a row": 99 * len(ROWS)}
 
 
 def test_one_id_for_two_rows_is_an_error():
     with pytest.raises(DamagedRowError, match="names two different rows(.|\n)*Hint:"):
-        clean([RawProblem("a", "Find $x$.", "1"), RawProblem("a", "Find $y$.", "1")])
+        clean_problems([RawProblem("a", "Find $x$.", "1"), RawProblem("a", "Find $y$.", "1")])
 
 
 @given(st.integers())
 def test_the_order_of_the_rows_does_not_matter(seed):
     shuffled = random.Random(seed).sample(ROWS, len(ROWS))
-    one, other = clean(ROWS), clean(shuffled)
+    one, other = clean_problems(ROWS), clean_problems(shuffled)
     assert list(one.rows.items()) == list(other.rows.items())
     assert (one.excluded, one.conflicts) == (other.excluded, other.conflicts)

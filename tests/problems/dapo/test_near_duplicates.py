@@ -5,7 +5,7 @@ import pytest
 
 from geosd.problems.dapo.near_duplicates import RATIO, RUN, NearDuplicateIndex, token_ratio
 from geosd.problems.dapo.raw_files import RawProblem, read_raw_files
-from geosd.problems.dapo.text_normalization import tokens
+from geosd.problems.dapo.text_normalization import word_tokens
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 
@@ -19,36 +19,36 @@ def index_of(**texts):
 
 def test_a_reworded_copy_is_found_and_its_ratio_is_the_share_of_common_tokens():
     text = " ".join(WORDS)
-    (match,) = index_of(a=text).near(text.replace("twelve", "dozen"))
+    (match,) = index_of(a=text).find(text.replace("twelve", "dozen"))
     assert match.name == "a" and match.ratio == pytest.approx(11 / 12)
 
 
 def test_the_same_words_in_another_order_share_no_run():
-    assert index_of(a=" ".join(WORDS)).near(" ".join(reversed(WORDS))) == []
+    assert index_of(a=" ".join(WORDS)).find(" ".join(reversed(WORDS))) == []
 
 
 def test_a_run_in_common_is_not_enough():
     text = " ".join(WORDS[:RUN])
-    assert index_of(a=text).near(text + " " + "other words entirely " * 3) == []
+    assert index_of(a=text).find(text + " " + "other words entirely " * 3) == []
 
 
 def test_the_ratio_is_reached_at_its_bound():
     # 8 of 8 + 12 tokens: 2 * 8 / 20 = 0.8 exactly.
     shared = " ".join(WORDS[:8])
-    assert [m.ratio for m in index_of(a=shared).near(" ".join(WORDS))] == [RATIO]
+    assert [m.ratio for m in index_of(a=shared).find(" ".join(WORDS))] == [RATIO]
 
 
 def test_short_texts_match_only_whole_and_signs_alone_match_nothing():
     index = index_of(a="Compute $1+2$.", b="$+$")
-    assert [m.name for m in index.near("compute \\(1 + 2\\)")] == ["a"]
-    assert index.near("Compute $1+2+3$.") == []
-    assert index.near("$-$") == [] and token_ratio(Counter(), Counter()) == 0
+    assert [m.name for m in index.find("compute \\(1 + 2\\)")] == ["a"]
+    assert index.find("Compute $1+2+3$.") == []
+    assert index.find("$-$") == [] and token_ratio(Counter(), Counter()) == 0
 
 
 def test_the_nearest_come_first():
     text = " ".join(WORDS)
     index = index_of(b=text, a=text, c=text + " more")
-    assert [m.name for m in index.near(text)] == ["a", "b", "c"]
+    assert [m.name for m in index.find(text)] == ["a", "b", "c"]
 
 
 def shortened(row, draw):
@@ -66,15 +66,15 @@ def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
     index = NearDuplicateIndex()
     for row in bench:
         index.add(row.id, row.text)
-    known = [(row.id, tokens(row.text)) for row in bench]
+    known = [(row.id, word_tokens(row.text)) for row in bench]
     expected = {
         (row.id, name)
         for row in asked
-        for words in [tokens(row.text)]
+        for words in [word_tokens(row.text)]
         for name, others in known
         if near_by_definition(words, others)
     }
-    found = {(row.id, match.name) for row in asked for match in index.near(row.text)}
+    found = {(row.id, match.name) for row in asked for match in index.find(row.text)}
     assert found == expected
     assert 20 < len(found) < 100  # of the shortened ones some are near, others not
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.problems.dapo.cleaning import clean
+from geosd.problems.dapo.cleaning import clean_problems
 from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
 from geosd.problems.dapo.raw_files import RawFiles, RawProblem, read_raw_files
 from geosd.problems.dapo.splits import clean_and_split
@@ -101,7 +101,7 @@ def test_no_text_is_in_two_splits_or_in_a_benchmark_even_nearly(prepared):
     for problem in prepared.test:
         index.add(problem.id, problem.question)
     trained = [*prepared.train, *prepared.select]
-    assert not [p.id for p in trained if index.near(p.question)]
+    assert not [p.id for p in trained if index.find(p.question)]
     assert len(prepared.card["near another split"]) == 22  # passed over
 
 
@@ -171,4 +171,4 @@ def test_too_few_problems_are_an_error_that_says_so(change, message):
 
 def test_the_representative_of_a_text_is_one_of_its_rows(raw):
     by_id = {row.id: row.text for row in raw.training}
-    assert all(by_id[row.id] == row.text for row in clean(raw.training).rows.values())
+    assert all(by_id[row.id] == row.text for row in clean_problems(raw.training).rows.values())

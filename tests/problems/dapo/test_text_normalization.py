@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.dapo.text_normalization import is_english, normalize_text, tokens
+from geosd.problems.dapo.text_normalization import is_english, normalize_text, word_tokens
 
 # Text in which each rule of the normalisation has something to do, and can undo another's work.
 AWKWARD = st.text(
@@ -85,6 +85,6 @@ def test_signs_and_numbers_tell_problems_apart(other):
 
 
 def test_tokens_are_words_numbers_and_commands():
-    assert tokens("Find $\\Frac{x_1}{12}$ of \uff13\ufb01gs!") == [
+    assert word_tokens("Find $\\Frac{x_1}{12}$ of \uff13\ufb01gs!") == [
         *("find", "frac", "x", "1", "12", "of", "3", "figs")
     ]

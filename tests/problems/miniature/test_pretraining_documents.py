@@ -20,7 +20,10 @@ def test_every_response_answers_its_question():
 
 
 def test_references_are_shown_repeated_and_cut_as_often_as_the_corpus_says():
-    documents = drawn(PretrainingCorpus(shown=0.4, repeated=0.75, cut=0.25), number=4000)
+    documents = drawn(
+        PretrainingCorpus(with_reference=0.4, reference_repeated=0.75, reference_truncated=0.25),
+        number=4000,
+    )
     shown = [document for document in documents if " R:" in document.prompt]
     assert abs(len(shown) / len(documents) - 0.4) < 0.03
     whole = [document for document in shown if "A:" in document.prompt]

@@ -54,13 +54,13 @@ def find_overlaps(
             rows[name] = (benchmark, row)
             texts.setdefault(normalize_text(row.text), set()).add(name)
             index.add(name, row.text)
-    found = []
+    overlaps = []
     for row in training:
         exact = texts.get(normalize_text(row.text), set())
-        ratios = {match.name: match.ratio for match in index.near(row.text)}
+        ratios = {match.name: match.ratio for match in index.find(row.text)}
         for name in exact | ratios.keys():
             benchmark, other = rows[name]
             same = row.answer == other.answer
             kind, ratio = ("exact", 1.0) if name in exact else ("near", round(ratios[name], 4))
-            found.append(Overlap(benchmark, other.id, row.id, kind, ratio, same))
-    return sorted(found, key=lambda pair: (pair.benchmark, pair.benchmark_id, pair.training_id))
+            overlaps.append(Overlap(benchmark, other.id, row.id, kind, ratio, same))
+    return sorted(overlaps, key=lambda pair: (pair.benchmark, pair.benchmark_id, pair.training_id))

@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanedProblems:
     """What is left of a set's rows, and what was dropped.
 
     Attributes:
@@ -33,10 +33,10 @@ class Cleaned:
     conflicts: Sequence[tuple[str, ...]]
 
 
-def clean(rows: Iterable[RawProblem]) -> Cleaned:
+def clean_problems(rows: Iterable[RawProblem]) -> CleanedProblems:
     """Drop copies, other languages, unsound answers and repeated texts, in this order.
 
-    Rows that ask the same and answer differently are all dropped: nothing here tells which is
+    Rows with the same text and different answers are all dropped: nothing says which answer is
     right. The result does not depend on the order of the rows.
 
     Raises:
@@ -53,7 +53,7 @@ def clean(rows: Iterable[RawProblem]) -> Cleaned:
     }
     kept = {text: group[0] for text, group in groups.items() if text not in conflicts}
     in_conflict = sum(map(len, conflicts.values()))
-    return Cleaned(
+    return CleanedProblems(
         rows=kept,
         excluded={
             "copy of a row": len(rows) - len(distinct),

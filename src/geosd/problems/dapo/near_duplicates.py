@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from geosd.problems.dapo.text_normalization import tokens
+from geosd.problems.dapo.text_normalization import word_tokens
 
 RUN = 8
 RATIO = 0.8
@@ -14,7 +14,7 @@ RATIO = 0.8
 
 @dataclass(frozen=True)
 class NearDuplicate:
-    """A text of an index that is nearly the one asked about.
+    """A text of an index that is nearly the given one.
 
     Attributes:
         name: Of the text in the index.
@@ -43,10 +43,11 @@ def token_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 class NearDuplicateIndex:
-    """Texts that can be asked for those near to another, without comparing all pairs.
+    """An index of texts that finds those near to another text without comparing all pairs.
 
     Two texts are near if they share a run of `RUN` tokens and their token ratio is at least
-    `RATIO`. Runs are looked up in an inverted index, and only texts found there are compared.
+    `RATIO`. An inverted index finds the texts of a run, so only texts with a common run
+    are compared.
     """
 
     def __init__(self) -> None:
@@ -56,18 +57,18 @@ class NearDuplicateIndex:
 
     def add(self, name: str, text: str) -> None:
         """Add a text under a name of its own."""
-        words = tokens(text)
+        words = word_tokens(text)
         self._bags[name] = Counter(words)
         for run in token_runs(words):
             self._named[run].add(name)
 
-    def near(self, text: str) -> list[NearDuplicate]:
+    def find(self, text: str) -> list[NearDuplicate]:
         """The texts near to `text`, the nearest first, equally near ones by name."""
-        words = tokens(text)
-        found: set[str] = set()
+        words = word_tokens(text)
+        candidates: set[str] = set()
         for run in token_runs(words):
-            found |= self._named.get(run, set())
+            candidates |= self._named.get(run, set())
         bag = Counter(words)
-        ratios = ((name, token_ratio(bag, self._bags[name])) for name in found)
+        ratios = ((name, token_ratio(bag, self._bags[name])) for name in candidates)
         matches = [NearDuplicate(name, ratio) for name, ratio in ratios if ratio >= RATIO]
         return sorted(matches, key=lambda match: (-match.ratio, match.name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import Any
 
 import pyarrow
 import pyarrow.parquet
+
+from geosd.files import sha256
 
 TRAINING = Path("train/dapo-math-17k.parquet")
 BENCHMARKS = {
@@ -78,7 +79,7 @@ def read_raw_files(folder: Path) -> RawFiles:
     return RawFiles(
         training=read_dapo(folder / TRAINING),
         benchmarks={name: read_benchmark(folder / file) for name, file in BENCHMARKS.items()},
-        sha256={str(file): _sha256(folder / file) for file in files},
+        sha256={str(file): sha256(folder / file) for file in files},
     )
 
 
@@ -147,8 +148,3 @@ def _dapo_row(value: dict[str, Any], place: str) -> RawProblem:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DamagedRowError(f"{place}: not a DAPO problem: {error!r}.\n{_HINT}") from error
     return RawProblem(name, text.removeprefix(PREFIX).removesuffix(SUFFIX).strip(), answer)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from geosd.problems.dapo.benchmark_overlap import Overlap, find_overlaps
-from geosd.problems.dapo.cleaning import Cleaned, clean
+from geosd.problems.dapo.cleaning import CleanedProblems, clean_problems
 from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
 from geosd.problems.dapo.raw_files import RawFiles, RawProblem
 from geosd.problems.dapo.text_normalization import normalize_text
@@ -50,9 +50,9 @@ def clean_and_split(
     Source: The paper's appendix "Data and privileged context" and, for sizes, "Evaluation" and
     "Baselines".
     """
-    cleaned = clean(raw.training)
-    found = find_overlaps(cleaned.rows.values(), raw.benchmarks)
-    ids = {pair.training_id for pair in found}
+    cleaned = clean_problems(raw.training)
+    overlapping = find_overlaps(cleaned.rows.values(), raw.benchmarks)
+    ids = {pair.training_id for pair in overlapping}
     eligible = [row for row in cleaned.rows.values() if overlaps == "keep" or row.id not in ids]
     sizes = {
         "id": test_id,
@@ -62,7 +62,8 @@ def clean_and_split(
     }
     splits, close = _draw(_ranked(eligible, seed), sizes, skip=overlaps == "exclude")
     benchmarks = {
-        name: _taken(name, rows, test_per_benchmark, seed) for name, rows in raw.benchmarks.items()
+        name: _cut_benchmark(name, rows, test_per_benchmark, seed)
+        for name, rows in raw.benchmarks.items()
     }
     return ProblemSplits(
         train=_problems("train", splits["train"]),
@@ -77,7 +78,7 @@ def clean_and_split(
         card={
             "files": dict(raw.sha256),
             "rows": len(raw.training),
-            **_left_out(cleaned, found, len(eligible)),
+            **_exclusions(cleaned, overlapping, len(eligible)),
             "near another split": [dict(zip(_PAIR, pair, strict=True)) for pair in close],
             "kept": {name: len(rows) for name, rows in {**splits, **benchmarks}.items()},
         },
@@ -87,21 +88,23 @@ def clean_and_split(
 _PAIR = ("problem", "drawn problem", "ratio")
 
 
-def _left_out(cleaned: Cleaned, found: Sequence[Overlap], eligible: int) -> dict[str, Any]:
+def _exclusions(
+    cleaned: CleanedProblems, overlapping: Sequence[Overlap], eligible: int
+) -> dict[str, Any]:
     """The part of the card that accounts for every row that cannot be drawn."""
-    by_benchmark = Counter(pair.benchmark for pair in _once_each(found))
+    by_benchmark = Counter(pair.benchmark for pair in _one_pair_each(overlapping))
     return {
         "excluded": {**cleaned.excluded, "in a benchmark": len(cleaned.rows) - eligible},
         "eligible": eligible,
         "same text, different answers": [list(group) for group in cleaned.conflicts],
         "benchmark problems in the training set": dict(sorted(by_benchmark.items())),
-        "overlaps": [dataclasses.asdict(pair) for pair in found],
+        "overlaps": [dataclasses.asdict(pair) for pair in overlapping],
     }
 
 
-def _once_each(found: Sequence[Overlap]) -> list[Overlap]:
+def _one_pair_each(overlapping: Sequence[Overlap]) -> list[Overlap]:
     """One pair for each problem of a benchmark."""
-    return list({(pair.benchmark, pair.benchmark_id): pair for pair in found}.values())
+    return list({(pair.benchmark, pair.benchmark_id): pair for pair in overlapping}.values())
 
 
 def _ranked(rows: Sequence[RawProblem], seed: int) -> list[RawProblem]:
@@ -114,26 +117,26 @@ def _draw(
     """Fill the splits one after another; and the problems near to one of an earlier split."""
     splits: dict[str, list[RawProblem]] = {name: [] for name in sizes}
     close: list[tuple[str, str, float]] = []
-    others, waiting = NearDuplicateIndex(), iter(ranked)
+    drawn, candidates = NearDuplicateIndex(), iter(ranked)
     for name, size in sizes.items():
         while len(splits[name]) < size:
-            row = next(waiting, None)
+            row = next(candidates, None)
             if row is None:
                 raise ValueError(
                     f"{len(ranked)} problems fill only {len(splits[name])} of the {size} wanted for"
                     f" {name!r}; wanted are {sum(sizes.values())} in all.\nHint: ask for fewer."
                 )
-            if matches := others.near(row.text):
+            if matches := drawn.find(row.text):
                 close.append((row.id, matches[0].name, round(matches[0].ratio, 4)))
                 if skip:
                     continue
             splits[name].append(row)
         for row in splits[name]:
-            others.add(row.id, row.text)
+            drawn.add(row.id, row.text)
     return splits, close
 
 
-def _taken(
+def _cut_benchmark(
     name: str, rows: Sequence[RawProblem], number: int | None, seed: int
 ) -> Sequence[RawProblem]:
     """A benchmark whole and in its order, or a number of its problems."""

@@ -28,7 +28,7 @@ _SIGNS = str.maketrans(
         "\u3002": ".",
     }
 )
-_BLANK = dict.fromkeys([*range(33), 127])  # ASCII's white space and control characters
+_WHITE_SPACE = dict.fromkeys([*range(33), 127])  # ASCII's white space and control characters
 _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -37,7 +37,7 @@ def is_english(text: str) -> bool:
 
     One Chinese character is enough to fail: problems that are all formula but for one connective
     have no more, so a filter by their share misses them. A filter by ASCII would lose problems
-    for a curly quote. Languages in Latin script are not told apart.
+    for a curly quote. All languages in Latin script count as English.
 
     Example:
         >>> is_english("\u8bbe $f(x) = x$, find $f(1)$.")
@@ -61,24 +61,24 @@ def normalize_text(text: str) -> str:
         True
     """
     if text.isascii():
-        return text.casefold().translate(_BLANK)
+        return text.casefold().translate(_WHITE_SPACE)
     # Each of these can bring about what another removes, so they are repeated to the fixed point.
-    while (once := _once(text)) != text:
+    while (once := _normalize_once(text)) != text:
         text = once
     return text
 
 
-def _once(text: str) -> str:
+def _normalize_once(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SIGNS)
     kept = (c for c in folded if unicodedata.category(c) not in ("Cc", "Cf"))
     return "".join("".join(kept).split())
 
 
-def tokens(text: str) -> list[str]:
+def word_tokens(text: str) -> list[str]:
     r"""The words and numbers of a problem, LaTeX commands among the words; signs are left out.
 
     Example:
-        >>> tokens("Find $\\frac{x_1}{12}$.")
+        >>> word_tokens("Find $\\frac{x_1}{12}$.")
         ['find', 'frac', 'x', '1', '12']
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())

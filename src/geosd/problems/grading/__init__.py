@@ -1,1 +1,1 @@
-"""How an answer is found in a response, read, and judged by the right answer."""
+"""Judge a response: extract its final answer, normalize it, compare it with the gold answer."""

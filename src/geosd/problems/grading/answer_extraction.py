@@ -122,10 +122,10 @@ def _sentence(text: str) -> str:
     while nested := _ANSWER_IS.search(text):  # "Answer: The final answer is 7." states it twice
         text = nested[1]
     text = text.strip().strip("*").strip()
-    if text.startswith(("$", r"\(", r"\[")) and (found := _FORMULA.match(text)):
-        rest = _PROSE.split(text[found.end() :], maxsplit=1)[0].strip(" .,*")
+    if text.startswith(("$", r"\(", r"\[")) and (match := _FORMULA.match(text)):
+        rest = _PROSE.split(text[match.end() :], maxsplit=1)[0].strip(" .,*")
         # A unit or a second formula after the first belongs to the answer.
-        return (_inside(found) + " " + rest).strip()
+        return (_inside(match) + " " + rest).strip()
     return _PROSE.split(text, maxsplit=1)[0].strip().rstrip(".").strip("*").strip()
 
 

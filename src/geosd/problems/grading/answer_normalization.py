@@ -1,6 +1,7 @@
-r"""How an answer is written, apart from what it says.
+r"""The normal form of an answer: the same text for every way to write the same answer.
 
-Two answers that differ in presentation alone are the same answer. `normalize_answer` takes it away:
+Two answers that differ in presentation alone are the same answer. `normalize_answer` removes the
+presentation:
 
 | written | taken as |
 |---|---|
@@ -62,7 +63,7 @@ class NormalizedAnswer:
     """An answer without its presentation.
 
     Attributes:
-        body: What is left, in LaTeX, with single spaces.
+        body: The answer itself, in LaTeX, with single spaces.
         unit: Its unit in lower-case letters and digits; empty if there is none.
     """
 
@@ -71,7 +72,7 @@ class NormalizedAnswer:
 
 
 def normalize_answer(answer: str) -> NormalizedAnswer:
-    r"""Take the presentation off an answer.
+    r"""Remove the presentation of an answer.
 
     Args:
         answer: The answer as written, gold or extracted.
@@ -119,7 +120,7 @@ def as_words(body: str) -> str | None:
 def _plain(text: str) -> str:
     """ASCII and LaTeX instead of Unicode, without spacing, frames and size commands."""
     text = re.sub(
-        "[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+", lambda found: "^{" + found[0].translate(_SUPERSCRIPTS) + "}", text
+        "[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+", lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text
     )
     text = "".join(_SIGNS.get(character, character) for character in text)
     text = unicodedata.normalize("NFKC", text).replace("⁄", "/")
@@ -165,19 +166,19 @@ def _thousands(text: str) -> str:
         return text
     if re.fullmatch(r"\s*[-+]?\d{1,3}(?: \d{3})+\s*", text):
         return text.replace(" ", "")
-    return _GROUP.sub(lambda found: found[0].replace(",", ""), text)
+    return _GROUP.sub(lambda match: match[0].replace(",", ""), text)
 
 
 def _split_unit(text: str) -> tuple[str, str]:
-    if found := _BASE.match(text):
-        return found["body"], f"base {found['base']}"
+    if match := _BASE.match(text):
+        return match["body"], f"base {match['base']}"
     if "," in text or text.startswith(("(", "[", r"\{")):
         return text, ""
-    if found := _UNIT.match(text):
-        unit = found["text"] + (found["power"] or "") + (found["more"] or "")
-        return found["body"].rstrip("^ "), _unit_name(unit)
-    if found := _PLAIN_UNIT.match(text):
-        return found["body"], _unit_name(found["text"])
+    if match := _UNIT.match(text):
+        unit = match["text"] + (match["power"] or "") + (match["more"] or "")
+        return match["body"].rstrip("^ "), _unit_name(unit)
+    if match := _PLAIN_UNIT.match(text):
+        return match["body"], _unit_name(match["text"])
     return text, ""
 
 

@@ -57,11 +57,11 @@ def read_number(body: str) -> Fraction | None:
     text = re.sub(r"^\{(.*)\}$", r"\1", text)
     if _INTEGER.fullmatch(text) or _DECIMAL.fullmatch(text):
         return Fraction(text)
-    if found := _RATIO.fullmatch(text):
-        sign, top, bottom, frac_top, frac_bottom = found.groups()
+    if match := _RATIO.fullmatch(text):
+        sign, top, bottom, frac_top, frac_bottom = match.groups()
         return _ratio(sign, 0, int(top or frac_top), int(bottom or frac_bottom))
-    if found := _MIXED.fullmatch(text):
-        sign, whole, *parts = found.groups()
+    if match := _MIXED.fullmatch(text):
+        sign, whole, *parts = match.groups()
         top, bottom = (int(part) for part in parts if part)
         return _ratio(sign, int(whole), top, bottom)
     return None

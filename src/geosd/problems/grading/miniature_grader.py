@@ -31,16 +31,16 @@ def grade(response: str, gold: str) -> Verdict:
         >>> grade("7 + 8 = 5 ; 5 -", "2").reason
         'no answer'
     """
-    right = _canonical(gold)
-    found = _FINAL.findall(response)
-    if not found:
+    right = _shortest_form(gold)
+    answers = _FINAL.findall(response)
+    if not answers:
         return Verdict(None, False, "no answer")
-    answer = _canonical(found[-1])
+    answer = _shortest_form(answers[-1])
     correct = answer == right
     return Verdict(answer, correct, "correct" if correct else "wrong answer")
 
 
-def _canonical(text: str) -> str:
+def _shortest_form(text: str) -> str:
     """An integer in its shortest form."""
     try:
         return str(int("".join(text.split())))

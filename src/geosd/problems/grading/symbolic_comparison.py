@@ -22,7 +22,7 @@ def forbid_eval() -> None:
     """Let sympy read number literals and refuse all other text, in this process, for any caller.
 
     sympy turns a string into a number by `parse_expr`, which is `eval`; latex2sympy hands it the
-    digits that its grammar found. Digits need no `eval`.
+    digits that its grammar read. Digits need no `eval`.
     """
     import sympy.physics.units  # noqa: F401  (it names its units through `sympify` when imported)
     from sympy import Float, Integer
@@ -81,8 +81,8 @@ def _parse(body: str) -> list[Any]:
     from math_verify import LatexExtractionConfig, parse
 
     text = body.replace("\n", " ").replace("$", "").rstrip("\\")
-    found = parse(
+    parsed = parse(
         f"${text}$", [LatexExtractionConfig()], fallback_mode="no_fallback", parsing_timeout=None,
         raise_on_error=True,
     )  # fmt: skip
-    return [value for value in found if not isinstance(value, str)]
+    return [value for value in parsed if not isinstance(value, str)]

@@ -37,7 +37,7 @@ class _Worker:
         self.seconds = seconds
         self.process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, gold: str, answer: str) -> Outcome:
+    def compare(self, gold: str, answer: str) -> Outcome:
         if self.process is None:
             self._start()
         process = self.process
@@ -48,9 +48,9 @@ class _Worker:
         except OSError:  # it died between two requests; this request is not to blame
             self.stop()
             self._start()
-            return self.ask(gold, answer)
+            return self.compare(gold, answer)
         try:
-            line = self._line(self.seconds)
+            line = self._read_line(self.seconds)
         except BaseException:  # its answer would be taken for the next request's
             self.stop()
             raise
@@ -80,7 +80,7 @@ class _Worker:
             start_new_session=True,
             bufsize=0,
         )
-        if self._line(START_SECONDS) != b'"ready"\n':
+        if self._read_line(START_SECONDS) != b'"ready"\n':
             self.stop()
             raise RuntimeError(
                 "a grading worker did not start.\nHint: run"
@@ -88,7 +88,7 @@ class _Worker:
                 ' "ready".'
             )
 
-    def _line(self, seconds: float) -> bytes | None:
+    def _read_line(self, seconds: float) -> bytes | None:
         """The next line; None when the time is up, a line without its end when the process died."""
         assert self.process is not None and self.process.stdout is not None
         end = time.monotonic() + seconds
@@ -107,7 +107,7 @@ class _Worker:
 
 
 class SymbolicPool:
-    """Compares answers symbolically, in `workers` processes; any thread may ask.
+    """Compares answers symbolically, in `workers` processes; any thread may compare.
 
     The processes start when they are first needed: grading integers alone starts none.
 
@@ -137,7 +137,7 @@ class SymbolicPool:
         for worker in self._workers:
             self._idle.put(worker)
         # Samples of one problem repeat each other's answers.
-        self._known: dict[tuple[str, str], Outcome] = {}
+        self._outcomes: dict[tuple[str, str], Outcome] = {}
         self._lock = threading.Lock()
 
     def compare(self, gold: str, answer: str) -> Outcome:
@@ -151,8 +151,8 @@ class SymbolicPool:
             `equal`, `different`, `unreadable`; or `timeout`, or `crash` where the process died.
         """
         with self._lock:
-            if (gold, answer) in self._known:
-                return self._known[gold, answer]
+            if (gold, answer) in self._outcomes:
+                return self._outcomes[gold, answer]
         if importlib.util.find_spec("math_verify") is None:
             raise MissingMathError(
                 f"the gold answer {gold!r} is no integer; comparing it needs math-verify, which is"
@@ -160,11 +160,11 @@ class SymbolicPool:
             )
         worker = self._idle.get()
         try:
-            outcome = worker.ask(gold, answer)
+            outcome = worker.compare(gold, answer)
         finally:
             self._idle.put(worker)
         with self._lock:
-            self._known[gold, answer] = outcome
+            self._outcomes[gold, answer] = outcome
         return outcome
 
     def close(self) -> None:

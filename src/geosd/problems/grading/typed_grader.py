@@ -25,8 +25,8 @@ GraderMode = Literal["auto", "integer", "symbolic"]
 LONGEST_ANSWER = 2000
 
 
-class Comparer(Protocol):
-    """What compares two formulas: a `SymbolicPool`."""
+class FormulaComparer(Protocol):
+    """Compares two formulas, as a `SymbolicPool` does."""
 
     def compare(self, gold: str, answer: str) -> Outcome:
         """The outcome of one comparison."""
@@ -34,14 +34,19 @@ class Comparer(Protocol):
 
 
 def grade_response(
-    response: str, gold: str, pool: Comparer, *, grader: GraderMode = "auto", guess: bool = False
+    response: str,
+    gold: str,
+    pool: FormulaComparer,
+    *,
+    grader: GraderMode = "auto",
+    guess: bool = False,
 ) -> Verdict:
     """Judge a response by the final answer that it states.
 
     Args:
         response: The response's text, without special tokens.
         gold: The right answer.
-        pool: Compares formulas; asked only where a formula has to be compared.
+        pool: Compares formulas; integers, words and numbers need no comparison by it.
         grader: `auto`: by the gold's type; `integer`: every gold is one; `symbolic`: answers to
             integer golds that are no number, such as `2^{10}`, are compared as formulas too.
         guess: Whether the last formula or number counts where no answer is stated.
@@ -52,14 +57,16 @@ def grade_response(
     Raises:
         ValueError: `grader` is `integer` and the gold is not.
     """
-    found = extract_answer(response, guess=guess)
-    if found is None:
+    extracted = extract_answer(response, guess=guess)
+    if extracted is None:
         _check(gold, grader)
         return Verdict(None, False, "no answer")
-    return grade_answer(found.text, gold, pool, grader=grader)
+    return grade_answer(extracted.text, gold, pool, grader=grader)
 
 
-def grade_answer(answer: str, gold: str, pool: Comparer, *, grader: GraderMode = "auto") -> Verdict:
+def grade_answer(
+    answer: str, gold: str, pool: FormulaComparer, *, grader: GraderMode = "auto"
+) -> Verdict:
     """Judge an answer that is already extracted; otherwise as `grade_response`."""
     _check(gold, grader)
     if not answer.strip():
@@ -84,7 +91,7 @@ def _compare(
     gold: NormalizedAnswer,
     answer: NormalizedAnswer,
     integer: bool,
-    pool: Comparer,
+    pool: FormulaComparer,
     grader: GraderMode,
 ) -> Reason:
     if not units_agree(gold, answer):

@@ -1,4 +1,4 @@
-"""What a verdict is, whichever grader gives it."""
+"""The verdict on a response, and the interface of graders."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Protocol
 from geosd.problems.records import Reason
 
 UNDECIDED: tuple[Reason, ...] = ("unreadable", "timeout", "crash")
-"""Reasons of verdicts that are judged wrong without having been found wrong."""
+"""Reasons of verdicts that count as wrong although no comparison said so."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a response answered, and whether that is right.
+    """The answer of a response, and whether the answer is right.
 
     Attributes:
-        answer: The final answer found; None if the response states none.
+        answer: The final answer; None if the response states none.
         correct: Whether it equals the gold answer. False for every reason but `correct`.
         reason: Why. `unreadable`: an answer that the grader could not read; `timeout`: the
             comparison was ended by the clock; `crash`: it brought its process down. These three are
@@ -29,12 +29,12 @@ class Verdict:
 
 
 class Grader(Protocol):
-    """Judges responses; whoever asked for one closes it."""
+    """Judges responses; the program that made a grader closes it."""
 
     def __call__(self, response: str, gold: str) -> Verdict:
         """Judge a response's text, without special tokens, by the right answer."""
         ...
 
     def close(self) -> None:
-        """End whatever was started for it."""
+        """End the processes of the grader."""
         ...

@@ -12,23 +12,24 @@ from geosd.problems.miniature.prompts import MiniaturePrompts
 
 @dataclass(frozen=True)
 class PretrainingCorpus:
-    """What the base model's documents are like.
+    """The distribution of the base model's documents.
 
     Attributes:
         mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
         jumps: Probabilities of steps that take 1, 2, 3 operations.
-        shown: Probability that a document shows a reference solution before its own.
-        repeated: Probability that a document that shows one repeats it; otherwise it solves anew.
-            This is how the teacher learns to use what it is shown, and how far to trust it.
-        cut: Probability that a shown reference is cut at a random step: the teacher has seen
-            partial privilege before it is given any.
+        with_reference: Probability that a document shows a reference solution before its own.
+        reference_repeated: Probability that a document with a reference repeats it; otherwise the
+            document solves anew. So the teacher learns to use a reference, and how far to
+            trust it.
+        reference_truncated: Probability that a reference ends at a random step: the base model
+            has seen partial privilege before any teacher is given it.
     """
 
     mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
     jumps: tuple[float, ...] = (0.57, 0.32, 0.11)
-    shown: float = 0.6
-    repeated: float = 0.75
-    cut: float = 0.25
+    with_reference: float = 0.6
+    reference_repeated: float = 0.75
+    reference_truncated: float = 0.25
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ def draw_document(
     question = _fresh_question(benchmark, held_out, rng)
     response = solve(question, rng, corpus.jumps)
     prompts = MiniaturePrompts()
-    if rng.random() >= corpus.shown:
+    if rng.random() >= corpus.with_reference:
         return Document(prompts.student(question), response)
     reference = response
-    if rng.random() >= corpus.repeated:
+    if rng.random() >= corpus.reference_repeated:
         reference = solve(question, rng, corpus.jumps)
-    if rng.random() < corpus.cut:
+    if rng.random() < corpus.reference_truncated:
         reference = prompts.truncate_solution(reference, rng.random())
     return Document(prompts.teacher(question, reference), response)
 

@@ -45,12 +45,12 @@ class DataSource(ABC):
 
         Args:
             tokenizer: The model's own, with its chat template.
-            thinking: Whether a chat model is asked to think first.
+            thinking: Whether a chat model thinks before it answers.
         """
 
     @abstractmethod
     def grader(self) -> Grader:
-        """A grader of its answers, to be closed by whoever asks for it."""
+        """A grader of its answers; the caller closes it."""
 
 
 _registry: Registry[DataSource] = Registry("data source", "geosd.problems.sources")
