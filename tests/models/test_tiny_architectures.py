@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from geosd.models.tiny_architectures import SIZES, build, names
+from geosd.models.tiny_architectures import SIZES, build, dimensions, names
 from geosd.problems.miniature.tokenizer import VOCABULARY
 
 IDS = dict(vocabulary=len(VOCABULARY), pad_id=0, end_id=1)
@@ -50,3 +50,14 @@ def test_the_ladder_grows():
 def test_an_unknown_model_is_named_with_the_known_ones():
     with pytest.raises(ValueError, match="'mini-gpt'; allowed are mini-qwen3-xs(.|\n)*Hint"):
         build("mini-gpt", **IDS, seed=0)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_dimensions_of_a_name_are_those_of_the_model_built(name):
+    model, shape = build(name, 22, 0, 1, seed=0), dimensions(name, 22)
+    assert shape.parameters == sum(p.numel() for p in model.parameters())
+    assert (shape.layers, shape.hidden) == (
+        model.config.num_hidden_layers,
+        model.config.hidden_size,
+    )
+    assert (shape.head, shape.family) == (model.config.head_dim, model.config.model_type)

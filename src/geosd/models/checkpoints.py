@@ -131,7 +131,8 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
     if different:
         raise ValueError(
             f"{path}: {len(different)} parameters are not those of the model, the first"
-            f" {different[0]}.\nHint: the checkpoint is of another architecture than the model that it is loaded into."
+            f" {different[0]}.\nHint: the"
+            " checkpoint is of another architecture than the model that it is loaded into."
         )
     for name, parameter in parameters.items():
         parameter.copy_(weights[name])
