@@ -1,6 +1,6 @@
 """Whether samples agree, and whether what they agree on is right.
 
-Notation of the paper (section on false consensus): m samples a_1..a_m of problem x,
+Notation of the paper (sec:false-consensus): m samples a_1..a_m of problem x,
 p_x(a) = (1/m) sum_j 1[a_j = a], C(x) = max_a p_x(a), a^(x) = argmax_a p_x(a).
 """
 
@@ -49,6 +49,8 @@ def consensus(samples: Iterable[Sample]) -> list[Consensus]:
     "no answer" is never a majority answer. Answers that the grader finds correct are one answer,
     however they are written (1/2, 0.5); wrong ones are compared as text. Of answers with equal
     counts, the one first seen wins, which needs no draw and favours neither right nor wrong.
+
+    Source: the paper, section (sec:false-consensus).
     """
     return [
         _agreement(benchmark, problem_id, group)

@@ -32,7 +32,7 @@ def alpha_divergence(log_p: Tensor, log_q: Tensor, alpha: float) -> Tensor:
     Raises:
         ValueError: alpha is outside [-1, 1].
 
-    Source: the paper, equation (alpha-divergence).
+    Source: the paper, equation (alpha-divergence) and section (app:alpha), D_0 = 4 D_H.
     """
     if not -1 <= alpha <= 1:
         raise ValueError(

@@ -9,6 +9,9 @@ Gradients are stated in the paper's weighted-score form, grad D = -sum_i w_i gra
 any multiple of p_i may be added to w_i because sum_i p_i grad log p_i = 0.
 
 Shapes: [..., V] in, normalised or not, [...] out.
+
+Source: the paper, sections "Fisher information" (app:fisher), the score's mean, and "Per-token
+teacher influence" (app:influence), the weighted-score form.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ def forward_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     Returns:
         [...] in nats.
 
-    Source: the paper, equations (forward-kl) and (w-fkl).
+    Source: the paper, equations (forward-kl), (w-fkl) and, near agreement, (kl-taylor).
     """
     log_p, log_q = log_distributions(log_p, log_q)
     # q from the unfloored logarithm: it is exactly 0 at -inf, and 0 times a floored log is 0.
@@ -49,7 +52,8 @@ def reverse_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     Returns:
         [...] in nats.
 
-    Source: the paper, equations (reverse-kl) and (w-rkl).
+    Source: the paper, equations (reverse-kl), (w-rkl) and, between neighbours of one family,
+    (fisher-kl).
     """
     return forward_kl(log_q, log_p)
 

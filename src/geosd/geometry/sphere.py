@@ -4,7 +4,13 @@ sqrt(p) and sqrt(q) are unit vectors. Half the squared chord between them is the
 divergence; twice the angle is the Fisher-Rao distance. p = student, q = teacher or anchor; all
 functions here are symmetric in the two.
 
+The Fisher metric of the simplex is ds^2 = sum dp_i^2 / p_i. In the coordinates u = sqrt(p) it is
+4 sum du_i^2, the metric of a sphere of radius 2, on which d_FR is the length of an arc.
+
 Shapes: [..., V] in, normalised or not, [...] out.
+
+Source: the paper, section "The sphere of next-token distributions" (app:sphere), equations
+(fisher-simplex) and (metric-sphere).
 """
 
 from __future__ import annotations
@@ -32,7 +38,7 @@ def overlap(log_p: Tensor, log_q: Tensor) -> Tensor:
     Returns:
         [...].
 
-    Source: the paper, equation (hellinger) and section "The sphere of next-token distributions".
+    Source: the paper, equation (hellinger) and the coefficient rho of section (app:sphere).
     """
     log_p, log_q = log_distributions(log_p, log_q)
     # exp(-inf) is 0 with gradient 0: no square root of zero is ever differentiated.
@@ -43,7 +49,8 @@ def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
     """Squared Hellinger divergence D_H = 1/2 sum_i (sqrt p_i - sqrt q_i)^2, in [0, 1].
 
     Equals 1 - rho for normalised p, q, but loses no digits where the two agree. Weighted-score
-    form of the gradient, grad = -sum_i w_i grad log p_i: w_i = 1/2 sqrt(p_i q_i).
+    form of the gradient, grad = -sum_i w_i grad log p_i: w_i = 1/2 sqrt(p_i q_i). Near agreement,
+    q = p + eps, it is 1/8 sum eps_i^2 / p_i up to third order.
 
     Args:
         log_p: [..., V] log-probabilities of the student; -inf is probability zero.
@@ -52,7 +59,8 @@ def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
     Returns:
         [...].
 
-    Source: the paper, equations (hellinger) and (hellinger-grad).
+    Source: the paper, equations (hellinger), (hellinger-chord), (hellinger-grad),
+    (hellinger-grad-app), (w-h) and (h-taylor).
     """
     log_p, log_q = log_distributions(log_p, log_q)
     return 0.5 * ((0.5 * log_p).exp() - (0.5 * log_q).exp()).square().sum(-1)
@@ -71,7 +79,7 @@ def fisher_rao(log_p: Tensor, log_q: Tensor) -> Tensor:
     Returns:
         [...] in radians of the sphere of radius 2.
 
-    Source: the paper, equation (fr-distance).
+    Source: the paper, equations (fr-distance) and (fr-arc).
     """
     s = _half_squared_chord(log_p, log_q)
     apart = s > torch.finfo(s.dtype).tiny
@@ -85,6 +93,7 @@ def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
     From s = D_H as 16 arcsin(sqrt(s / 2))^2, by its power series 8 s + 4/3 s^2 + ... for small s,
     because arccos has no derivative at 1. Weighted-score form: w_i = 4 (theta / sin theta)
     sqrt(p_i q_i) with theta = arccos(rho) = d_FR / 2, which is 8 times Hellinger's at agreement.
+    Near agreement, q = p + eps, it is the Fisher quadratic sum eps_i^2 / p_i up to third order.
 
     Args:
         log_p: [..., V] log-probabilities of the student.
@@ -93,7 +102,8 @@ def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
     Returns:
         [...], in [0, pi^2].
 
-    Source: the paper, equations (fr-distance) and (prox-term).
+    Source: the paper, equations (fr-distance), (prox-term) and (fr-taylor), and section "Near
+    agreement, all divergences coincide" (app:local-equiv).
     """
     s = _half_squared_chord(log_p, log_q)
     near = s < _SERIES_BELOW

@@ -77,7 +77,8 @@ def union_support(logits: Sequence[Tensor], k: int) -> Support:
     Raises:
         ValueError: No logits, unequal shapes, or k < 1.
 
-    Source: the paper, appendix "Training" (K = 1024, union of student, teacher and checkpoint).
+    Source: the paper, appendix "Training" (app:exp-rollouts): K = 1024, union of student, teacher
+    and checkpoint.
     """
     shapes = {tuple(each.shape) for each in logits}
     if len(shapes) != 1 or any(len(shape) != 2 for shape in shapes) or k < 1:

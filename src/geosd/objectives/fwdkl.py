@@ -15,8 +15,9 @@ from geosd.objectives.objective import Objective, States, register
 class FwdKL(Objective):
     """KL(q||p) = sum_i q_i log(q_i/p_i) at every position, q without gradient.
 
-    Source: the paper, equation (forward-kl); Zhao et al. (OPSD). The paper gives it no
-    hyperparameter, so the clamp and the temperature of the released OPSD recipe are absent.
+    Source: the paper, equation (forward-kl) and appendix (app:exp-baselines); Zhao et al. (OPSD).
+    The paper gives it no hyperparameter, so the clamp and the temperature of the released OPSD
+    recipe are absent.
     """
 
     def local(self, states: States) -> dict[str, Tensor]:

@@ -21,7 +21,11 @@ class GeoSD(Objective):
     the arc, is the motion since the checkpoint theta_ckpt. The step log shows both, as "distil" and
     "prox" (without lambda).
 
-    Source: the paper, equations (hellinger), (distillation-loss), (prox-term) and (full-loss).
+    With Delta = theta - theta_ckpt and F the Fisher information at the checkpoint, averaged over
+    the states, "prox" is Delta^T F Delta up to third order and its gradient 2 F Delta.
+
+    Source: the paper, equations (hellinger), (distillation-loss), (prox-term), (full-loss) and
+    (prox-local), and section "Natural-gradient update and the checkpoint pullback" (app:pullback).
 
     Attributes:
         divergence: The teacher's pull: "hellinger" (the method) or "jsd" (the ablation).

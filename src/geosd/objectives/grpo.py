@@ -23,8 +23,9 @@ class GRPO(Objective):
     clip never acts. k3 = e^d - d - 1 with d = log pi_0(y_t) - log p(y_t), in the loss and not in
     the reward. The mean over tokens within a response, then over responses, is the loop's.
 
-    Source: Shao et al. (arXiv 2402.03300), equations 3 and 4; the paper selects eps = .2 and
-    beta = .03. Our reading where it is silent: pi_0 as the reference, std_epsilon = 1e-4 (TRL).
+    Source: Shao et al. (arXiv 2402.03300), equations 3 and 4; the paper (app:exp-baselines) selects
+    eps = .2 and beta = .03. Our reading where it is silent: pi_0 as the reference, std_epsilon =
+    1e-4 (TRL).
 
     Attributes:
         clip: eps, half-width of the ratio's clip.

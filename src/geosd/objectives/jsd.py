@@ -16,8 +16,8 @@ from geosd.objectives.objective import Objective, States, register
 class JSD(Objective):
     """beta KL(q||M) + (1-beta) KL(p||M) with M = beta q + (1-beta) p, q without gradient.
 
-    Source: Agarwal et al., GKD (arXiv 2306.13649), equation 1; the paper selects beta = .5. M
-    carries the student's gradient, as in GKD.
+    Source: Agarwal et al., GKD (arXiv 2306.13649), equation 1; the paper (app:exp-baselines)
+    selects beta = .5. M carries the student's gradient, as in GKD.
 
     Attributes:
         beta: Share of the teacher in M, in (0, 1).

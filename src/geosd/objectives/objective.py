@@ -33,6 +33,8 @@ class States:
     token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but
     the student's come detached.
 
+    Source: the paper, section "Setup" (sec:method-setup).
+
     Attributes:
         log_p: [N, S] student on the union support, carries gradient.
         log_q: [N, S] teacher.

@@ -15,8 +15,8 @@ from geosd.objectives.objective import Objective, States, register
 class RevKL(Objective):
     """KL(p||q) = sum_i p_i log(p_i/q_i) at every position, q without gradient.
 
-    Source: the paper, equation (reverse-kl) and appendix "Baselines"; Gu et al. (MiniLLM). Its
-    long-term policy-gradient term, mixed sampling and pre-training loss are dropped, as the
+    Source: the paper, equation (reverse-kl) and appendix (app:exp-baselines); Gu et al. (MiniLLM).
+    Its long-term policy-gradient term, mixed sampling and pre-training loss are dropped, as the
     paper's "analytic per-token form" says.
     """
 

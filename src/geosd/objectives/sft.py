@@ -15,8 +15,8 @@ from geosd.objectives.objective import Objective, Rollouts, States, register
 class SFT(Objective):
     """-log p(s_t) of the solution's tokens, over the whole vocabulary; no teacher.
 
-    Source: the paper, appendix "Baselines". Our reading where it is silent: one solution per
-    problem and step, drawn from the pool that gives the other methods their privileged context.
+    Source: the paper, appendix (app:exp-baselines). Our reading where it is silent: one solution
+    per problem and step, drawn from the pool that gives the other methods their privileged context.
     """
 
     rollouts: ClassVar[Rollouts] = "solution"

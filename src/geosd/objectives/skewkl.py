@@ -17,9 +17,9 @@ from geosd.objectives.objective import Objective, States, register
 class SkewKL(Objective):
     """forward: KL(q||alpha q + (1-alpha) p); reverse: KL(p||alpha p + (1-alpha) q).
 
-    Source: Ko et al., DistiLLM (arXiv 2402.03898); the paper selects alpha = .1 and names no
-    direction. Our reading: forward, by its name and its place beside FwdKL; DistiLLM-2 takes the
-    reverse one on student-generated text.
+    Source: Ko et al., DistiLLM (arXiv 2402.03898); the paper (app:exp-baselines) selects alpha = .1
+    and names no direction. Our reading: forward, by its name and its place beside FwdKL; DistiLLM-2
+    takes the reverse one on student-generated text.
 
     Attributes:
         alpha: Share of the first argument in the mixture, in [0, 1); 0 is plain KL.

@@ -27,10 +27,11 @@ class TIP(Objective):
     position. "select" and "soft_or" weigh the kept alike, "reweight" by s_t over its mean on the
     kept ones of the response. At every kept position the loss is KL(q||p).
 
-    Source: Xu et al. (arXiv 2604.14084) for h, d, normalisation and selection. The paper replaces
-    its reverse KL loss by FwdKL and adds omega = .5 (r = .5). Our reading where it is silent: omega
-    mixes the two normalised scores; d stays the original's KL(p||q); entropy is that on the union
-    support; the step's responses are the rollout batch. log V cancels in the scaling.
+    Source: Xu et al. (arXiv 2604.14084) for h, d, normalisation and selection. The paper
+    (app:exp-baselines) replaces its reverse KL loss by FwdKL and adds omega = .5 (r = .5). Our
+    reading where it is silent: omega mixes the two normalised scores; d stays the original's
+    KL(p||q); entropy is that on the union support; the step's responses are the rollout batch.
+    log V cancels in the scaling.
 
     Attributes:
         retained_fraction: r in (0, 1]; at 1 "select" is FwdKL.

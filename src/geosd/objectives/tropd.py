@@ -31,9 +31,9 @@ class TrOPD(Objective):
 
     Source: Xing et al. (arXiv 2606.01249, no public code) for a_t and the four treatments; the
     threshold rho = .6 and the cap c = .1 are the paper's adaptation, which it describes in one
-    sentence. Our reading: the threshold replaces the Bernoulli draw of the original, the divergence
-    is analytic as in RevKL, and "clipped outlier update" is "scaled". The original's guidance by
-    teacher-written prefixes is off: prefixes are the student's in the paper.
+    sentence (app:exp-baselines). Our reading: the threshold replaces the Bernoulli draw of the
+    original, the divergence is analytic as in RevKL, and "clipped outlier update" is "scaled". The
+    original's guidance by teacher-written prefixes is off: prefixes are the student's in the paper.
 
     Attributes:
         agreement_threshold: rho in [0, 1]; at 0 the method is RevKL.

@@ -112,8 +112,8 @@ class BlockFactors:
     def update(self, decay: float) -> None:
         """Fold this step's mean over its positions into the averages, and begin a new sum.
 
-        E_t = decay E_(t-1) + (1 - decay) S_t / N_t, from E_0 = 0; factors without positions in this
-        step keep their average.
+        E_t = decay E_(t-1) + (1 - decay) S_t / N_t, from E_0 = 0: the paper's averages of A and G
+        (app:exp-kfac). Factors without positions in this step keep their average.
 
         Raises:
             FloatingPointError: A sum is not finite; the averages are left as they were.

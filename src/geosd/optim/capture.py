@@ -38,6 +38,8 @@ class ObservedBatch:
         seed: Names the draw.
         among: (first, total) if the counted positions are number `first` and following of the
             `total` that the draw is made from; None draws from the counted positions alone.
+
+    Source: the paper, "Kronecker factorization" (app:exp-kfac): a 1/8 token subsample.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ G = E[delta delta^T]; both are exponential averages, block-diagonal, and damped 
     ~dW = (G + sqrt(gamma) I)^-1 dW (A + sqrt(gamma) I)^-1
 
 Works in any training loop: `preconditioner.step()` before `optimizer.step()`.
-Source: the paper, "Kronecker factorization".
+Source: the paper, "Kronecker factorization" (app:exp-kfac).
 
 Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer.
 """
@@ -57,6 +57,9 @@ class KFAC:
 
     Raises:
         ValueError: A value is outside its range, or nothing is selected.
+
+    Source: the paper, "Kronecker factorization" (app:exp-kfac): F_W ~ A (x) G, an approximation of
+    the Fisher information (fisher-general) in its empirical form.
 
     Example:
         >>> from geosd.optim.kfac import KFAC
@@ -179,6 +182,7 @@ class KFAC:
     def step(self) -> None:
         """Update the factors and replace the gradients of the layers by the preconditioned ones.
 
+        ~dW = (G + sqrt(gamma) I)^-1 dW (A + sqrt(gamma) I)^-1, the paper's update (app:exp-kfac).
         A bias has the input 1, so its Fisher block is G (x) 1: ~db = (G + sqrt(gamma) I)^-1 db /
         (1 + sqrt(gamma)).
 

@@ -65,7 +65,7 @@ def factor_bytes(
             for each, which is the paper's formula 7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2.
         select: Which linear layers of a module; without effect on `Dimensions`.
 
-    Source: the paper, "K-FAC memory" and its table; a gigabyte there is 10^9 bytes.
+    Source: the paper, "K-FAC memory" (app:compute) and its table; a gigabyte there is 10^9 bytes.
     """
     if isinstance(model, Dimensions):
         layers = list(model.projections())

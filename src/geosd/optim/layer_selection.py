@@ -20,7 +20,8 @@ def is_projection(name: str, module: nn.Linear) -> bool:
         name: Its full name in the model, as `named_modules` gives it.
         module: The module itself, unused here; part of the signature for other choices.
 
-    Source: the paper, "Kronecker factorization" (Q, K, V, O, gate, up, down of every block).
+    Source: the paper, "Kronecker factorization" (app:exp-kfac): Q, K, V, O, gate, up, down of every
+    block.
     """
     return name.rsplit(".", 1)[-1] in PROJECTIONS
 

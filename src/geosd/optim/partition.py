@@ -40,7 +40,7 @@ def partition(dim: int, blocks: int) -> tuple[BlockRange, ...]:
     Raises:
         ValueError: `dim` or `blocks` is below 1.
 
-    Source: the paper, "Kronecker factorization" (block-diagonal, g = 16 or 32).
+    Source: the paper, "Kronecker factorization" (app:exp-kfac): block-diagonal, g = 16 or 32.
 
     Example:
         >>> partition(10, 4)

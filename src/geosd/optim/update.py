@@ -46,7 +46,8 @@ def build_update_rule(
     Raises:
         ValueError: A rule or an argument of K-FAC is unknown or outside its range.
 
-    Source: the paper, eq. nat-grad, the table of hyperparameters, and "Kronecker factorization".
+    Source: the paper, equations (nat-grad) and (app-checkpoint-pullback), the table of
+    hyperparameters, and "Kronecker factorization" (app:exp-kfac).
     """
     for key, value, allowed in (("rule", rule, ("adamw", "kfac")), ("inner", inner, INNER)):
         if value not in allowed:

@@ -17,7 +17,8 @@ def warmup(step: int, steps: int) -> float:
     Raises:
         ValueError: `step` or `steps` is negative.
 
-    Source: the paper's table of hyperparameters ("20-step warmup"); its shape is not given.
+    Source: the paper's table of hyperparameters (tab:hparams), "20-step warmup"; its shape is not
+    given.
 
     Example:
         >>> [warmup(step, 4) for step in range(6)]

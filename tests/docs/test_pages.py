@@ -1,0 +1,88 @@
+"""The documents: links lead somewhere, names of code exist, and the door leads to every page."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import geosd
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")), *DOCS]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a page's headings make."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each).strip().lower().replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{name_of(page)}: {target}"
+        assert not anchor or anchor in anchors(linked), f"{name_of(page)}: {target}"
+
+
+def test_the_index_links_every_page_once_or_more():
+    index = ROOT / "docs/index.md"
+    linked = {
+        (index.parent / target.partition("#")[0]).resolve()
+        for target in re.findall(r"\]\(([^)\s]+)\)", index.read_text(encoding="utf-8"))
+    }
+    assert set(DOCS) - {index} <= linked
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_a_page_names_exist(page):
+    folders = r"(?:src|tests|workflow|examples|envs|profiles|docs)/"
+    for path in re.findall(rf"`({folders}[\w./-]+)`", prose(page)):
+        assert (ROOT / path).exists(), f"{name_of(page)}: {path}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_modules_that_a_page_names_exist(page):
+    for name in re.findall(r"`(geosd(?:\.\w+)+)", prose(page)):
+        assert exists(name), f"{name_of(page)}: {name}"
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name is a module, or the last words are defined in one."""
+    parts = name.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            spec = importlib.util.find_spec(".".join(parts[:size]))
+        except ModuleNotFoundError:
+            continue
+        if spec is not None:
+            source = Path(spec.origin).read_text(encoding="utf-8")
+            return all(re.search(rf"\b{part}\b", source) for part in parts[size:])
+    return False
+
+
+def test_one_version_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert citation["version"] == newest[1] == geosd.__version__
+    assert "version" in project["dynamic"]
+    assert citation["license"] == project["license"]
