@@ -25,7 +25,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature_ablation miniature miniature_privilege \
   miniature_ladder miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger adopt plan figures report repro test test-core test-vllm test-slurm lint schema pins stop gpu-check \
+.PHONY: help run smollm2 miniature ledger select-rates plan figures report repro test test-core test-vllm test-slurm lint schema pins stop gpu-check \
   publish restore stale clean clean-study
 
 help:  ## this list
@@ -42,8 +42,8 @@ smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
 miniature: .venv/installed  ## every study of the miniature in turn; two to three hours on two cores
-	@set -e; for study in miniature_selection adopt $(MINIATURE); do \
-	  [ $$study != adopt ] || { $(MAKE) --no-print-directory adopt STUDY=miniature; continue; }; \
+	@set -e; for study in miniature_selection select-rates $(MINIATURE); do \
+	  [ $$study != select-rates ] || { $(MAKE) --no-print-directory select-rates STUDY=miniature; continue; }; \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
 	@$(MAKE) --no-print-directory ledger
 
@@ -51,9 +51,9 @@ ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (
 	@$(BIN)/python -m geosd.steps.merge_claims --out figures/$(FAMILY) \
 	  --ledgers $(wildcard figures/$(FAMILY)/claims.csv figures/$(FAMILY)_*/claims.csv)
 
-adopt: .venv/installed  ## write the rates that STUDY_selection chose into params.yaml
-	@$(BIN)/python -m geosd.steps.adopt --study $(STUDY)_selection \
-	  --scores results/$(STUDY)_selection/analyse/scores.csv --into $(STUDY) $(STUDY)_selection
+select-rates: .venv/installed  ## write the rates that STUDY_selection chose into selected/STUDY.yaml
+	@$(BIN)/python -m geosd.steps.select_rates --study $(STUDY)_selection \
+	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
 plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(snakemake) --dry-run --quiet host

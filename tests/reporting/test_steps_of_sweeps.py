@@ -19,7 +19,9 @@ from geosd.steps import render
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 STUDIES = """
   made_up:
-    <<: *quick
+    extends: quick
+    about: Sweeps for these tests.
+    kind: main
     models: [mini-qwen3, mini-llama]
     methods: [pi_0, fwdkl, geosd, geosd_no_prox]
     seeds: [0, 1]

@@ -47,7 +47,6 @@ def shrink(path: Path) -> None:
         params["resources"]["default"][rule] |= {"gpus": gpus}
     quick = params["studies"]["quick"]
     quick |= {"methods": list(VARIANTS), "seeds": [0], "outputs": ["table_main"]}
-    quick["variants"] = {name: quick["variants"][name] for name in VARIANTS}
     quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
     quick["pool"] |= {"rollouts": 8}

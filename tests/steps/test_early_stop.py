@@ -23,8 +23,8 @@ def stopped(small, tmp_path_factory):
     study["grid"] = {
         name: [{"learning_rate": [1.0e-5, 3.0e-5]}, {"steps": [3, 4]}] for name in ("geosd", "grpo")
     }
-    for name in ("geosd", "grpo"):
-        study["variants"][name] = {"training": {"learning_rate": 3.0e-5}}
+    training = {"training": {"learning_rate": 3.0e-5}}
+    study["variants"] = {name: training for name in ("geosd", "grpo")}
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
     return folder
 

@@ -37,7 +37,7 @@ def run(small, tmp_path_factory):
     values = yaml.safe_load(small.shared["params"].read_text())
     quick = values["studies"]["quick"]
     quick |= {"methods": ["pi_0", "geosd"], "seeds": [0]}
-    quick["variants"]["geosd"]["training"] |= {"snapshots": [2], "learning_rate": 1e-2}
+    quick["variants"] = {"geosd": {"training": {"snapshots": [2], "learning_rate": 1e-2}}}
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     small.trained(folder / f"train/{MODEL}/geosd/0", params=params)

@@ -1,6 +1,7 @@
 """A run, or samples, that another study has made of the same: taken, and what would be made."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -25,7 +26,7 @@ def swept(small, folder, *grids):
     """The parameters of a study that sweeps GeoSD, its own rate among the others."""
     values = yaml.safe_load(small.shared["params"].read_text())
     study = values["studies"]["quick"]
-    rate = study["variants"]["geosd"]["training"]["learning_rate"]
+    rate = yaml.safe_load(Path(study["selected_rates"]).read_text())["learning_rate"]["geosd"]
     study |= {"methods": ["pi_0"], "outputs": ["figure_stepsize"]}
     study["grid"] = {"geosd": [{"learning_rate": [rate / 10, rate]}, *grids]}
     path = folder / "params.yaml"

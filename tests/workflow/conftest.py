@@ -15,7 +15,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "profiles", "local", "slurm", "src")
+COPIED = (
+    "Snakefile",
+    "params.yaml",
+    "selected",
+    "dvc.yaml",
+    "workflow",
+    "profiles",
+    "local",
+    "slurm",
+    "src",
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import resource
 import pytest
 
 from geosd.config import load, resolve
-from geosd.config.jobs import jobs
+from geosd.config.rule_settings import job_counts
 
 SECONDS = 30
 OTHERS = ("paper_selection", "paper_ablation", "paper_privilege", "paper_ladder", "paper_stepsize")
@@ -16,7 +16,7 @@ OTHERS = ("paper_selection", "paper_ablation", "paper_privilege", "paper_ladder"
 
 def counted(root, name):
     study = resolve(load(root / "params.yaml"), name)
-    return {rule: n * len(study.models) for rule, n in jobs(study).items()}
+    return {rule: n * len(study.models) for rule, n in job_counts(study).items()}
 
 
 def planned(fresh, name):

@@ -123,9 +123,7 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
 
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(clone):
     published(clone, "restore")
-    text = (clone.folder / "params.yaml").read_text()
-    line = next(x for x in text.splitlines() if x.strip().startswith("geosd: {training"))
-    clone.edit("params.yaml", line, "      geosd: {training: {learning_rate: 7.0e-6}}")
+    clone.edit("selected/quick.yaml", "geosd: 3.0e-4", "geosd: 7.0e-6")
     call(clone, "dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
     assert "7e-06" in (clone.folder / ONE / "settings.json").read_text()
     wanted = clone.wanted()

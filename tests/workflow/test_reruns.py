@@ -9,6 +9,7 @@ import yaml
 SHOWN = "claims figure_frontier table_main table_benchmarks table_significance".split()
 PAGES = sum(not shown.startswith("figure") for shown in SHOWN)
 # Settings are shown too, so each of these reruns the configuration and its page.
+SEEDS = "grpo, geosd]\n    seeds: [0, 1, 2"
 AFTER_SCORES = {**dict.fromkeys(["analyse", "configuration", *SHOWN], 1), "page": PAGES + 1}
 AFTER_RUNS = {**AFTER_SCORES, "environment": 1, "page": PAGES + 2}
 
@@ -32,9 +33,7 @@ def test_touching_every_file_without_changing_it_does_nothing(done):
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):
     seeds, _ = runs(root)
-    text = (done.folder / "params.yaml").read_text()
-    line = next(x for x in text.splitlines() if x.strip().startswith("revkl: {training"))
-    done.edit("params.yaml", line, "      revkl: {training: {learning_rate: 7.0e-6}}")
+    done.edit("selected/quick.yaml", "revkl: 1.0e-4", "revkl: 7.0e-6")
     assert done.wanted() == {
         "train": seeds,
         "evaluate": seeds,
@@ -65,7 +64,7 @@ def test_evaluation_settings_retrain_nothing(done, root):
 
 def test_a_new_seed_trains_one_more_run_of_each_method(done, root):
     _, methods = runs(root)
-    done.edit("params.yaml", "seeds: [0, 1, 2]", "seeds: [0, 1, 2, 3]")
+    done.edit("params.yaml", f"{SEEDS}]", f"{SEEDS}, 3]")
     wanted = done.wanted()
     assert (wanted["train"], wanted["evaluate"], wanted["evaluate_pi_0"]) == (methods, methods, 1)
     assert wanted["base"] == wanted["pool"] == wanted["data"] == 0
@@ -110,5 +109,5 @@ def test_the_claims_as_data_are_judged_again_when_they_change(done):
 
 
 def test_the_reader_of_params_reruns_nothing_while_the_settings_stay(done):
-    done.append("src/geosd/config/studies.py", "\n# edited\n")
+    done.append("src/geosd/config/study.py", "\n# edited\n")
     assert done.wanted() == {}

@@ -21,7 +21,7 @@ def showing(fresh, tmp_path):
     workflow.edit(
         "params.yaml",
         f"    methods: [{', '.join(quick['methods'])}]\n    seeds: [0, 1, 2]\n"
-        f"    outputs: [{', '.join(quick['shows'])}]",
+        f"    outputs: [{', '.join(quick['outputs'])}]",
         f"    methods: [pi_0, fwdkl, geosd]\n    seeds: [0, 1, 2]\n    outputs: [{SHOWN}]",
     )
     return workflow
@@ -56,7 +56,7 @@ def test_commands_name_every_file_they_read(showing):
 
 def test_snapshots_of_a_variant_concern_its_training_and_its_alignment_only(root, tmp_path):
     values = yaml.safe_load((root / "params.yaml").read_text())
-    values["studies"]["quick"]["variants"]["geosd"]["training"]["snapshots"] = [10, 50]
+    values["studies"]["quick"]["variants"] = {"geosd": {"training": {"snapshots": [10, 20]}}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     before, after = (resolve(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
     for variant in before.trained:

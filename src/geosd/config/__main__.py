@@ -15,8 +15,8 @@ from pathlib import Path
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.checking import SCHEMA, schema
-from geosd.config.studies import everything
+from geosd.config.rule_settings import configuration
+from geosd.config.validate import SCHEMA, schema
 from geosd.files import write_text
 
 
@@ -45,7 +45,7 @@ def main(words: list[str] | None = None) -> int:
     if arguments.command == "check":
         print(f"{arguments.params} is right: studies {', '.join(params.studies)}.")
         return 0
-    text = yaml.safe_dump(everything(study), sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(configuration(study), sort_keys=False, allow_unicode=True)
     if arguments.out:
         write_text(arguments.out, text)
     else:

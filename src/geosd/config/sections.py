@@ -6,9 +6,11 @@ changed; this file only says what the value means, its unit, and what is allowed
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from geosd.objectives.hyperparameters import Hyperparameter, declared
 
 Count = Annotated[int, Field(gt=0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -151,13 +153,23 @@ class Optimiser(Section):
     """Read only where the rule is kfac."""
 
 
-class Objective(BaseModel):
-    """A loss by name, with its own hyperparameters; geosd.objectives checks them."""
+def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Section]:
+    """The section of one objective: its name, and what its class declares; unset is its default."""
+    keys: dict[str, Any] = {
+        one.name: (one.annotation, Field(default_factory=lambda: None, description=one.meaning))
+        for one in hyperparameters
+    }
+    named = (Literal[name], Field(description="Name under which geosd.objectives registers it."))
+    made = create_model(f"Objective_{name}", __base__=Section, name=named, **keys)
+    made.__doc__ = f"The loss of geosd.objectives.{name.replace('-', '_')}, with its own keys."
+    return made
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-    __pydantic_extra__: dict[str, Scalar]
 
-    name: Name = Field(description="Name under which geosd.objectives registers the loss.")
+HYPERPARAMETERS = declared()
+Objective = Annotated[
+    Union[tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.items())],  # noqa: UP007
+    Field(discriminator="name", description="The variant's loss, with its hyperparameters."),
+]
 
 
 class Recipe(Section):
@@ -223,8 +235,18 @@ class Recipe(Section):
 class Training(Recipe):
     """The recipe of one variant: the shared one, and its objective."""
 
-    objective: Objective
-    """The variant's loss."""
+    objective: Objective  # type: ignore[valid-type]  # built from what the methods declare
+
+    @model_validator(mode="after")
+    def _read_together(self) -> Training:
+        """Refuse a hyperparameter that the objective, with its other ones, does not read."""
+        given = self.objective.model_dump(exclude_unset=True)
+        declared_here = HYPERPARAMETERS[given["name"]]
+        values = {one.name: given.get(one.name, one.default) for one in declared_here}
+        for one in declared_here:
+            if problem := one.conflict(values):
+                raise ValueError(f"objective.{one.name} is {values[one.name]!r}; {problem}")
+        return self
 
 
 class Evaluation(Section):

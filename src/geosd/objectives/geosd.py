@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from math import inf
+from typing import Annotated, Literal
 
 from torch import Tensor
 
 from geosd.geometry import fisher_rao_squared, hellinger, jsd
-from geosd.objectives import checks
+from geosd.objectives.hyperparameters import Bounds, OnlyWith
 from geosd.objectives.objective import Objective, States, register
 
 
@@ -26,31 +27,14 @@ class GeoSD(Objective):
 
     Source: the paper, equations (hellinger), (distillation-loss), (prox-term), (full-loss) and
     (prox-local), and section "Natural-gradient update and the checkpoint pullback" (app:pullback).
-
-    Attributes:
-        divergence: The teacher's pull: "hellinger" (the method) or "jsd" (the ablation).
-        beta: Share of the teacher in the mixture of "jsd".
-        drift_penalty: lambda >= 0; at 0 no anchor is needed.
     """
 
     divergence: Literal["hellinger", "jsd"] = "hellinger"
-    beta: float = 0.5
-    drift_penalty: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the hyperparameters."""
-        checks.choice(
-            "geosd.divergence", self.divergence, ("hellinger", "jsd"),
-            hint="'hellinger' is the paper's method.",
-        )  # fmt: skip
-        checks.number(
-            "geosd.beta", self.beta, 0, 1, open_low=True, open_high=True,
-            hint="only divergence 'jsd' reads it; the paper's value is 0.5.",
-        )  # fmt: skip
-        checks.number(
-            "geosd.drift_penalty", self.drift_penalty, 0, float("inf"), open_high=True,
-            hint="the paper selects 1.0; 0 removes the proximal term.",
-        )  # fmt: skip
+    """The teacher's pull: "hellinger" is the paper's method, "jsd" its ablation."""
+    beta: Annotated[float, Bounds(gt=0, lt=1), OnlyWith(divergence="jsd")] = 0.5
+    """Share of the teacher in the mixture of "jsd"; the paper's value is 0.5."""
+    drift_penalty: Annotated[float, Bounds(ge=0, lt=inf)] = 1.0
+    """lambda; the paper selects 1.0. 0 removes the proximal term, and no anchor is needed."""
 
     @property
     def needs(self) -> frozenset[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from math import inf
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from geosd.objectives import checks
+from geosd.objectives.hyperparameters import Bounds
 from geosd.objectives.objective import Batch, Objective, Rollouts, States, Terms, register
 
 
@@ -26,30 +27,16 @@ class GRPO(Objective):
     Source: Shao et al. (arXiv 2402.03300), equations 3 and 4; the paper (app:exp-baselines) selects
     eps = .2 and beta = .03. Our reading where it is silent: pi_0 as the reference, std_epsilon =
     1e-4 (TRL).
-
-    Attributes:
-        clip: eps, half-width of the ratio's clip.
-        kl_coefficient: beta; at 0 no reference is needed.
-        std_epsilon: Added to the standard deviation of the group's rewards.
     """
 
     rollouts: ClassVar[Rollouts] = "group"
 
-    clip: float = 0.2
-    kl_coefficient: float = 0.03
-    std_epsilon: float = 1e-4
-
-    def __post_init__(self) -> None:
-        """Check the hyperparameters."""
-        checks.number("grpo.clip", self.clip, 0, 1, open_low=True, hint="the paper selects 0.2.")
-        checks.number(
-            "grpo.kl_coefficient", self.kl_coefficient, 0, float("inf"), open_high=True,
-            hint="the paper selects 0.03; 0 removes the penalty.",
-        )  # fmt: skip
-        checks.number(
-            "grpo.std_epsilon", self.std_epsilon, 0, 1, open_low=True,
-            hint="1e-4 is the value of the common library.",
-        )  # fmt: skip
+    clip: Annotated[float, Bounds(gt=0, le=1)] = 0.2
+    """eps, half-width of the ratio's clip; the paper selects 0.2."""
+    kl_coefficient: Annotated[float, Bounds(ge=0, lt=inf)] = 0.03
+    """beta; the paper selects 0.03. 0 removes the penalty, and no reference is needed."""
+    std_epsilon: Annotated[float, Bounds(gt=0, le=1)] = 1e-4
+    """Added to the standard deviation of the group's rewards; 1e-4 is TRL's value."""
 
     @property
     def needs(self) -> frozenset[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from torch import Tensor
 
 from geosd.geometry import jsd
-from geosd.objectives import checks
+from geosd.objectives.hyperparameters import Bounds
 from geosd.objectives.objective import Objective, States, register
 
 
@@ -18,19 +19,11 @@ class JSD(Objective):
 
     Source: Agarwal et al., GKD (arXiv 2306.13649), equation 1; the paper (app:exp-baselines)
     selects beta = .5. M carries the student's gradient, as in GKD.
-
-    Attributes:
-        beta: Share of the teacher in M, in (0, 1).
     """
 
-    beta: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check the hyperparameters."""
-        checks.number(
-            "jsd.beta", self.beta, 0, 1, open_low=True, open_high=True,
-            hint="the divergence is zero at both ends; use fwdkl or revkl for their directions.",
-        )  # fmt: skip
+    beta: Annotated[float, Bounds(gt=0, lt=1)] = 0.5
+    """Share of the teacher in M; the paper selects 0.5. At both ends the divergence is zero: fwdkl
+    and revkl have their directions."""
 
     def local(self, states: States) -> dict[str, Tensor]:
         """Jensen-Shannon divergence at each position."""

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import torch
 from torch import Tensor
 
+from geosd.objectives.hyperparameters import check
 from geosd.registry import Registry, did_you_mean
 
 Rollouts = Literal["student", "group", "solution"]
@@ -127,6 +128,8 @@ class Terms:
 class Objective(ABC):
     """A method. Subclasses are frozen dataclasses whose fields are its hyperparameters.
 
+    The annotation of a field says what is allowed (`geosd.objectives.hyperparameters`).
+
     Attributes:
         rollouts: What it trains on: "student", one on-policy response per problem; "group", G
             responses to one problem; "solution", pool solutions instead of responses.
@@ -135,6 +138,10 @@ class Objective(ABC):
 
     rollouts: ClassVar[Rollouts] = "student"
     needs: ClassVar[frozenset[str]] = frozenset({"teacher"})
+
+    def __post_init__(self) -> None:
+        """Check the hyperparameters; raises ValueError with what is allowed."""
+        check(self)
 
     @abstractmethod
     def local(self, states: States) -> dict[str, Tensor]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from geosd.geometry import entropy, forward_kl, reverse_kl
-from geosd.objectives import checks
+from geosd.objectives.hyperparameters import Bounds
 from geosd.objectives.objective import Batch, Objective, States, Terms, register
 
 
@@ -32,36 +32,16 @@ class TIP(Objective):
     reading where it is silent: omega mixes the two normalised scores; d stays the original's
     KL(p||q); entropy is that on the union support; the step's responses are the rollout batch.
     log V cancels in the scaling.
-
-    Attributes:
-        retained_fraction: r in (0, 1]; at 1 "select" is FwdKL.
-        entropy_weight: omega in [0, 1]: 1 is entropy alone, 0 mismatch alone.
-        mode: "select", "reweight" or "soft_or".
-        entropy_clip: Quantile above which entropies count as equal, in (0, 1].
     """
 
-    retained_fraction: float = 0.5
-    entropy_weight: float = 0.5
+    retained_fraction: Annotated[float, Bounds(gt=0, le=1)] = 0.5
+    """r; the paper selects 0.5. At 1 "select" is FwdKL."""
+    entropy_weight: Annotated[float, Bounds(ge=0, le=1)] = 0.5
+    """omega; the paper selects 0.5. 1 is entropy alone, 0 mismatch alone."""
     mode: Literal["select", "reweight", "soft_or"] = "select"
-    entropy_clip: float = 0.98
-
-    def __post_init__(self) -> None:
-        """Check the hyperparameters."""
-        checks.number(
-            "tip.retained_fraction", self.retained_fraction, 0, 1, open_low=True,
-            hint="the paper selects 0.5.",
-        )  # fmt: skip
-        checks.number(
-            "tip.entropy_weight", self.entropy_weight, 0, 1, hint="the paper selects 0.5."
-        )
-        checks.choice(
-            "tip.mode", self.mode, ("select", "reweight", "soft_or"),
-            hint="'select' is our reading of the paper.",
-        )  # fmt: skip
-        checks.number(
-            "tip.entropy_clip", self.entropy_clip, 0, 1, open_low=True,
-            hint="the original clips at 0.98; 1 does not clip.",
-        )  # fmt: skip
+    """How positions are scored and weighed; "select" is our reading of the paper."""
+    entropy_clip: Annotated[float, Bounds(gt=0, le=1)] = 0.98
+    """Quantile above which entropies count as equal; the original clips at 0.98, 1 does not."""
 
     def local(self, states: States) -> dict[str, Tensor]:
         """FwdKL, and without gradient the student's entropy and the mismatch, in nats."""

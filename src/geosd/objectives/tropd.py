@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from geosd.geometry import reverse_kl
 from geosd.geometry.simplex import floored
-from geosd.objectives import checks
+from geosd.objectives.hyperparameters import Bounds
 from geosd.objectives.objective import Batch, Objective, States, Terms, register
 
 
@@ -34,37 +34,18 @@ class TrOPD(Objective):
     sentence (app:exp-baselines). Our reading: the threshold replaces the Bernoulli draw of the
     original, the divergence is analytic as in RevKL, and "clipped outlier update" is "scaled". The
     original's guidance by teacher-written prefixes is off: prefixes are the student's in the paper.
-
-    Attributes:
-        agreement_threshold: rho in [0, 1]; at 0 the method is RevKL.
-        outlier_cap: c >= 0 in nats; at infinity the method is RevKL.
-        agreement: "sampled" or "overlap".
-        outlier: "scaled", "clamp", "mask" or "forward".
-        outlier_top_k: Tokens of the teacher that "forward" sums over.
     """
 
-    agreement_threshold: float = 0.6
-    outlier_cap: float = 0.1
+    agreement_threshold: Annotated[float, Bounds(ge=0, le=1)] = 0.6
+    """rho, which bounds a probability; the paper selects 0.6. At 0 the method is RevKL."""
+    outlier_cap: Annotated[float, Bounds(ge=0)] = 0.1
+    """c in nats; the paper selects 0.1. At infinity the method is RevKL."""
     agreement: Literal["sampled", "overlap"] = "sampled"
+    """Which agreement a_t; "sampled" is the original's trust probability."""
     outlier: Literal["scaled", "clamp", "mask", "forward"] = "scaled"
-    outlier_top_k: int = 64
-
-    def __post_init__(self) -> None:
-        """Check the hyperparameters."""
-        checks.number(
-            "tropd.agreement_threshold", self.agreement_threshold, 0, 1,
-            hint="it bounds a probability; the paper selects 0.6.",
-        )  # fmt: skip
-        checks.number("tropd.outlier_cap", self.outlier_cap, 0, hint="the paper selects 0.1.")
-        checks.choice(
-            "tropd.agreement", self.agreement, ("sampled", "overlap"),
-            hint="'sampled' is the original's trust probability.",
-        )  # fmt: skip
-        checks.choice(
-            "tropd.outlier", self.outlier, ("scaled", "clamp", "mask", "forward"),
-            hint="'scaled' is our reading of the paper's clipped outlier update.",
-        )  # fmt: skip
-        checks.whole("tropd.outlier_top_k", self.outlier_top_k, 1, hint="the original takes 64.")
+    """The update at outliers; "scaled" is our reading of the paper's clipped outlier update."""
+    outlier_top_k: Annotated[int, Bounds(ge=1)] = 64
+    """Tokens of the teacher that "forward" sums over; the original takes 64."""
 
     def local(self, states: States) -> dict[str, Tensor]:
         """Loss, agreement and region of each position."""

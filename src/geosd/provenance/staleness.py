@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.config.grid import flat
+from geosd.config.study import flat
 from geosd.provenance.manifest import sha256
 
 NAMES = ("model", "variant", "seed")

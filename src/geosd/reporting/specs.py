@@ -68,9 +68,9 @@ class OutputSpec:
         title: What it shows, a few words.
         caption: What one sees, as the report says it; reStructuredText.
         reads: Tidy files, of `READERS`; each is an argument of its function.
-        settings: What it may read of params.yaml: words of `geosd.config.output_settings.WORDS`,
-            or keys of the protocol such as `protocol.training.top_k`. The last part is the
-            argument's name.
+        settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
+            `geosd.config.rule_settings`, or keys of the protocol such as
+            `protocol.training.top_k`. The last part is the argument's name.
         trained: Narrows `methods` to those of these that the study trains.
         swept: Keys of the training section that `points` are over.
     """

@@ -8,6 +8,8 @@ import pandas as pd
 
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
+RULE = f"highest avg@k on {VALIDATION}, mean over models and seeds; of equals the first of the grid"
+"""What `best_candidate` does, in one line."""
 
 
 def best_candidate(scores: pd.DataFrame, candidates: Sequence[str]) -> str:

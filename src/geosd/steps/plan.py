@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import tyro
 
 from geosd.config import ConfigError, Study, load, resolve
-from geosd.config.jobs import jobs
-from geosd.config.overlays import StudyOverlay
+from geosd.config.rule_settings import job_counts
+from geosd.config.schema import StudyOverlay
 from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.gpu_memory import TrainingLayout, gpus_needed, inference_gpu, training_gpu
 from geosd.costs.roofline import TrainingWorkload, step_seconds, update_units
@@ -123,7 +123,7 @@ def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
     resources = study.params.needs(model)
     pool, evaluation = study.section("pool", model), study.section("evaluation", model)
     recipe, data = study.section("training", model), study.section("data", model)
-    counts = jobs(study)
+    counts = job_counts(study)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
     trainings = {
         variant: _training(study.training(model, variant), assumed)
@@ -199,7 +199,12 @@ def _largest_layout(
 def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
     """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
     bare = StudyOverlay(
-        about="the protocol", models=[REFERENCE], methods=[BASELINE], seeds=[0], outputs=["claims"]
+        about="the protocol",
+        kind="main",
+        models=[REFERENCE],
+        methods=[BASELINE],
+        seeds=[0],
+        outputs=["claims"],
     )
     params = study.params.model_copy(update={"studies": {"protocol": bare}})
     return _workload(resolve(params, "protocol"), REFERENCE, assumed)

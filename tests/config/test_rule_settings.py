@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.overlays import merge
-from geosd.config.studies import PER_VARIANT, RULES
+from geosd.config.inheritance import merge
+from geosd.config.rule_settings import PER_VARIANT, RULES
 
 MODEL = "mini-qwen3"
 TABLE = "table_hyperparameters"  # shows every setting but those of base models
@@ -29,30 +29,34 @@ def every_setting(study) -> dict[tuple[str, str | None], str]:
     return {job: json.dumps(settings(job[0], study, MODEL, job[1])) for job in jobs}
 
 
-def changed(study, root, tmp_path, old, new) -> set[tuple[str, str | None]]:
-    text = (root / "params.yaml").read_text()
-    assert text.count(old) == 1
-    (tmp_path / "params.yaml").write_text(text.replace(old, new))
-    after = every_setting(resolve(load(tmp_path / "params.yaml"), "quick"))
+def changed(study, params) -> set[tuple[str, str | None]]:
+    after = every_setting(resolve(load(params), "quick"))
     return {job for job, value in every_setting(study).items() if after[job] != value}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "jobs"),
     [
-        ("revkl: {training: {learning_rate: ", "revkl: {training: {learning_rate: 9", {"revkl"}),
         ("damping: 1.0e-3 ", "damping: 1.0e-2 ", {"geosd"}),
         ("      kl_coefficient: 0.03", "      kl_coefficient: 0.1", {"grpo"}),
         ("beta: 0.5}\n\n  skewkl", "beta: 0.1}\n\n  skewkl", set()),
     ],
 )
 def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
-    study, root, tmp_path, old, new, jobs
+    study, edited, old, new, jobs
 ):
     expected = {("train", variant) for variant in jobs}
     shown = {("configuration", None), (TABLE, None)}
     expected |= shown if jobs else set()
-    assert changed(study, root, tmp_path, old, new.replace(": 93", ": 9.3")) == expected
+    assert changed(study, edited((old, new))) == expected
+
+
+def test_a_selected_rate_changes_the_training_of_its_variant_only(study, edited):
+    params = edited()
+    rates = params.parent / "selected/quick.yaml"
+    rates.write_text(rates.read_text().replace("revkl: 1.0e-4", "revkl: 9.0e-5"))
+    shown = {("configuration", None), (TABLE, None)}
+    assert changed(study, params) == {("train", "revkl")} | shown
 
 
 @pytest.mark.parametrize(
@@ -65,8 +69,8 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
         ("      select_train: 100", "      select_train: 101", {TABLE, "data"}),
     ],
 )
-def test_a_value_changes_the_rules_that_read_it_only(study, root, tmp_path, old, new, rules):
-    jobs = changed(study, root, tmp_path, old, new)
+def test_a_value_changes_the_rules_that_read_it_only(study, edited, old, new, rules):
+    jobs = changed(study, edited((old, new)))
     assert {rule for rule, _ in jobs} == rules | {"configuration"}
 
 
@@ -128,7 +132,7 @@ def test_every_variants_objective_is_registered_and_takes_its_hyperparameters(st
     variants = study.params.variants
     objectives = {n: v.training.objective for n, v in variants.items() if v.training}
     for objective in objectives.values():
-        build(**objective.model_dump())
+        build(**objective.model_dump(exclude_unset=True))
     assert {objective.name for objective in objectives.values()} == set(names())
 
 

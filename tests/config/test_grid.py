@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from geosd.config import load, resolve, settings
-from geosd.config.grid import candidates
-from geosd.config.studies import asked
+from geosd.config.rule_settings import sampling_settings
+from geosd.config.study import grid_candidates
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_every_point_of_every_grid_is_one_method(study):
 def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
     for name, (variant, point) in study.candidates.items():
         mine = settings("train", study, "mini-qwen3", name)
-        plain = {**study.training("mini-qwen3", variant), **asked(study, "mini-qwen3")}
+        plain = {**study.training("mini-qwen3", variant), **sampling_settings(study, "mini-qwen3")}
         assert mine["objective"] == plain["objective"]
         changed = {key for key in mine if mine[key] != plain[key]} - {"optimiser"}
         assert changed <= {"learning_rate"}
@@ -35,7 +35,9 @@ def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
 
 
 def test_several_axes_make_a_product_and_dots_lead_into_sections():
-    made = candidates({"geosd": {"learning_rate": [1.0, 2.0], "optimiser.kfac.damping": [3.0]}})
+    made = grid_candidates(
+        {"geosd": {"learning_rate": [1.0, 2.0], "optimiser.kfac.damping": [3.0]}}
+    )
     assert made == {
         f"geosd-learning_rate_{rate}-damping_3.0": (
             "geosd",
@@ -46,7 +48,7 @@ def test_several_axes_make_a_product_and_dots_lead_into_sections():
 
 
 def test_several_grids_of_a_variant_are_swept_one_beside_the_other():
-    made = candidates({"jsd": [{"learning_rate": [1.0, 2.0]}, {"objective.beta": [0.5]}]})
+    made = grid_candidates({"jsd": [{"learning_rate": [1.0, 2.0]}, {"objective.beta": [0.5]}]})
     assert made == {
         "jsd-learning_rate_1.0": ("jsd", {"learning_rate": 1.0}),
         "jsd-learning_rate_2.0": ("jsd", {"learning_rate": 2.0}),

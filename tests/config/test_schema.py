@@ -7,7 +7,7 @@ import json
 import jsonschema
 import yaml
 
-from geosd.config.checking import SCHEMA, schema
+from geosd.config.validate import SCHEMA, schema
 
 
 def test_the_schema_file_is_the_one_the_classes_make(root):

@@ -7,7 +7,7 @@ which the two versions disagree (1e-6 is text to 1.1 and a number to 1.2) is rep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,75 +15,48 @@ import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import ScalarNode
 
+from geosd.config.errors import ConfigError, KeyPath, Mistake
+
 # Every program of the workflow reads the file when it starts; libyaml does so ten times faster.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # DVC's reader is written in Python, so it is asked only what it takes an unquoted value for.
 YAML_1_2 = YAML(pure=True).resolver
 
-Key = str | int
-KeyPath = tuple[Key, ...]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One thing wrong with params.yaml.
-
-    Attributes:
-        path: The key, from the outermost section inwards.
-        line: Line in the file, counted from 1.
-        message: What is wrong and what is allowed.
-    """
-
-    path: KeyPath
-    line: int
-    message: str
-
-
-class ConfigError(ValueError):
-    """What is wrong with params.yaml or with a question about it; ends with a hint."""
-
-
-def report(file: Path, mistakes: list[Mistake]) -> ConfigError:
-    """One error that lists all mistakes in the order of the file's lines."""
-    ordered = sorted(mistakes, key=lambda m: m.line)
-    lines = [f"  {file}:{m.line}: {dotted(m.path) or 'file'}: {m.message}" for m in ordered]
-    count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
-    return ConfigError(
-        f"{file} has {count}:\n" + "\n".join(lines) + "\nHint: every key, its meaning and its"
-        " bounds stand in workflow/schemas/params.schema.json; an editor with a YAML language"
-        " server shows them while you type."
-    )
-
-
-def dotted(path: KeyPath) -> str:
-    """A key path as DVC writes it: `protocol.training.betas[0]`."""
-    text = ""
-    for key in path:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
-    return text
-
 
 @dataclass(frozen=True)
 class Source:
-    """A read file.
+    """A file that has been read.
 
     Attributes:
         file: Where it is.
         values: Its content as plain values.
         lines: The line of each key path, counted from 1.
         mistakes: Repeated keys and values that two YAML readers take differently.
+        parents: Section and entry -> the entry of that section that it extends.
     """
 
     file: Path
     values: Any
     lines: dict[KeyPath, int]
     mistakes: list[Mistake]
+    parents: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def line(self, path: KeyPath) -> int:
-        """The line of a key, or of the innermost section that exists around it."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 1)
+    def mistake(self, path: KeyPath, message: str, inherited: bool = True) -> Mistake:
+        """A mistake at a key, or at the key of the extended entry that it is inherited from.
+
+        Args:
+            path: The key.
+            message: What is wrong.
+            inherited: False for what an entry must say itself.
+        """
+        chain = [path]
+        while inherited and (parent := self.parents.get(tuple(map(str, chain[-1][:2])))):
+            chain.append((path[0], parent, *path[2:]))
+        for length in range(len(path), 0, -1):
+            for one in chain:
+                if one[:length] in self.lines:
+                    return Mistake(one, self.lines[one[:length]], message)
+        return Mistake(path, 1, message)
 
 
 def read(file: Path | str) -> Source:

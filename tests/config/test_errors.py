@@ -10,16 +10,13 @@ from geosd.config import ConfigError, load
 
 
 @pytest.fixture
-def broken(root, tmp_path):
+def broken(root, edited):
     """Load params.yaml with one text replaced; the message, and the line that was replaced."""
 
     def message(old: str, new: str) -> tuple[str, int]:
         text = (root / "params.yaml").read_text()
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in params.yaml"
-        file = tmp_path / "params.yaml"
-        file.write_text(text.replace(old, new))
         with pytest.raises(ConfigError) as error:
-            load(file)
+            load(edited((old, new)))
         assert str(error.value).splitlines()[-1].startswith("Hint: ")
         line = text[: text.index(old)].count("\n") + 1 + (len(old) - len(old.lstrip("\n")))
         return str(error.value), line
@@ -27,6 +24,9 @@ def broken(root, tmp_path):
     return message
 
 
+GRID = "fwdkl: {learning_rate: [3.0e-7, 1.0e-6, 3.0e-6, 1.0e-5, 3.0e-5, 1.0e-4, 3.0e-4, 1.0e-3]}"
+SEEDS = "grpo, geosd]\n    seeds: [0, 1, 2]"
+MODELS = "kind: main\n    models: [mini-qwen3]"
 RATE = "    learning_rate: 1.0e-6 "
 
 
@@ -38,9 +38,10 @@ def test_an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant(broken
 
 
 def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
-    message, line = broken("grpo: {training: {learning_rate", "grpo: {training: {learnin_rate")
-    assert f":{line}: studies.quick.variants.grpo.training.learnin_rate: there is no" in message
-    assert "Did you mean learning_rate?" in message
+    message, line = broken("fwdkl: {training: {snapshots: [10", "fwdkl: {training: {snapshot: [10")
+    place = "studies.miniature_ablation.variants.fwdkl.training.snapshot"
+    assert f":{line}: {place}: there is no" in message
+    assert "Did you mean snapshots?" in message
 
 
 @pytest.mark.parametrize(
@@ -64,11 +65,15 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ("betas: [0.9, 0.95]", "betas: [0.9]", "protocol.training.betas"),
         ("top_p: 0.95 ", "top_p: 1.5 ", "protocol.evaluation.top_p: 1.5 is not allowed"),
         ("{name: fwdkl}", "{nam: fwdkl}", "variants.fwdkl.training.objective.name: the key is mis"),
-        ("{name: revkl}", "{name: revkl, x: [1]}", r"objective.x: \[1\] is not allowed"),
-        ("seeds: [0, 1, 2]", "seeds: [0, 1, 1]", "studies.quick.seeds: 1 stands twice"),
-        ("seeds: [0, 1, 2]", "seeds: []", "studies.quick.seeds"),
+        (
+            "{name: revkl}",
+            "{name: revkl, x: [1]}",
+            r"revkl.training.objective.x: there is no such key. Allowed: name",
+        ),
+        (SEEDS, SEEDS.replace("2", "1"), "studies.quick.seeds: 1 stands twice"),
+        (SEEDS, SEEDS.replace("0, 1, 2", ""), "studies.quick.seeds"),
         ("methods: [pi_0, fwdkl", "methods: [pi_0, fwkl", "no variant .* Did you mean fwdkl?"),
-        ("models: [mini-qwen3]", "models: [mini-qwen]", "no model .* Did you mean mini-qwen3?"),
+        (MODELS, MODELS.replace("qwen3", "qwen"), "no model .* Did you mean mini-qwen3?"),
         ("study: quick ", "study: quik ", "no study of this file. Did you mean quick?"),
         ("4, 8, 16]", "4, 8, 32]", "pass@k needs k <= samples, which is 16"),
         ("coverage: null ", "coverage: 8 ", "coverage: must be samples, which is 16, or more"),
@@ -80,7 +85,7 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
             "table_man, table_benchmarks, table_s",
             "no rule .* Did you mean table_main?",
         ),
-        ("fwdkl: {learning_rate: &", "fwdlk: {learning_rate: &", "no variant .* mean fwdkl?"),
+        (GRID, GRID.replace("fwdkl", "fwdlk"), "no variant .* mean fwdkl?"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, said):

@@ -1,0 +1,54 @@
+"""Mistakes in params.yaml, and the error that lists them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from geosd.registry import did_you_mean
+
+Key = str | int
+KeyPath = tuple[Key, ...]
+
+
+class ConfigError(ValueError):
+    """What is wrong with params.yaml or with a question about it; ends with a hint."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong with a file.
+
+    Attributes:
+        path: The key, from the outermost section inwards.
+        line: Line in the file, counted from 1.
+        message: What is wrong and what is allowed.
+    """
+
+    path: KeyPath
+    line: int
+    message: str
+
+
+def report(file: Path, mistakes: list[Mistake]) -> ConfigError:
+    """One error that lists all mistakes in the order of the file's lines."""
+    ordered = sorted(dict.fromkeys(mistakes), key=lambda mistake: mistake.line)
+    lines = [f"  {file}:{m.line}: {dotted(m.path) or 'file'}: {m.message}" for m in ordered]
+    count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+    return ConfigError(
+        f"{file} has {count}:\n" + "\n".join(lines) + "\nHint: docs/configuration.md explains the"
+        " file; an editor with a YAML language server shows every key's meaning and bounds."
+    )
+
+
+def dotted(path: KeyPath) -> str:
+    """A key path as DVC writes it: `protocol.training.betas[0]`."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
+    return text
+
+
+def alternatives(word: object, allowed: list[str]) -> str:
+    """The names that are allowed, after the one that was probably meant."""
+    return f"{did_you_mean(word, allowed)}Allowed: {', '.join(allowed)}."

@@ -1,0 +1,122 @@
+"""How values are laid over others: an entry over the one it extends, an overlay over a section.
+
+The order, each over the ones before it:
+
+    protocol < model < study < variant < the study's own entry for the variant < candidate of a grid
+
+Model, study and variant each stand for their whole chain of `extends`, the last of the chain first.
+A selected rate is the lowest part of the study's own entry for a variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from geosd.config.errors import alternatives
+
+EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "studies": "study"}
+"""Sections whose entries may extend one another, and what an entry is called."""
+NOT_INHERITED = ("extends", "about", "kind", "claims_on_costs")
+"""Keys that every entry says for itself."""
+REPLACED = ("grid",)
+"""Mappings that are replaced whole, as lists are."""
+
+Tree = dict[str, Any]
+Problem = tuple[tuple[str, ...], str]
+
+
+def merge(below: Tree, above: Tree) -> Tree:
+    """Lay one mapping over another, key by key, down to the leaves; lists are replaced.
+
+    An objective of another name replaces the one below whole: its hyperparameters are another
+    loss's and would mean nothing here.
+    """
+    if "name" in below and above.get("name", below["name"]) != below["name"]:
+        return dict(above)
+    merged = dict(below)
+    for key, value in above.items():
+        inner = merged.get(key)
+        both = isinstance(inner, dict) and isinstance(value, dict) and key not in REPLACED
+        merged[key] = merge(inner, value) if both else value
+    return merged
+
+
+def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]]:
+    """Lay every entry that has `extends` over the entry it names.
+
+    Args:
+        values: The file's content. What is of the wrong kind is left for the schema to report.
+
+    Returns:
+        The content with whole entries; the parent of each (section, entry); and what is wrong, as
+        key path and message.
+    """
+    if not isinstance(values, dict):
+        return values, {}, []
+    parents: dict[tuple[str, ...], str] = {}
+    problems: list[Problem] = []
+    whole = dict(values)
+    for section in EXTENDABLE:
+        if isinstance(entries := values.get(section), dict):
+            chains = {name: _chain(section, name, entries, problems) for name in entries}
+            whole[section] = {name: _laid_over(entries, chains[name]) for name in entries}
+            parents |= {(section, name): c[1] for name, c in chains.items() if len(c) > 1}
+    return whole, parents, problems
+
+
+def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> list[str]:
+    """An entry and those that it extends, the nearest first."""
+    chain, kind = [name], EXTENDABLE[section]
+    while isinstance(entry := entries[chain[-1]], dict):
+        parent = entry.get("extends")
+        if not isinstance(parent, str):  # none, or of a type that the schema refuses
+            break
+        path = (section, chain[-1], "extends")
+        if parent not in entries:
+            message = f"{parent} is no {kind} of this file."
+            problems.append((path, f"{message} {alternatives(parent, list(entries))}"))
+            break
+        if parent in chain:
+            circle = " extends ".join([*chain[chain.index(parent) :], parent])
+            problems.append((path, f"{circle}: one {kind} of a circle must extend none."))
+            break
+        chain.append(parent)
+    return chain
+
+
+def _laid_over(entries: Tree, chain: list[str]) -> Any:
+    whole = entries[chain[-1]]
+    for name in reversed(chain[:-1]):
+        if not (isinstance(whole, dict) and isinstance(entries[name], dict)):
+            return entries[name]
+        below = {key: value for key, value in whole.items() if key not in NOT_INHERITED}
+        whole = merge(below, entries[name])
+    if isinstance(whole, dict) and isinstance(whole.get("variants"), dict):
+        kept = {name: entry for name, entry in whole["variants"].items() if entry is not None}
+        whole = {**whole, "variants": kept}  # `name: null` takes an inherited entry away
+    return whole
+
+
+def with_selected_rates(values: Tree, rates: Mapping[str, Mapping[str, float]]) -> Tree:
+    """Lay every study's own entries for its variants over the rates that a selection chose.
+
+    A variant without a rate takes that of the variant it extends: an ablation changes nothing but
+    what it names.
+
+    Args:
+        values: The file's content, entries whole.
+        rates: Study -> variant -> its rate, for the studies that name a file of rates.
+    """
+    studies = dict(values["studies"])
+    for study, rate_of in rates.items():
+        own = studies[study].get("variants") or {}
+        below: Tree = {}
+        for variant in values["variants"]:
+            source: str | None = variant
+            while source is not None and source not in rate_of:
+                source = values["variants"][source].get("extends")
+            if source is not None:
+                below[variant] = {"training": {"learning_rate": rate_of[source]}}
+        studies[study] = {**studies[study], "variants": merge(below, own)}
+    return {**values, "studies": studies}

@@ -1,0 +1,277 @@
+"""Exactly what each rule of the workflow may read of params.yaml; RULES has them all.
+
+Snakemake reruns a job when these values change, so a value belongs to the rules that read it and to
+no other: a variant's learning rate changes the settings of that variant's training only. Tables and
+figures say themselves what they read (`geosd.reporting.specs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from geosd.config.schema import given_values
+from geosd.config.study import Study, check_name, flat, sweep_points
+from geosd.reporting.specs import OutputSpec, output_specs
+
+PER_VARIANT = ("train", "early_stop", "alignment")
+PER_MODEL = ("base", "pool", "evaluate", "evaluate_pi_0", "states", *PER_VARIANT)
+STATE_FIGURES = {"figure_mechanism", "figure_density", "figure_alignment"}
+"""Figures of the states that pi_0 visits."""
+
+Settings = dict[str, Any]
+
+
+def settings(
+    rule: str, study: Study, model: str | None = None, variant: str | None = None
+) -> Settings:
+    """Exactly what a rule may read, as plain values.
+
+    Args:
+        rule: A rule of the workflow.
+        study: The resolved study.
+        model: The job's model, for the rules of `PER_MODEL`.
+        variant: The job's variant, for the rules of `PER_VARIANT`.
+
+    Raises:
+        ConfigError: No such rule, model or variant, or the rule needs one that is not given.
+    """
+    check_name("rule", rule, RULES)
+    if rule in PER_MODEL:
+        check_name("model", model, study.models)
+    if rule in PER_VARIANT:
+        stops = study.early_stops if rule == "early_stop" else study.trained
+        check_name("trained variant", variant, stops)
+    return RULES[rule](study, model, variant)
+
+
+def sampling_settings(study: Study, model: str) -> Settings:
+    """What every rule reads that puts problems to a model.
+
+    These are the source of the problems, whether the model thinks, and what samples it.
+    """
+    data, rollout = study.section("data", model), study.section("rollout", model)
+    if rollout["engine"] != "vllm":  # vLLM's options are not read, so they must not cause a rerun
+        rollout = {key: rollout[key] for key in ("engine", "sequences")}
+    return {"source": data["source"], "thinking": data["thinking"], "rollout": rollout}
+
+
+def _fetch(study: Study, *_: Any) -> Settings:
+    return {key: study.section("data")[key] for key in ("source", "raw")}
+
+
+def _data(study: Study, *_: Any) -> Settings:
+    return {key: value for key, value in study.section("data").items() if key != "thinking"}
+
+
+def _base(study: Study, model: str, _: Any) -> Settings:
+    return study.section("base", model)
+
+
+def _pool(study: Study, model: str, _: Any) -> Settings:
+    return {**study.section("pool", model), **sampling_settings(study, model)}
+
+
+def _train(study: Study, model: str, variant: str) -> Settings:
+    training = {**study.training(model, variant), **sampling_settings(study, model)}
+    stops = [stop for stop, longer in study.early_stops.items() if longer == variant]
+    wanted = {study.training(model, stop)["steps"] for stop in stops}
+    training["snapshots"] = sorted({*training["snapshots"], *wanted})
+    optimiser = training["optimiser"]
+    if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
+        training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
+    return training
+
+
+def _early_stop(study: Study, model: str, variant: str) -> Settings:
+    return {"of": study.early_stops[variant], "training": _train(study, model, variant)}
+
+
+def _evaluate(study: Study, model: str, _: Any) -> Settings:
+    section = {**study.section("evaluation", model), **sampling_settings(study, model)}
+    return {key: value for key, value in section.items() if key != "pass_k"}
+
+
+def _states(study: Study, model: str, _: Any) -> Settings:
+    """The recipe that all variants share: the states are pi_0's, and no variant's."""
+    recipe = study.section("training", model)
+    keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
+    seed = study.section("pool", model)["seed"]
+    return {"seed": seed, **sampling_settings(study, model), **{key: recipe[key] for key in keys}}
+
+
+def _alignment(study: Study, model: str, variant: str) -> Settings:
+    training = study.training(model, variant)
+    return {key: training[key] for key in ("steps", "snapshots", "problems", "chunk")}
+
+
+def _drift_over_steps(study: Study, *_: Any) -> Settings:
+    """The runs of the figure that is drawn of it."""
+    methods = _trained_among(study, output_specs()["figure_mechanism"].trained)
+    return {"models": list(study.models), "methods": methods, "seeds": list(study.seeds)}
+
+
+def _analyse(study: Study, *_: Any) -> Settings:
+    evaluation = study.section("evaluation")
+    return {
+        "models": list(study.models),
+        "methods": list(study.methods),
+        "seeds": list(study.seeds),
+        "samples": evaluation["samples"],
+        "pass_k": evaluation["pass_k"],
+    }
+
+
+def _claims(study: Study, *_: Any) -> Settings:
+    """What claims are judged by: sweeps, the ladder of models, and what the paper's costs need."""
+    models, training = list(study.models), study.params.protocol.training
+    kfac = training.optimiser.kfac
+    costs = {
+        "problems": training.problems,
+        "response_tokens": training.response_tokens,
+        "top_k": training.top_k,
+        "blocks": kfac.blocks,
+        "subsample": kfac.subsample,
+    }
+    return {
+        "kind": study.overlay.kind,
+        "models": models,
+        "privilege": sweep_points(study, "privilege"),
+        "plane": sweep_points(study, "learning_rate", "steps"),
+        "ladder": models if study.overlay.kind == "ladder" else [],
+        "costs": costs if study.overlay.claims_on_costs else None,
+    }
+
+
+def configuration(study: Study, *_: Any) -> Settings:
+    """The whole study as it is run, for the report and for people."""
+    per_model = {
+        model: {
+            **{name: study.section(name, model) for name in ("base", "pool", "evaluation")},
+            "training": {variant: _train(study, model, variant) for variant in study.trained},
+        }
+        for model in study.models
+    }
+    head = {"study": study.name, "models": list(study.models), "methods": list(study.methods)}
+    return {
+        **{**head, "seeds": list(study.seeds), "data": study.section("data")},
+        "runs": per_model,
+    }
+
+
+def _output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
+    """The settings of one table or figure: the last part of each name, and its value."""
+    return {name.rpartition(".")[2]: _output_value(name, study, spec) for name in spec.settings}
+
+
+def _output_value(name: str, study: Study, spec: OutputSpec) -> Any:
+    if name in OUTPUT_SETTINGS:
+        return OUTPUT_SETTINGS[name](study, spec)
+    value: Any = {"protocol": given_values(study.params.protocol)}
+    for key in name.split("."):
+        if not isinstance(value, dict) or key not in value:
+            raise ValueError(
+                f"{spec.title!r} asks for the setting {name!r}, which there is not.\nHint: allowed"
+                f" are {', '.join(OUTPUT_SETTINGS)}, and keys of the protocol, as"
+                " protocol.training.top_k."
+            )
+        value = value[key]
+    return value
+
+
+def _trained_among(study: Study, variants: Iterable[str]) -> list[str]:
+    """Those of some variants that the study trains, in the order given."""
+    return [variant for variant in variants if variant in study.trained]
+
+
+def _methods(study: Study, spec: OutputSpec) -> list[str]:
+    """Methods as the study lists them, without the candidates of its grids."""
+    if spec.trained:
+        return _trained_among(study, spec.trained)
+    return [name for name in study.methods if name not in study.candidates]
+
+
+def _candidates(study: Study, _: OutputSpec) -> dict[str, str]:
+    """Each candidate, and the variant it is a point of."""
+    return {name: variant for name, (variant, _) in study.candidates.items()}
+
+
+def _changes(study: Study, _: OutputSpec) -> dict[str, Settings]:
+    """What each candidate changes in its variant's training: the last word of each key -> value."""
+    return {
+        name: {key.rpartition(".")[2]: value for key, value in flat(changed).items()}
+        for name, (_, changed) in study.candidates.items()
+    }
+
+
+def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
+    """All settings but those of the base models, which the paper takes as they are."""
+    own = [name for name in study.trained if name not in study.candidates]
+    models = {
+        model: {
+            "pool": study.section("pool", model),
+            "evaluation": study.section("evaluation", model),
+            "training": {name: _without_unread(study.training(model, name)) for name in own},
+        }
+        for model in study.models
+    }
+    return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
+
+
+def _without_unread(training: Settings) -> Settings:
+    """A variant's training without the numbers of an update rule that it does not use."""
+    optimiser = training["optimiser"]
+    return training if optimiser["rule"] == "kfac" else {**training, "optimiser": {"rule": "adamw"}}
+
+
+OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
+    "models": lambda study, _: list(study.models),
+    "methods": _methods,
+    "candidates": _candidates,
+    "changes": _changes,
+    "points": lambda study, spec: sweep_points(study, *spec.swept),
+    "hyperparameters": _hyperparameters,
+}
+"""What a table or figure may ask for, and keys of the protocol."""
+
+RULES: dict[str, Callable[..., Settings]] = {
+    "fetch": _fetch,
+    "data": _data,
+    "base": _base,
+    "pool": _pool,
+    "train": _train,
+    "early_stop": _early_stop,
+    "evaluate": _evaluate,
+    "evaluate_pi_0": _evaluate,
+    "states": _states,
+    "alignment": _alignment,
+    "drift_over_steps": _drift_over_steps,
+    "analyse": _analyse,
+    "claims": _claims,
+    "configuration": configuration,
+    **{name: partial(_output, spec) for name, spec in output_specs().items()},
+}
+
+
+def job_counts(study: Study) -> dict[str, int]:
+    """Jobs of one model of the study, by rule, in the order of the data.
+
+    Rules that run once for a whole study (data, analyse, tables, figures) are not among them, nor
+    is early_stop, which copies files. The study shows something that is made of scores, as every
+    study of params.yaml does.
+    """
+    seeds, runs = len(study.seeds), len(study.trained) * len(study.seeds)
+    untrained = len(study.methods) - len(study.trained)
+    of_states = bool(STATE_FIGURES & set(study.outputs))
+    counts = {
+        "base": 1,
+        "pool": 1 if study.trained or of_states else 0,
+        "train": runs - len(study.early_stops) * seeds,
+        "evaluate": runs,
+        "evaluate_pi_0": seeds if untrained else 0,
+        "states": 1 if of_states else 0,
+    }
+    if "figure_alignment" in study.outputs:
+        counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
+    return {rule: count for rule, count in counts.items() if count}

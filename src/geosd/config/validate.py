@@ -1,0 +1,284 @@
+"""Load params.yaml and say everything that is wrong with it: which key, what is allowed.
+
+A file is read, its entries are laid over those that they extend, its values are checked key by key
+by pydantic, and then every study is checked as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, report
+from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
+from geosd.config.rule_settings import RULES
+from geosd.config.schema import DEFAULT, Params, SelectedRates
+from geosd.config.sections import Evaluation, Section, Training
+from geosd.config.study import Study, resolve
+from geosd.config.yaml_source import Source, read
+
+SCHEMA = "workflow/schemas/params.schema.json"
+PINS = {
+    "folder": ("folder",),
+    "repo": ("repo", "revision"),
+    "package": ("package", "file", "sha256"),
+}
+"""Where a released checkpoint may lie, in the order of preference -> the keys that pin it there."""
+File = TypeVar("File", bound=Section)
+
+
+def load(path: Path | str = "params.yaml") -> Params:
+    """Read and check params.yaml, every study of it.
+
+    Raises:
+        ConfigError: Lists every mistake with its key, its line, and what is allowed.
+    """
+    source = read(path)
+    values, parents, problems = inherit(source.values)
+    mistakes = source.mistakes + [source.mistake(where, text) for where, text in problems]
+    if problems:
+        raise report(source.file, mistakes)
+    source = replace(source, values=values, parents=parents)
+    params, wrong = _checked(Params, source)
+    mistakes += wrong
+    if params is not None and (rates := _selected_rates(params)):
+        source = replace(source, values=with_selected_rates(values, rates))
+        params, _ = _checked(Params, source)
+    if params is not None:
+        mistakes += [mistake for name in params.studies for mistake in _study(params, name, source)]
+        mistakes += _names("study", (params.study,), params.studies, (), source)
+        allowed = [*params.models, DEFAULT]
+        mistakes += _names("model", params.resources, allowed, ("resources",), source)
+    if params is None or mistakes:
+        raise report(source.file, mistakes)
+    return params
+
+
+def _selected_rates(params: Params) -> dict[str, dict[str, float]]:
+    """Study -> variant -> rate, for the studies that name a file of selected rates.
+
+    Raises:
+        ConfigError: A file is absent or is wrong, or has a rate of a variant that there is not.
+    """
+    rates: dict[str, dict[str, float]] = {}
+    for name, study in params.studies.items():
+        if study.selected_rates is None:
+            continue
+        if not Path(study.selected_rates).is_file():
+            raise ConfigError(
+                f"studies.{name}.selected_rates: {study.selected_rates} does not exist.\nHint: run"
+                f" from the root of the repository; `make select-rates STUDY={name}` writes the"
+                " file from a finished selection, and until then the study cannot name it."
+            )
+        source = read(study.selected_rates)
+        selected, mistakes = _checked(SelectedRates, source)
+        if selected is not None:
+            rates[name] = dict(selected.learning_rate)
+            mistakes += _names("variant", rates[name], params.variants, ("learning_rate",), source)
+        if mistakes or source.mistakes:
+            raise report(source.file, source.mistakes + mistakes)
+    return rates
+
+
+def _study(params: Params, name: str, source: Source) -> list[Mistake]:
+    """What is wrong with a study as a whole: undefined or repeated names, values that clash."""
+    study, place = params.studies[name], ("studies", name)
+    mistakes = _names("model", study.models, params.models, (*place, "models"), source)
+    for key in ("methods", "variants", "grid"):
+        given = getattr(study, key)
+        mistakes += _names("variant", given, params.variants, (*place, key), source)
+    mistakes += _names("rule", study.outputs, RULES, (*place, "outputs"), source)
+    for key in ("models", "methods", "seeds", "outputs"):
+        values = getattr(study, key)
+        if repeated := sorted({str(v) for v in values if values.count(v) > 1}):
+            text = f"{', '.join(repeated)} stands twice; each entry is one run."
+            mistakes.append(source.mistake((*place, key), text))
+    return mistakes or _clashes(resolve(params, name), source)
+
+
+def _names(
+    kind: str, names: Iterable[str], allowed: Iterable[str], path: KeyPath, source: Source
+) -> list[Mistake]:
+    """A mistake for each name, of a list or of a mapping's keys, that is not defined."""
+    defined, mistakes = list(allowed), []
+    for index, name in enumerate(names):
+        if name not in defined:
+            last = name if isinstance(names, Mapping) else index
+            message = f"{name} is no {kind} of this file. {alternatives(name, defined)}"
+            mistakes.append(source.mistake((*path, last) if path else (kind,), message))
+    return mistakes
+
+
+def _clashes(study: Study, source: Source) -> list[Mistake]:
+    """Values of a study that are allowed one by one, and not together."""
+    mistakes = []
+
+    def wrong(path: tuple[str, ...], message: str) -> None:
+        mistakes.append(source.mistake(("studies", study.name, *path), message))
+
+    kind, purpose = study.overlay.kind, study.section("data")["purpose"]
+    if kind == "ladder" and len(study.models) < 2:
+        wrong(("kind",), "a ladder has two models or more, from small to large.")
+    if (kind == "selection") != (purpose == "selection"):
+        wrong(("kind",), f"the kind is {kind} but data.purpose is {purpose}.")
+    for model in study.models:
+        base, evaluation = study.section("base", model), study.section("evaluation", model)
+        needed = "checkpoint" if base["source"] == "released" else "pretraining"
+        if base[needed] is None:
+            message = f"base.source is {base['source']} but base.{needed} is null for {model}."
+            wrong(("base", needed), message)
+        elif base["source"] == "released" and (message := _unpinned(base["checkpoint"])):
+            wrong(("base", "checkpoint"), f"{message} for {model}.")
+        if max(Evaluation.model_validate(_tuples(evaluation)).pass_k) > evaluation["samples"]:
+            message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
+            wrong(("evaluation", "pass_k"), message)
+        if evaluation["coverage"] < evaluation["samples"]:
+            message = f"must be samples, which is {evaluation['samples']}, or more."
+            wrong(("evaluation", "coverage"), message)
+        for variant in study.trained:
+            training = study.training(model, variant)
+            try:
+                Training.model_validate(_tuples(training))
+            except ValidationError as error:
+                details = error.errors()[0]
+                key = ".".join(["training", *map(str, details["loc"])])
+                message = f"{key} of {variant} of {model}: {details['msg'].lower()}."
+                wrong(("variants", variant, "training"), message)
+                continue
+            if late := [step for step in training["snapshots"] if step > training["steps"]]:
+                message = f"{late[0]} of {variant} comes after the last step, {training['steps']}."
+                wrong(("training", "snapshots"), message)
+            if training["warmup"] > training["steps"]:
+                message = f"{training['warmup']} is more than the {training['steps']} steps."
+                wrong(("training", "warmup"), message)
+    return mistakes
+
+
+def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
+    """What a released checkpoint lacks, or None where it is pinned to one place.
+
+    A folder goes before the hub, so a model may name both: the hub for others, the folder here.
+    """
+    named = [place for place in PINS if checkpoint.get(place)]
+    if not named:
+        return "base.checkpoint names neither repo, folder nor package"
+    if missing := [key for key in PINS[named[0]] if not checkpoint.get(key)]:
+        return f"base.checkpoint names {named[0]} but not {', '.join(missing)}"
+    return None
+
+
+def _tuples(section: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in section.items()}
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON schema of params.yaml, for editors, generated from the classes."""
+    made = Params.model_json_schema()
+    for definition in made["$defs"].values():
+        if "extends" in definition["properties"] and (needed := definition.pop("required", None)):
+            # An entry that extends another needs only the keys that are never inherited.
+            definition["required"] = [key for key in needed if key in NOT_INHERITED]
+            definition["anyOf"] = [{"required": ["extends"]}, {"required": needed}]
+    made["description"] = (
+        "Generated from src/geosd/config by `make schema`; do not edit. It serves editors: people"
+        " read docs/configuration.md."
+    )
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _checked(cls: type[File], source: Source) -> tuple[File | None, list[Mistake]]:
+    """A file's values as an object of a class (None where a key is wrong), and all mistakes."""
+    try:
+        # JSON in strict mode: lists are tuples, but text is never a number nor a number a switch.
+        return cls.model_validate_json(json.dumps(source.values, default=str)), []
+    except ValidationError as error:
+        mistakes = [_mistake(details, source) for details in error.errors()]
+        reported = {mistake.path for mistake in source.mistakes}
+        # One sentence for each key: unions complain once for each member, and what two YAML
+        # readers disagree on has been reported already.
+        return None, list({m.path: m for m in mistakes if m.path not in reported}.values())
+
+
+def _mistake(details: ErrorDetails, source: Source) -> Mistake:
+    path, kind = _path_in_file(details, source.values), details["type"]
+    if kind == "union_tag_not_found":
+        path, kind = (*path, "name"), "missing"
+    described = _described(path, source.values)
+    meaning = " ".join(str(described.get("description", "")).split())
+    meaning = f"It means: {meaning}" if meaning else ""
+    given = json.dumps(details["input"], ensure_ascii=False, default=str)
+    given = given if len(given) <= 60 else given[:57] + "..."
+    match kind:
+        case "extra_forbidden":
+            keys = sorted(_described(path[:-1], source.values).get("properties", {}))
+            message = f"there is no such key. {alternatives(path[-1], keys)}"
+        case "missing":
+            message = f"the key is missing. {meaning}"
+        case "union_tag_invalid":
+            path, tag = (*path, "name"), details["ctx"]["tag"]
+            names = sorted(name.strip("'") for name in details["ctx"]["expected_tags"].split(", "))
+            message = f"{json.dumps(tag)} is not allowed. {alternatives(tag, names)}"
+        case "literal_error":
+            names = [str(value) for value in described.get("enum", [])]
+            message = f"{given} is not allowed. {alternatives(details['input'], names)} {meaning}"
+        case _:
+            reason = details["msg"][:1].lower() + details["msg"][1:]
+            message = f"{given} is not allowed: {reason}. {meaning}"
+    own = kind == "missing" and path[-1] in NOT_INHERITED
+    return source.mistake(path, message.strip(), inherited=not own)
+
+
+def _path_in_file(details: ErrorDetails, values: Any) -> KeyPath:
+    """The part of pydantic's location that is in the file (it adds names of union members)."""
+    path: KeyPath = ()
+    for key in details["loc"]:
+        if isinstance(values, list | dict):
+            try:
+                values = values[key]  # type: ignore[call-overload,index]
+                path = (*path, key)
+            except (KeyError, IndexError, TypeError):
+                if details["type"] == "missing" and key == details["loc"][-1]:
+                    path = (*path, key)
+    return path
+
+
+def _described(path: KeyPath, values: Any) -> dict[str, Any]:
+    """The piece of the JSON schema that describes a key, through references and 'or null'."""
+    piece = _followed(schema(), values)
+    for key in path:
+        values = values[key] if isinstance(values, dict) and key in values else None
+        if isinstance(key, int):
+            piece = piece.get("items", {})
+        else:
+            patterns = list(piece.get("patternProperties", {}).values())
+            rest = patterns[0] if patterns else piece.get("additionalProperties", {})
+            piece = piece.get("properties", {}).get(key, rest)
+        if not isinstance(piece, dict):
+            return {}
+        piece = _followed(piece, values)
+    return piece
+
+
+def _followed(piece: dict[str, Any], values: Any) -> dict[str, Any]:
+    """A piece of the schema without references, 'or null', and members of other names."""
+    kept = {key: value for key, value in piece.items() if key == "description"}
+    if "discriminator" in piece:
+        name = values.get("name") if isinstance(values, dict) else None
+        reference = piece["discriminator"]["mapping"].get(name)
+        return {**_followed({"$ref": reference}, values), **kept} if reference else piece
+    options = [one for one in piece.get("anyOf", []) if "required" not in one]
+    for option in options:
+        if option.get("type") != "null":
+            return {**_followed(option, values), **kept}
+    if "$ref" in piece:
+        target = schema()["$defs"][piece["$ref"].rsplit("/", 1)[-1]]
+        return {**_followed(target, values), **kept}
+    return piece

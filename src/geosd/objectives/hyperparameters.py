@@ -1,0 +1,208 @@
+"""What values a method's hyperparameters may have, said where each is defined.
+
+    beta: Annotated[float, Bounds(gt=0, lt=1), OnlyWith(divergence="jsd")] = 0.5
+    \"\"\"Share of the teacher in the mixture; the paper selects 0.5.\"\"\"
+
+`check` holds an objective to its annotations when it is built. `declared` reads the annotations of
+all methods from the syntax of their files, so that params.yaml is checked without importing torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import math
+import textwrap
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+FOLDER = Path(__file__).parent
+MISSING = dataclasses.MISSING
+KINDS = {float: "a number", int: "an integer", bool: "True or False", str: "a text"}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of a number, named as in pydantic: greater than, or equal; less than, or equal."""
+
+    gt: float | None = None
+    ge: float | None = None
+    lt: float | None = None
+    le: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        """Whether a number is within the limits; nan never is."""
+        return not math.isnan(value) and (
+            (self.gt is None or value > self.gt)
+            and (self.ge is None or value >= self.ge)
+            and (self.lt is None or value < self.lt)
+            and (self.le is None or value <= self.le)
+        )
+
+    def __str__(self) -> str:
+        """The interval, as (0, 1]."""
+        low = f"({-math.inf if self.gt is None else self.gt}" if self.ge is None else f"[{self.ge}"
+        high = f"{math.inf if self.lt is None else self.lt})" if self.le is None else f"{self.le}]"
+        return f"{low}, {high}"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+        """The number's schema with these limits; pydantic calls this, and nothing here needs it."""
+        limits = {key: value for key, value in vars(self).items() if value is not None}
+        return {**handler(source), **limits}
+
+
+class OnlyWith:
+    """The hyperparameter is read only where another has one value; elsewhere it keeps its default.
+
+    Example:
+        >>> OnlyWith(divergence="jsd")
+        OnlyWith(divergence='jsd')
+    """
+
+    def __init__(self, **condition: Any) -> None:
+        """Take one condition, other hyperparameter = its value."""
+        ((self.other, self.value),) = condition.items()
+
+    def __repr__(self) -> str:
+        """As written."""
+        return f"OnlyWith({self.other}={self.value!r})"
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """A field of a method.
+
+    Attributes:
+        name: Its name.
+        annotation: Its type, with `Bounds` and `OnlyWith`.
+        default: The value where none is given; `MISSING` where one must be given.
+        meaning: Its docstring.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    meaning: str
+
+    @property
+    def notes(self) -> tuple[Any, ...]:
+        """`Bounds` and `OnlyWith`, where the annotation has any."""
+        return getattr(self.annotation, "__metadata__", ())
+
+    def refusal(self, value: Any) -> str | None:
+        """What is allowed, for a value that is not; None for one that is."""
+        kind = getattr(self.annotation, "__origin__", self.annotation)
+        if kind is Literal:
+            options = typing.get_args(self.annotation)
+            return None if value in options else f"allowed are {', '.join(map(repr, options))}"
+        if kind not in KINDS:
+            return None
+        types = (int, float) if kind is float else (kind,)
+        right = isinstance(value, types) and (kind is bool or not isinstance(value, bool))
+        bounds = [note for note in self.notes if isinstance(note, Bounds)]
+        if right and all(value in one for one in bounds):
+            return None
+        return f"allowed is {KINDS[kind]}{''.join(f' in {one}' for one in bounds)}"
+
+    def conflict(self, values: Mapping[str, Any]) -> str | None:
+        """What a value that is not read would need, given all values; None where all is right."""
+        for note in self.notes:
+            unread = isinstance(note, OnlyWith) and values[note.other] != note.value
+            if unread and values[self.name] != self.default:
+                return f"it is read only with {note.other}={note.value!r}"
+        return None
+
+
+def check(objective: Any) -> None:
+    """Hold an objective's values to the annotations of its class.
+
+    Raises:
+        ValueError: Names the hyperparameter, its value, and what is allowed.
+    """
+    cls = type(objective)
+    annotations = typing.get_type_hints(cls, include_extras=True)
+    values = {field.name: getattr(objective, field.name) for field in dataclasses.fields(cls)}
+    for field in dataclasses.fields(cls):
+        one = Hyperparameter(field.name, annotations[field.name], field.default, "")
+        if problem := one.refusal(values[field.name]) or one.conflict(values):
+            raise ValueError(
+                f"{cls.__module__.rpartition('.')[2]}.{field.name} is {values[field.name]!r};"
+                f" {problem}.\nHint: {_meaning(cls, field.name)}"
+            )
+
+
+def declared(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
+    """The hyperparameters of every registered objective, without importing any.
+
+    Args:
+        folder: Where the objectives' files lie.
+
+    Raises:
+        ValueError: An annotation has a name in it that is none of `Annotated`, `Literal`, `Bounds`,
+            `OnlyWith`, `float`, `int`, `bool`, `str` and `inf`.
+    """
+    classes: dict[str, ast.ClassDef] = {}
+    names: dict[str, str] = {}
+    for file in sorted(folder.glob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name] = node
+                names.update({name: node.name for name in _registered_as(node)})
+    return {name: tuple(_fields(classes, cls).values()) for name, cls in sorted(names.items())}
+
+
+def _registered_as(node: ast.ClassDef) -> list[str]:
+    """The name in `@register("name")`."""
+    calls = [one for one in node.decorator_list if isinstance(one, ast.Call)]
+    return [
+        ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == "register"
+    ]
+
+
+def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> dict[str, Hyperparameter]:
+    """The fields of a class, those of its bases first."""
+    node, fields = classes[name], {}
+    for base in map(ast.unparse, node.bases):
+        fields.update(_fields(classes, base) if base in classes else {})
+    for line, after in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(line, ast.AnnAssign) and "ClassVar" not in ast.unparse(line.annotation):
+            key = ast.unparse(line.target)
+            default = MISSING if line.value is None else _value(line.value)
+            fields[key] = Hyperparameter(key, _value(line.annotation), default, _text(after))
+    return fields
+
+
+def _text(line: ast.stmt | None) -> str:
+    """The docstring that a line is, or nothing."""
+    value = line.value if isinstance(line, ast.Expr) else None
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return " ".join(value.value.split())
+    return ""
+
+
+def _value(node: ast.expr) -> Any:
+    allowed = {"Annotated": Annotated, "Literal": Literal, "Bounds": Bounds, "OnlyWith": OnlyWith}
+    allowed |= {"float": float, "int": int, "bool": bool, "str": str, "inf": math.inf}
+    try:
+        code = compile(ast.Expression(node), "<hyperparameter>", "eval")
+        return eval(code, {"__builtins__": {}, **allowed})
+    except NameError as error:
+        raise ValueError(
+            f"{ast.unparse(node)}: {error}; allowed are {', '.join(allowed)}.\nHint:"
+            " hyperparameters are read without running their file; write the type out."
+        ) from error
+
+
+def _meaning(cls: type, name: str) -> str:
+    """The docstring of a hyperparameter, for the hint of an error."""
+    try:
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(node, ast.ClassDef)
+        meaning = _fields({cls.__name__: node}, cls.__name__)[name].meaning
+    except (OSError, TypeError, KeyError, ValueError):
+        meaning = ""
+    return meaning or f"the docstring of {cls.__qualname__} says what it is."

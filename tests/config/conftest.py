@@ -1,0 +1,26 @@
+"""Copies of params.yaml that a test may change."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def edited(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Go to a copy of params.yaml and its selected rates with texts replaced; each stands once."""
+
+    def copy(*changes: tuple[str, str]) -> Path:
+        text = (root / "params.yaml").read_text()
+        for old, new in changes:
+            assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in params.yaml"
+            text = text.replace(old, new)
+        (tmp_path / "params.yaml").write_text(text)
+        shutil.copytree(root / "selected", tmp_path / "selected", dirs_exist_ok=True)
+        monkeypatch.chdir(tmp_path)
+        return tmp_path / "params.yaml"
+
+    return copy
