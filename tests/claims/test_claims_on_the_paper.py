@@ -13,7 +13,7 @@ import pytest
 
 from geosd.claims import published as paper
 from geosd.claims.evidence import Evidence
-from geosd.claims.schema import ledger
+from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import evaluate
 from geosd.scores.score_table import COLUMNS
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from geosd.claims.evidence import Evidence
-from geosd.claims.schema import ledger
+from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import evaluate
 from geosd.scores import alignment_table as alignment
 from geosd.scores import consensus_table as agreement
@@ -179,13 +179,13 @@ def evidence(world: World, seeds: int, noise: float, number: int = 0) -> Evidenc
     return Evidence(
         scores=pd.DataFrame(rows, columns=list(scores.COLUMNS)),
         drift=_drift(world, seeds, noisy),
-        agreement=_agreement(world, seeds, noisy),
-        path=_path(world, seeds, noisy),
+        consensus=_consensus(world, seeds, noisy),
+        drift_over_steps=_drift_over_steps(world, seeds, noisy),
         alignment=_alignment(world, seeds, noisy),
         states=_states(world, draw, noise),
         privilege={MODEL: swept},
-        plane={MODEL: plane},
-        ladder=LADDER,
+        rates_and_steps={MODEL: plane},
+        sizes=LADDER,
     )
 
 
@@ -241,7 +241,7 @@ def _drift(world: World, seeds: int, noisy) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(drift.COLUMNS))
 
 
-def _agreement(world: World, seeds: int, noisy) -> pd.DataFrame:
+def _consensus(world: World, seeds: int, noisy) -> pd.DataFrame:
     rows = []
     for name in METHODS:
         for seed in range(seeds):
@@ -260,7 +260,7 @@ def _agreement(world: World, seeds: int, noisy) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(agreement.COLUMNS))
 
 
-def _path(world: World, seeds: int, noisy) -> pd.DataFrame:
+def _drift_over_steps(world: World, seeds: int, noisy) -> pd.DataFrame:
     rows = []
     for name, (half, end) in world.paths.items():
         line = np.interp(np.arange(STEPS), [0, STEPS / 2, STEPS - 1], [0, half, end])
@@ -303,7 +303,7 @@ def _states(world: World, draw: np.random.Generator, noise: float) -> pd.DataFra
     return pd.DataFrame(rows, columns=list(states.COLUMNS))
 
 
-COMPARED = [claim for claim in ledger() if claim.comparisons]
+COMPARED = [claim for claim in ledger() if claim.holds]
 
 
 def verdicts(study: Evidence, claims=COMPARED) -> dict[str, str]:

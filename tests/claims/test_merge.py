@@ -8,27 +8,31 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from geosd.claims.claim import Claim, ComputedNumber, kind_of
 from geosd.claims.evidence import Evidence
+from geosd.claims.ledger import ledger
 from geosd.claims.merge import gather
-from geosd.claims.schema import Claim, Computed, compare, kind_of, ledger
+from geosd.claims.quantities import accuracy
 from geosd.claims.verdicts import COSTS, evaluate
 from geosd.config import load, resolve
 from geosd.reporting.table_claims import to_markdown, write
 from geosd.scores.score_table import COLUMNS
 from geosd.steps import merge_claims
 
+UP = accuracy("geosd") > accuracy("pi_0")
+DOWN = accuracy("geosd") < accuracy("pi_0")
 
-def claim(name: str, study: str, direction="greater") -> Claim:
-    comparisons = (compare("geosd", "pi_0", direction),)
-    return Claim(name, f"Claim {name}", "place", "quote", "published", study, comparisons)
+
+def claim(name: str, study_kind: str, comparison=UP) -> Claim:
+    return Claim(name, f"Claim {name}", "place", "quote", study_kind, [comparison])
 
 
 CLAIMS = [
     claim("up", "main"),
-    claim("down", "main", "less"),
+    claim("down", "main", DOWN),
     claim("ladder-up", "ladder"),
     claim("swept", "stepsize"),
-    Claim("cost", "Cost", "place", "quote", "1.2", "main", computed=(Computed("ratio", 1.2, 1),)),
+    Claim("cost", "Cost", "place", "quote", "main", computed=[ComputedNumber("ratio", "1.2")]),
 ]
 
 
@@ -117,6 +121,6 @@ def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
     of = {kind_of(study.name): study for study in judged}
     assert len(of) == len(judged)
     for entry in ledger():
-        study = of[entry.study]
+        study = of[entry.study_kind]
         swept = {variant for variant, _ in study.candidates.values()}
-        assert set(entry.variants) <= {*study.methods, *swept}, entry.id
+        assert set(entry.variants()) <= {*study.methods, *swept}, entry.id

@@ -1,4 +1,4 @@
-"""What claims compare: places in a sweep, pairing within a run, states by problem, costs."""
+"""What claims compare: sweeps, pairing within a run, states by problem, costs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.claims.evidence import Evidence, Lacking
-from geosd.claims.metrics import measure
-from geosd.claims.schema import Claim, Computed, Side, compare
-from geosd.claims.selectors import expanded
+from geosd.claims.claim import Claim, ComputedNumber
+from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
+from geosd.claims.quantities import accuracy, gradient_norm, mismatch
 from geosd.claims.verdicts import evaluate
 from geosd.scores import score_table as scores
 from geosd.scores import state_table as states
@@ -35,66 +34,61 @@ def table(runs: dict[str, list[tuple[float, float]]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(scores.COLUMNS))
 
 
-def sweep(**more) -> Evidence:
+def study(**more) -> StudyRuns:
     names = ["pi_0", *(point["run"] for point in POINTS)]
-    return Evidence(table({name: [(60, 50), (61, 51)] for name in names}), **more)
+    scored = table({name: [(60, 50), (61, 51)] for name in names})
+    return StudyRuns(Evidence(scored, rates_and_steps={"m": POINTS}, **more), "m")
 
 
-def places(word: object, key: str = "learning_rate") -> list[float]:
-    comparison = compare({"variant": "f", key: word}, "pi_0", "less")
-    return [c.a.said(key) for c in expanded(comparison, "m", sweep(plane={"m": POINTS}))]
-
-
-@pytest.mark.parametrize(
-    ("word", "values"),
-    [
-        ("first", [1e-7]),
-        ("last", [1e-6]),
-        ("last_but_one", [3e-7]),
-        ("middle", [3e-7]),
-        ("own", [3e-7]),
-        ("each", list(RATES)),
-        ("but_last", [1e-7, 3e-7]),
-        ("below_middle", [1e-7]),
-        ("first_half", [1e-7, 3e-7]),
-        (3.0000000001e-7, [3e-7]),
-    ],
-)
-def test_a_place_is_what_the_study_ran_there(word, values):
-    assert places(word) == values
+def test_a_sweep_ascends_and_has_the_runs_of_full_length():
+    rates = study().learning_rates("f")
+    assert [run.value for run in rates] == list(RATES)
+    assert [run.name for run in rates] == ["f-1e-07", "f-3e-07", "f-1e-06"]
+    assert at(rates, 3.0000000001e-7) == rates[1] == study().own_rate("f")
 
 
 def test_stops_lie_at_the_rate_that_was_stopped_and_end_in_its_full_run():
-    assert places("each", "steps") == [30, 60, 90]
+    assert [(run.value, run.name) for run in study().stops("f")] == [
+        (30, "f-30"), (60, "f-60"), (90, "f-3e-07"),
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "pairs"),
-    [
-        ("next", "each", [(60, 30), (90, 60)]),
-        ("each", "next", [(30, 60), (60, 90)]),
-        ("last", "others", [(90, 30), (90, 60)]),
-        ("each", "same", [(30, 30), (60, 60), (90, 90)]),
-        ("first", "last", [(30, 90)]),
-    ],
-)
-def test_places_of_two_sides_may_depend_on_each_other(a, b, pairs):
-    sides = ({"variant": "f", "steps": word} for word in (a, b))
-    found = expanded(compare(*sides, "less"), "m", sweep(plane={"m": POINTS}))
-    assert [(c.a.said("steps"), c.b.said("steps")) for c in found] == pairs
+def test_runs_without_scores_are_not_in_a_sweep():
+    scored = table({name: [(60, 50)] for name in ("f-1e-07", "f-1e-06")})
+    runs = StudyRuns(Evidence(scored, rates_and_steps={"m": POINTS}), "m")
+    assert [run.value for run in runs.learning_rates("f")] == [1e-7, 1e-6]
 
 
-def test_a_place_that_was_not_run_is_lacking_and_a_word_that_is_none_is_an_error():
-    with pytest.raises(Lacking, match="f at learning_rate 0.5"):
-        places(0.5)
-    with pytest.raises(Lacking, match="a sweep of privilege for f"):
-        places("first", "privilege")
-    with pytest.raises(ValueError, match="(?s)'top' is no place.*Hint:"):
-        places("top")
+def test_sizes_are_runs_of_one_name_on_several_models():
+    runs = study(sizes=("s", "l")).sizes("pi_0")
+    assert [(run.name, run.model) for run in runs] == [("pi_0", "s"), ("pi_0", "l")]
+
+
+def test_what_was_not_run_is_named():
+    with pytest.raises(MissingDataError, match="f at learning_rate 0.5"):
+        at(study().learning_rates("f"), 0.5)
+    with pytest.raises(MissingDataError, match="a sweep of privilege for f"):
+        study().privilege("f")
+    with pytest.raises(MissingDataError, match="models of several sizes for f"):
+        study(sizes=("m",)).sizes("f")
+    unstopped = [point for point in POINTS if point["steps"] == 90]
+    with pytest.raises(MissingDataError, match="f at learning_rate own"):
+        StudyRuns(
+            Evidence(study().evidence.scores, rates_and_steps={"m": unstopped}), "m"
+        ).own_rate("f")
+
+
+def test_a_claim_on_no_run_of_a_sweep_is_not_tested():
+    claim = Claim(
+        *("c", "", "", "", "ladder"),
+        lambda study: [accuracy(s) > accuracy("pi_0") for s in study.sizes("pi_0")[:-2]],
+    )
+    [found] = evaluate([claim], study(sizes=("m", "n")).evidence, ["m"])
+    assert (found.verdict, found.note) == ("not tested", "needs a sweep of more values")
 
 
 def judged(comparison, evidence: Evidence):
-    [found] = evaluate([Claim("c", "", "", "", "", "main", (comparison,))], evidence, ["m"])
+    [found] = evaluate([Claim("c", "", "", "", "main", [comparison])], evidence, ["m"])
     return found
 
 
@@ -103,21 +97,19 @@ def test_runs_of_a_seed_are_paired_and_those_of_two_models_are_not():
     early, late = 50 + seeds, 49 + seeds + np.array([0.1, -0.1, 0.05, -0.05])
     runs = {"f-30": early, "f-3e-07": late, "f-1e-06": late, "pi_0": early}
     scored = table({name: [(60, value) for value in values] for name, values in runs.items()})
-    evidence = Evidence(scored, plane={"m": POINTS})
-    stopped, full, other = (
-        {"variant": "f", "steps": 30},
-        {"variant": "f", "steps": 90},
-        {"variant": "f", "learning_rate": 1e-6},
-    )
+    evidence = Evidence(scored, rates_and_steps={"m": POINTS})
+    runs = StudyRuns(evidence, "m")
+    stopped, full = runs.stops("f")[0], runs.stops("f")[-1]
     expected = stats.ttest_rel(late, early, alternative="less").pvalue
-    for run in (full, other):
-        found = judged(compare(run, stopped, "less"), evidence)
+    for run in (full, runs.learning_rates("f")[-1]):
+        found = judged(accuracy(run) < accuracy(stopped), evidence)
         assert found.p == pytest.approx(expected) and found.verdict == "reproduced"
 
     sizes = pd.concat([scored, scored.assign(model="n")])
     far = judged(
-        compare({"variant": "pi_0", "model": "n"}, {"variant": "f-3e-07", "model": "m"}, "greater"),
-        Evidence(sizes, ladder=("m", "n")),
+        accuracy(VariantRuns("pi_0", "pi_0", "n"))
+        > accuracy(VariantRuns("f-3e-07", "f-3e-07", "m")),
+        Evidence(sizes, sizes=("m", "n")),
     )
     welch = stats.ttest_ind(early, late, equal_var=False, alternative="greater")
     assert far.p == pytest.approx(welch.pvalue) and far.verdict == "undetermined"
@@ -175,23 +167,22 @@ def seen(problems: int, draw) -> pd.DataFrame:
 
 def test_a_share_of_states_has_the_spread_of_problems_and_not_of_states():
     draw = np.random.default_rng(0)
-    side = Side("pi_0", metric="mismatch")
-    one = measure(side, "m", Evidence(states=seen(150, draw)))
+    one = mismatch().values(Evidence(states=seen(150, draw)), "m")
     shares, claimed = [], []
     for _ in range(60):
         table = seen(150, draw)
-        values = measure(side, "m", Evidence(states=table)).values
+        values = mismatch().values(Evidence(states=table), "m")
         assert values.mean() == pytest.approx(100 * states.mismatch_share(table))
         shares.append(values.mean())
         claimed.append(values.std(ddof=1) / np.sqrt(len(values)))
-    assert one.kind == "problems" and len(one.values) == 150
+    assert mismatch().paired_by == "problem" and len(one) == 150
     assert np.mean(claimed) == pytest.approx(np.std(shares, ddof=1), rel=0.25)
 
 
 def test_too_few_states_of_low_overlap_are_not_read():
-    side = Side("pi_0", metric="gradient_fwdkl", where=(("overlap", "lowest"),))
-    with pytest.raises(Lacking, match="20 problems with states of overlap lowest"):
-        measure(side, "m", Evidence(states=seen(50, np.random.default_rng(1))))
+    evidence = Evidence(states=seen(50, np.random.default_rng(1)))
+    with pytest.raises(MissingDataError, match="20 problems with states of overlap lowest"):
+        gradient_norm("fwdkl", overlap="lowest").values(evidence, "m")
 
 
 @pytest.mark.parametrize(
@@ -204,13 +195,13 @@ def test_too_few_states_of_low_overlap_are_not_read():
     ],
 )
 def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(ours, verdict):
-    claim = Claim("c", "", "", "", "", "main", computed=(Computed("ratio", 1.27, 2),))
+    claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("ratio", "1.27")])
     [found] = evaluate([claim], Evidence(costs={"ratio": ours}), [])
     assert found.verdict == verdict and found.effect == ours
 
 
 def test_an_upper_bound_is_kept_or_not():
-    claim = Claim("c", "", "", "", "", "main", computed=(Computed("gb", 1, 0, "less"),))
+    claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("gb", "< 1")])
     for ours, verdict in ((0.6, "reproduced"), (1.5, "not reproduced")):
         [found] = evaluate([claim], Evidence(costs={"gb": ours}), [])
         assert found.verdict == verdict

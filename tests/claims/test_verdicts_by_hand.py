@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.claims.describe import describe
-from geosd.claims.evidence import Evidence
+from geosd.claims.claim import Claim, Comparison, near
+from geosd.claims.evidence import EXAMPLE, Evidence, VariantRuns
+from geosd.claims.ledger import ledger, with_unique_ids
 from geosd.claims.published import lookup
-from geosd.claims.schema import Claim, Comparison, compare, ledger, parse
+from geosd.claims.quantities import ID, accuracy, drift, gain, mismatch
 from geosd.claims.verdicts import evaluate
 from geosd.scores.drift_table import COLUMNS as DRIFT_COLUMNS
 from geosd.scores.score_table import COLUMNS
@@ -33,10 +34,10 @@ def scores(runs: dict[str, list[float]], benchmarks=("ood_avg",), metric="avg@k"
 
 
 def claim(*comparisons: Comparison, name="c") -> Claim:
-    return Claim(name, "statement", "place", "quote", "published", "main", comparisons)
+    return Claim(name, "statement", "place", "quote", "main", comparisons)
 
 
-GREATER = claim(compare("geosd", "pi_0", "greater"))
+GREATER = claim(accuracy("geosd") > accuracy("pi_0"))
 
 
 def verdict(one: Claim, table, drift=NO_DRIFT):
@@ -47,7 +48,7 @@ def verdict(one: Claim, table, drift=NO_DRIFT):
 def test_the_ledger_has_enough_that_the_quick_study_decides_and_more():
     claims = ledger()
     assert len(claims) >= 85
-    assert sum(set(c.variants) <= QUICK and c.study == "main" for c in claims) >= 18
+    assert sum(set(c.variants()) <= QUICK and c.study_kind == "main" for c in claims) >= 18
 
 
 def test_every_quote_is_the_papers(plain):
@@ -86,7 +87,7 @@ def test_without_a_spread_nothing_is_decided(runs, why):
 
 
 def test_less_mirrors_greater():
-    less = claim(compare("pi_0", "geosd", "less"))
+    less = claim(accuracy("pi_0") < accuracy("geosd"))
     up = scores({"geosd": [60, 61, 62], "pi_0": [50, 51, 52]})
     down = scores({"geosd": [50, 51, 52], "pi_0": [60, 61, 62]})
     assert verdict(less, up).verdict == "reproduced"
@@ -96,14 +97,14 @@ def test_less_mirrors_greater():
 
 def test_a_margin_decides_whether_slightly_below_counts():
     table = scores({"geosd": [49.0, 49.1, 49.2], "fwdkl": [50.0, 50.1, 50.2]})
-    near = compare("geosd", "fwdkl", "greater", margin=-1.7)
-    nearer = compare("geosd", "fwdkl", "greater", margin=-0.5)
+    near = accuracy("geosd") > accuracy("fwdkl") - 1.7
+    nearer = accuracy("geosd") > accuracy("fwdkl") - 0.5
     assert verdict(claim(near), table).verdict == "reproduced"
     assert verdict(claim(nearer), table).verdict == "not reproduced"
 
 
 def test_within_needs_both_sides():
-    within = claim(compare("jsd", "pi_0", "within", margin=2.0))
+    within = claim(near(accuracy("jsd"), accuracy("pi_0"), within=2.0))
     base = [50.0, 50.1, 50.2]
     for shift, expected in ((0.5, "reproduced"), (5, "not reproduced"), (-5, "not reproduced")):
         table = scores({"jsd": [x + shift for x in base], "pi_0": base})
@@ -113,10 +114,10 @@ def test_within_needs_both_sides():
 
 
 def test_a_conjunction_is_as_strong_as_its_weakest_part():
-    rivals = claim(*(compare("geosd", b, "greater") for b in ("pi_0", "fwdkl")))
+    rivals = claim(*(accuracy("geosd") > accuracy(b) for b in ("pi_0", "fwdkl")))
     table = {"geosd": [60, 61, 62], "pi_0": [50, 51, 52], "fwdkl": [58, 60.5, 62]}
     weak = verdict(rivals, scores(table))
-    alone = verdict(claim(compare("geosd", "fwdkl", "greater")), scores(table))
+    alone = verdict(claim(accuracy("geosd") > accuracy("fwdkl")), scores(table))
     assert weak.verdict == "undetermined" and weak.p == pytest.approx(alone.p)
     assert weak.weakest == "geosd - fwdkl > 0, avg@k of ood_avg"
     assert weak.low < alone.low  # simultaneous intervals are wider
@@ -125,7 +126,10 @@ def test_a_conjunction_is_as_strong_as_its_weakest_part():
 
 
 def test_each_ood_takes_every_benchmark_and_not_their_average():
-    each = claim(compare("geosd", "pi_0", "greater", benchmark="each_ood"))
+    each = Claim(
+        *("c", "statement", "place", "quote", "main"),
+        lambda study: [accuracy("geosd", b) > accuracy("pi_0", b) for b in study.ood_benchmarks],
+    )
     good = scores({"geosd": [60, 61, 62], "pi_0": [50, 51, 52]}, ("long", "ood_avg"))
     bad = scores({"geosd": [50, 51, 52], "pi_0": [60, 61, 62]}, ("easy",))
     assert verdict(each, good).verdict == "reproduced"
@@ -133,26 +137,26 @@ def test_each_ood_takes_every_benchmark_and_not_their_average():
 
 
 def test_drift_is_read_from_the_drift_table():
-    drift = pd.DataFrame(
+    drifts = pd.DataFrame(
         [("m", v, s, "drift/pi_0", x * (1 + 0.1 * s))
          for v, x in (("geosd", 0.1), ("fwdkl", 0.4)) for s in range(3)],
         columns=list(DRIFT_COLUMNS),
     )  # fmt: skip
-    less = claim(compare("geosd", "fwdkl", "less", metric="drift/pi_0"))
+    less = claim(drift("geosd") < drift("fwdkl"))
     table = scores({"geosd": [1, 2, 3], "fwdkl": [1, 2, 3]})
-    assert verdict(less, table, drift).verdict == "reproduced"
+    assert verdict(less, table, drifts).verdict == "reproduced"
     missing = verdict(less, table)
     assert missing.verdict == "not tested" and "drift/pi_0" in missing.note
 
 
 def test_a_claim_about_absent_variants_is_not_tested_and_says_which():
-    found = verdict(claim(compare("geosd", "tip", "greater")), scores({"geosd": [1, 2, 3]}))
+    found = verdict(claim(accuracy("geosd") > accuracy("tip")), scores({"geosd": [1, 2, 3]}))
     assert found.verdict == "not tested" and found.note == "needs tip"
 
 
 def test_holm_runs_over_every_tested_row_and_no_other():
     clear = {"geosd": [60, 61, 62], "pi_0": [50, 51, 52]}
-    absent = claim(compare("geosd", "tip", "greater"), name="absent")
+    absent = claim(accuracy("geosd") > accuracy("tip"), name="absent")
     models = pd.concat([scores(clear, model="m1"), scores(clear, model="m2")])
     findings = evaluate([GREATER, absent], Evidence(models))
     assert [(f.claim.id, f.model) for f in findings] == [
@@ -179,59 +183,75 @@ def test_the_papers_effect_stands_beside_ours():
     assert math.isnan(verdict(GREATER, table.assign(model="other")).paper_effect)
 
 
-def test_a_malformed_ledger_is_named_with_a_hint():
-    good = {k: "x" for k in ("id", "statement", "place", "quote", "published")}
-    good["study"] = "main"
-    pair = {"a": "x", "b": "y", "direction": "less"}
+def test_a_malformed_claim_is_named_with_a_hint():
+    up = accuracy("x") > accuracy("y")
     bad = [
-        ({**good, "comparisons": [{"a": "x", "b": "y", "direction": "up"}]}, "direction 'up'"),
-        ({**good, "comparisons": [{"a": "x", "b": "y", "direction": "within"}]}, "margin above 0"),
-        ({**good, "comparisons": [pair], "colour": 1}, "colour"),
-        ({**good, "comparisons": [{**pair, "a": {"variant": "x", "hue": 1}}]}, "no key hue"),
-        ({**good, "comparisons": [pair], "unmeasured": "time"}, "exactly one"),
-        ({**good, "comparisons": [pair], "study": "quick"}, "no kind of study is 'quick'"),
-        (good, "exactly one of comparisons"),
+        ({"holds": [up], "unmeasured": "time", "study_kind": "main"}, "exactly one of holds"),
+        ({"holds": [up], "study_kind": "quick"}, "no kind of study is 'quick'"),
+        ({"study_kind": "main"}, "exactly one of holds"),
     ]
-    for entry, message in bad:
+    for keys, message in bad:
         with pytest.raises(ValueError, match=f"(?s)claim x.*{message}.*Hint:"):
-            parse([entry])
-    with pytest.raises(ValueError, match="(?s)x occurs twice.*Hint:"):
-        parse([{**good, "comparisons": [pair]}] * 2)
+            Claim("x", "statement", "place", "quote", **keys)
+    with pytest.raises(ValueError, match="(?s)c occurs twice.*Hint:"):
+        with_unique_ids([GREATER, GREATER])
+
+
+def test_what_is_no_comparison_is_refused():
+    a, b = accuracy("a"), accuracy("b")
+    with pytest.raises(ValueError, match="(?s)margin above 0.*Hint:"):
+        near(a, b, within=0)
+    with pytest.raises(TypeError, match="(?s)no truth value.*Hint:"):
+        assert a < b < accuracy("c")
+    for wrong in (lambda: a + 1 < b, lambda: 2 * a < b, lambda: gain("a") < b):
+        with pytest.raises(ValueError, match="(?s)a: factors and numbers.*Hint:"):
+            wrong()
 
 
 def test_comparisons_are_told_in_words():
-    assert describe(compare("a", "b", "greater", "id", margin=-1.7)) == "a - b > -1.7, avg@k of id"
-    assert describe(compare("a", "b", "within", margin=2)) == "a - b within +-2, avg@k of ood_avg"
-    assert describe(compare("a", "b", "less", metric="drift/pi_0")) == "a - b < 0, drift/pi_0"
-    stopped = {"variant": "a", "steps": 25}
-    half = compare(stopped, {"variant": "a", "steps": 200}, "less", over="b", times=0.5)
-    assert describe(half) == "a (steps 25) - 0.5 x a (steps 200) < 0, avg@k of ood_avg over b"
-    gap = compare({"variant": "a", "benchmark": "id"}, "a", "greater")
-    assert describe(gap) == "a (id) - a (ood_avg) > 0, avg@k"
-    assert describe(compare("a", None, "within", metric="mismatch", margin=5)) == (
-        "a within +-5, mismatch"
-    )
+    a, b = (VariantRuns("a", f"a-{n}", knob="steps", value=n) for n in (25, 200))
+    assert str(accuracy("a", ID) > accuracy("b", ID) - 1.7) == "a - b > -1.7, avg@k of id"
+    within = near(accuracy("a"), accuracy("b"), within=2)
+    assert str(within) == "a - b within +-2, avg@k of ood_avg"
+    assert str(drift("a") < drift("b")) == "a - b < 0, drift/pi_0"
+    half = gain(a) < 0.5 * gain(b)
+    assert str(half) == "a (steps 25) - 0.5 x a (steps 200) < 0, avg@k of ood_avg over pi_0"
+    assert str(accuracy("a", ID) > accuracy("a")) == "a (id) - a (ood_avg) > 0, avg@k"
+    assert str(near(mismatch(), 0, within=5)) == "pi_0 within +-5, mismatch"
+    swept = VariantRuns("a", "a-1", knob="learning_rate", value=1e-7)
+    assert str(accuracy(swept) < accuracy("b") + 1).startswith("a (learning_rate 1e-07) - b < 1")
+    large = VariantRuns("a", "a", model="m")
+    assert str(accuracy(large) > 5) == "a (m) > 5, avg@k of ood_avg"
 
 
 def weakest_published(entry: Claim, name: str) -> float | None:
     """The published difference with the least room in the claimed direction."""
     differences = []
-    for c in entry.comparisons:
-        if c.over or c.b is None or any(side.where for side in c.sides):
-            return None
-        whole = c.a.benchmark == "each_ood"
-        for benchmark in PAPERS_OWN if whole else (c.a.benchmark,):
-            a, b = (lookup(name, side.variant, benchmark, side.metric) for side in c.sides)
-            if a is None or b is None:
-                return None
-            differences.append((1 if c.direction == "greater" else -1, a.mean - b.mean))
-    if not differences:
+    if not entry.holds:
         return None
+    for c in entry.comparisons(PAPERS_OWN):
+        runs = [side.run for side in c.sides]
+        if c.a.baseline or c.b is None or c.a.details or any(r.knob or r.model for r in runs):
+            return None
+        a, b = (
+            lookup(name, side.run.variant, side.benchmark or "", side.metric) for side in c.sides
+        )
+        if a is None or b is None:
+            return None
+        differences.append((1 if c.direction == "greater" else -1, a.mean - b.mean))
     sign, difference = min(differences, key=lambda d: d[0] * d[1])
     return difference
 
 
-PAPERS_OWN = ("aime24", "aime25", "amc23", "math500")
+class PapersStudy(type(EXAMPLE)):
+    """A study on the paper's benchmarks."""
+
+    @property
+    def ood_benchmarks(self):
+        return ["aime24", "aime25", "amc23", "math500"]
+
+
+PAPERS_OWN = PapersStudy(EXAMPLE.evidence, "")
 FAMILIES = ("Qwen3-8B", "Olmo-3-7B-Think", "DS-R1-Llama-8B")
 NUMBER = r"([+-]\d+\.\d)"
 

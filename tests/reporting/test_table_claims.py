@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from geosd.claims.evidence import Evidence
-from geosd.claims.schema import ledger
+from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import VERDICTS, evaluate
 from geosd.reporting.table_claims import to_markdown, write
 from geosd.scores.drift_table import COLUMNS
@@ -60,7 +60,7 @@ def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
     found = findings(make, models=models)
     write(found, "quick", tmp_path)
     table = pd.read_csv(tmp_path / "claims.csv")
-    once = sum(bool(c.computed or c.unmeasured or c.of_a_ladder) for c in ledger())
+    once = sum(bool(c.computed or c.unmeasured or c.is_about_sizes) for c in ledger())
     assert len(table) == len(ledger()) * 2 - once
     assert table["effect"].iloc[0] == found[0].effect
     assert set(table["verdict"]) <= set(VERDICTS)

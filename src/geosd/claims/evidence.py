@@ -1,4 +1,4 @@
-"""What a study has to judge claims by: its tidy tables, its sweeps, its ladder of models."""
+"""What a study has to judge claims by: its tidy tables, its sweeps, its models of several sizes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.claims.schema import MODEL
-from geosd.scores import alignment_table as alignment
-from geosd.scores import consensus_table as agreement
-from geosd.scores import drift_curves as drift_over_steps
-from geosd.scores import drift_table as drift
-from geosd.scores import score_table as scores
-from geosd.scores import state_table as states
+from geosd.scores import (
+    alignment_table,
+    consensus_table,
+    drift_curves,
+    drift_table,
+    score_table,
+    state_table,
+)
 
 Points = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-class Lacking(Exception):
+class MissingDataError(Exception):
     """The study has no data for a claim; the message says what is needed."""
 
 
@@ -35,73 +36,146 @@ class Evidence:
     Attributes:
         scores: Tidy scores (`geosd.scores.score_table`).
         drift: Tidy drift at the end of training (`geosd.scores.drift_table`).
-        agreement: What samples agree on (`geosd.scores.consensus_table`).
-        path: Drift over steps (`geosd.scores.drift_curves`).
+        consensus: What samples agree on (`geosd.scores.consensus_table`).
+        drift_over_steps: Drift at each step (`geosd.scores.drift_curves`).
         alignment: Mass on the teacher's ranks over checkpoints (`geosd.scores.alignment_table`).
         states: States that pi_0 visits (`geosd.scores.state_table`).
         privilege: Model -> points of a sweep of the privilege: run, variant, privilege.
-        plane: Model -> points of a sweep of learning rate and steps: run, variant, both values.
-        ladder: Models of several sizes, from small to large.
+        rates_and_steps: Model -> points of a sweep of learning rate and steps: run, variant, both.
+        sizes: Models of several sizes, from small to large.
         costs: Computed quantities by name (`geosd.claims.computed_costs`).
     """
 
-    scores: pd.DataFrame = _empty(scores.COLUMNS)
-    drift: pd.DataFrame = _empty(drift.COLUMNS)
-    agreement: pd.DataFrame = _empty(agreement.COLUMNS)
-    path: pd.DataFrame = _empty(drift_over_steps.COLUMNS)
-    alignment: pd.DataFrame = _empty(alignment.COLUMNS)
-    states: pd.DataFrame = _empty(states.COLUMNS)
+    scores: pd.DataFrame = _empty(score_table.COLUMNS)
+    drift: pd.DataFrame = _empty(drift_table.COLUMNS)
+    consensus: pd.DataFrame = _empty(consensus_table.COLUMNS)
+    drift_over_steps: pd.DataFrame = _empty(drift_curves.COLUMNS)
+    alignment: pd.DataFrame = _empty(alignment_table.COLUMNS)
+    states: pd.DataFrame = _empty(state_table.COLUMNS)
     privilege: Points = field(default_factory=dict)
-    plane: Points = field(default_factory=dict)
-    ladder: tuple[str, ...] = ()
+    rates_and_steps: Points = field(default_factory=dict)
+    sizes: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Axis:
-    """The runs of one variant along one knob.
+class VariantRuns:
+    """The runs of a variant, one a seed, at one place of a sweep or outside of any.
 
     Attributes:
-        runs: Value -> name of the run in the tables, ascending.
-        own: The variant's own value, where the sweep tells it: the learning rate at which other
-            runs were stopped early.
+        variant: The variant.
+        name: What the tables call the runs.
+        model: The model, where it is not the one that is judged.
+        knob: What the sweep varies; None outside of sweeps.
+        value: Its value here.
     """
 
-    runs: Mapping[Any, str]
-    own: Any = None
+    variant: str
+    name: str
+    model: str | None = None
+    knob: str | None = None
+    value: Any = None
 
 
-def axis(evidence: Evidence, model: str, variant: str, key: str) -> Axis:
-    """The runs of a variant along a knob, or the models of the ladder; only those with scores.
+@dataclass(frozen=True)
+class StudyRuns:
+    """What a study ran, as far as claims are about it.
 
-    Along `learning_rate` lie the runs of full length, along `steps` those at the learning rate at
-    which runs were stopped early. The full run of that rate lies on both.
+    A sweep is the list of a variant's runs by ascending value of one knob, two or more: `[0]` is
+    at the smallest value, `[-1]` at the largest.
+
+    Attributes:
+        evidence: What the study has.
+        model: The model that is judged.
     """
-    if key == MODEL:
-        return Axis({name: name for name in evidence.ladder})
-    table = evidence.scores
-    scored = set(table.loc[table["model"] == model, "variant"])
-    points = evidence.privilege if key == "privilege" else evidence.plane
-    mine = [p for p in points.get(model, ()) if p["variant"] == variant and p["run"] in scored]
-    if key == "privilege":
-        return Axis(_ascending(mine, key))
-    lengths: dict[float, set[int]] = {}
-    for point in mine:
-        lengths.setdefault(point["learning_rate"], set()).add(point["steps"])
-    stopped = max(lengths, key=lambda rate: len(lengths[rate]), default=None)
-    if stopped is not None and len(lengths[stopped]) < 2:
-        stopped = None
-    if key == "steps":
-        return Axis(_ascending([p for p in mine if p["learning_rate"] == stopped], key))
-    full = max((point["steps"] for point in mine), default=0)
-    return Axis(_ascending([p for p in mine if p["steps"] == full], key), stopped)
+
+    evidence: Evidence
+    model: str
+
+    @property
+    def ood_benchmarks(self) -> list[str]:
+        """The OOD benchmarks, without their average."""
+        names = score_table.ood_benchmarks(self.evidence.scores, self.model)
+        if not names:
+            raise MissingDataError("OOD benchmarks")
+        return names
+
+    def privilege(self, variant: str) -> list[VariantRuns]:
+        """The shares of the solution that the teacher was shown."""
+        return _sweep(variant, "privilege", self._points(self.evidence.privilege, variant))
+
+    def learning_rates(self, variant: str) -> list[VariantRuns]:
+        """The learning rates of runs of full length."""
+        points = self._points(self.evidence.rates_and_steps, variant)
+        full = max((point["steps"] for point in points), default=0)
+        return _sweep(variant, "learning_rate", [p for p in points if p["steps"] == full])
+
+    def stops(self, variant: str) -> list[VariantRuns]:
+        """The steps at which runs at the variant's own learning rate ended, the full run's too."""
+        rate = self.stopped_rate(variant)
+        points = self._points(self.evidence.rates_and_steps, variant)
+        return _sweep(variant, "steps", [p for p in points if p["learning_rate"] == rate])
+
+    def sizes(self, variant: str) -> list[VariantRuns]:
+        """The variant on models of several sizes, from small to large."""
+        if len(self.evidence.sizes) < 2:
+            raise MissingDataError(f"models of several sizes for {variant}")
+        return [VariantRuns(variant, variant, model) for model in self.evidence.sizes]
+
+    def own_rate(self, variant: str) -> VariantRuns:
+        """The full run at the variant's own learning rate, at which runs were stopped early."""
+        return at(self.learning_rates(variant), self.stopped_rate(variant))
+
+    def stopped_rate(self, variant: str) -> float | None:
+        """The learning rate at which runs were stopped early; None if none were."""
+        steps: dict[float, set[int]] = {}
+        for point in self._points(self.evidence.rates_and_steps, variant):
+            steps.setdefault(point["learning_rate"], set()).add(point["steps"])
+        rate = max(steps, key=lambda rate: len(steps[rate]), default=None)
+        return None if rate is None or len(steps[rate]) < 2 else rate
+
+    def _points(self, sweep: Points, variant: str) -> list[Mapping[str, Any]]:
+        """The points of a variant that have scores."""
+        table = self.evidence.scores
+        scored = set(table.loc[table["model"] == self.model, "variant"])
+        points = sweep.get(self.model, ())
+        return [p for p in points if p["variant"] == variant and p["run"] in scored]
 
 
-def _ascending(points: Sequence[Mapping[str, Any]], key: str) -> dict[Any, str]:
-    return {p[key]: p["run"] for p in sorted(points, key=lambda point: point[key])}
+def at(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
+    """The run of a sweep at a value; .3 need not be written to the last bit.
+
+    Raises:
+        MissingDataError: No run has that value.
+    """
+    for run in sweep:
+        if value is not None and math.isclose(run.value, value, rel_tol=1e-9):
+            return run
+    where = "own" if value is None else value
+    raise MissingDataError(f"{sweep[0].variant} at {sweep[0].knob} {where}")
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two values of a knob are one; .3 need not be written to the last bit."""
-    numbers = all(isinstance(x, int | float) for x in (a, b))
-    return math.isclose(a, b, rel_tol=1e-9) if numbers else a == b
+def _sweep(variant: str, knob: str, points: Sequence[Mapping[str, Any]]) -> list[VariantRuns]:
+    names = {p[knob]: p["run"] for p in sorted(points, key=lambda point: point[knob])}
+    if len(names) < 2:
+        raise MissingDataError(f"a sweep of {knob} for {variant}")
+    return [VariantRuns(variant, name, knob=knob, value=value) for value, name in names.items()]
+
+
+class _ExampleRuns(StudyRuns):
+    """A study that swept everything: of its comparisons one reads what a claim is about."""
+
+    @property
+    def ood_benchmarks(self) -> list[str]:
+        return ["ood"]
+
+    def _points(self, sweep: Points, variant: str) -> list[Mapping[str, Any]]:
+        rates_and_steps = [(1.0, 1), (1.0, 2), (0.5, 2), (0.25, 2)]
+        return [
+            {"run": "", "privilege": rate, "learning_rate": rate, "steps": steps}
+            for rate, steps in rates_and_steps
+        ]
+
+
+EXAMPLE = _ExampleRuns(Evidence(sizes=("small", "middle", "large")), "")
+"""A study in which every variant was swept along every knob."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from geosd.claims.schema import Claim, kind_of
+from geosd.claims.claim import Claim, kind_of
 from geosd.claims.verdicts import VERDICTS, Finding, corrected
 from geosd.scores.tidy import read_tidy
 
@@ -52,12 +52,12 @@ def gather(claims: Sequence[Claim], ledgers: Sequence[Path]) -> list[Finding]:
             kinds[kind] = path
         for row in table.to_dict("records"):
             claim = known[row["claim"]]
-            if claim.study == kind_of(row["study"]):
+            if claim.study_kind == kind_of(row["study"]):
                 found.setdefault(claim.id, []).append(_finding(claim, row, path))
     for claim in claims:
         if claim.id not in found:
-            note = f"needs the ledger of a study of kind {claim.study}"
-            found[claim.id] = [Finding(claim, claim.study, "not tested", note=note)]
+            note = f"needs the ledger of a study of kind {claim.study_kind}"
+            found[claim.id] = [Finding(claim, claim.study_kind, "not tested", note=note)]
     return corrected([f for claim in claims for f in found[claim.id]], by_family=False)
 
 

@@ -13,6 +13,8 @@ import yaml
 
 from geosd.scores.statistics import Group, hedges_g, holm, welch
 
+BASELINES = ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip")
+"""The methods that the paper compares GeoSD with."""
 ROUNDING = 0.05
 """Half a unit of the last printed digit of the paper's means and standard deviations."""
 

@@ -18,7 +18,7 @@ not reproduced  For some comparison the confidence interval lies wholly where th
 undetermined    Neither; also where a spread cannot be estimated: a single run, or no variance.
 not tested      The study lacks a variant, a sweep or a quantity that the claim needs.
 
-What is paired is said in `geosd.claims.metrics`: differences are taken within a seed.
+`geosd.claims.quantities` says what is paired: differences are taken within a seed.
 A computed number has no spread: it agrees with the printed one to its last digit, give or take
 one, or it does not. Absence of evidence is never "not reproduced", and no outcome is written
 anywhere but computed here.
@@ -27,18 +27,15 @@ anywhere but computed here.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
 
-from geosd.claims import published as paper
-from geosd.claims.describe import describe, describe_computed
-from geosd.claims.evidence import Evidence, Lacking
-from geosd.claims.metrics import Measured, measure, over
-from geosd.claims.schema import KNOBS, Claim, Comparison, Computed, Side
-from geosd.claims.selectors import expanded
+from geosd.claims import published
+from geosd.claims.claim import Claim, Comparison, ComputedNumber, Quantity
+from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
 from geosd.scores.statistics import ContrastResult, Group, contrast, holm
 
 ALPHA = 0.05
@@ -106,7 +103,7 @@ def evaluate(
         models = list(evidence.scores["model"].unique())
     return corrected(
         [
-            _tested(claim, model, evidence)
+            _judge(claim, model, evidence)
             for claim in claims
             for model in _rows(claim, models, evidence)
         ],
@@ -125,17 +122,17 @@ def corrected(findings: Sequence[Finding], *, by_family: bool) -> list[Finding]:
         The findings in their order.
     """
     families: dict[str, list[int]] = {}
-    for at, finding in enumerate(findings):
-        families.setdefault(finding.claim.study if by_family else "", []).append(at)
-    found = list(findings)
+    for i, finding in enumerate(findings):
+        families.setdefault(finding.claim.study_kind if by_family else "", []).append(i)
+    decided = list(findings)
     for members in families.values():
-        adjusted = holm([findings[at].p for at in members])
-        for at, p in zip(members, adjusted, strict=True):
-            found[at] = _decided(findings[at], p)
-    return found
+        adjusted = holm([findings[i].p for i in members])
+        for i, p in zip(members, adjusted, strict=True):
+            decided[i] = _decide(findings[i], p)
+    return decided
 
 
-def _decided(finding: Finding, p_holm: float) -> Finding:
+def _decide(finding: Finding, p_holm: float) -> Finding:
     if finding.verdict in ("not tested", "not reproduced") or finding.claim.computed:
         return replace(finding, p_holm=p_holm)
     # NaN compares false, so what could not be estimated stays undetermined.
@@ -146,86 +143,80 @@ def _decided(finding: Finding, p_holm: float) -> Finding:
 def _rows(claim: Claim, models: Sequence[str], evidence: Evidence) -> Sequence[str]:
     if claim.computed or claim.unmeasured:
         return [COSTS]
-    if claim.of_a_ladder:
-        ladder = evidence.ladder
-        return [f"{ladder[0]} to {ladder[-1]}" if ladder else "a ladder of models"]
+    if claim.is_about_sizes:
+        sizes = evidence.sizes
+        return [f"{sizes[0]} to {sizes[-1]}" if sizes else "a ladder of models"]
     return models
 
 
-def _tested(claim: Claim, model: str, evidence: Evidence) -> Finding:
+def _judge(claim: Claim, model: str, evidence: Evidence) -> Finding:
     """Numbers of a claim on a model; "not reproduced" already if an interval excludes it."""
     try:
         if claim.unmeasured:
-            raise Lacking(claim.unmeasured)
+            raise MissingDataError(claim.unmeasured)
         if claim.computed:
-            return _computed(claim, evidence)
-        at = evidence.ladder[0] if claim.of_a_ladder and evidence.ladder else model
-        _need_variants(claim, at, evidence)
-        comparisons = [new for c in claim.comparisons for new in expanded(c, at, evidence)]
-        measured = [_measure(c, at, evidence, len(comparisons)) for c in comparisons]
-    except Lacking as lacking:
-        return Finding(claim, model, "not tested", note=f"needs {lacking}")
+            return _judge_costs(claim, evidence)
+        anchor = evidence.sizes[0] if claim.is_about_sizes and evidence.sizes else model
+        _require_variants(claim, anchor, evidence)
+        comparisons = claim.comparisons(StudyRuns(evidence, anchor))
+        tests = [_test(c, anchor, evidence, len(comparisons)) for c in comparisons]
+    except MissingDataError as error:
+        return Finding(claim, model, "not tested", note=f"needs {error}")
     # The weakest comparison is the one the verdict hangs on: NaN (nothing known) before any p.
-    weakest = max(measured, key=lambda m: (m.refuted, math.isnan(m.p), m.p))
-    unknown = any(math.isnan(m.p) for m in measured)
-    comparison = weakest.comparison
+    weakest = max(tests, key=lambda t: (t.refuted, math.isnan(t.p), t.p))
+    unknown = any(math.isnan(t.p) for t in tests)
     return Finding(
         claim,
         model,
-        "not reproduced" if any(m.refuted for m in measured) else "undetermined",
-        weakest=describe(comparison),
-        metric=comparison.a.metric,
-        effect=weakest.test.difference,
-        low=weakest.test.low,
-        high=weakest.test.high,
-        p=math.nan if unknown else max(m.p for m in measured),
+        "not reproduced" if any(t.refuted for t in tests) else "undetermined",
+        weakest=str(weakest.comparison),
+        metric=weakest.comparison.a.metric,
+        effect=weakest.result.difference,
+        low=weakest.result.low,
+        high=weakest.result.high,
+        p=math.nan if unknown else max(t.p for t in tests),
         n_a=weakest.n_a,
         n_b=weakest.n_b,
-        paper_effect=_published(comparison, model),
+        paper_effect=_published_effect(weakest.comparison, model),
         note=weakest.note,
     )
 
 
-def _need_variants(claim: Claim, model: str, evidence: Evidence) -> None:
+def _require_variants(claim: Claim, model: str, evidence: Evidence) -> None:
     """Name the methods that are missing, all at once; those of sweeps have names of their own."""
     scored = set(evidence.scores.loc[evidence.scores["model"] == model, "variant"])
-    needed = [
-        side.variant
-        for c in claim.comparisons
-        for side in c.sides
-        if not any(side.said(knob) is not None for knob in KNOBS)
-    ] + [c.over for c in claim.comparisons if c.over is not None]
-    if missing := [name for name in dict.fromkeys(needed) if name not in scored]:
-        raise Lacking(", ".join(missing))
+    if missing := [name for name in claim.variants(in_sweeps=False) if name not in scored]:
+        raise MissingDataError(", ".join(missing))
 
 
-def _computed(claim: Claim, evidence: Evidence) -> Finding:
+def _judge_costs(claim: Claim, evidence: Evidence) -> Finding:
     if not evidence.costs:
-        raise Lacking("a table of costs among what the study shows")
+        raise MissingDataError("a table of costs among what the study shows")
 
-    def excess(one: Computed) -> float:
+    def excess(number: ComputedNumber) -> float:
         """How far it is off, in units of the last printed digit; at most 1 agrees."""
-        ours = evidence.costs[one.quantity]
-        if one.relation == "less":
-            return 1.0 if ours < one.printed else math.inf
-        return abs(ours - one.printed) * 10**one.digits
+        ours = evidence.costs[number.quantity]
+        if number.is_bound:
+            return 1.0 if ours < number.value else math.inf
+        return abs(ours - number.value) * 10**number.decimals
 
     worst = max(claim.computed, key=excess)
+    ours = evidence.costs[worst.quantity]
     return Finding(
         claim,
         COSTS,
         "reproduced" if excess(worst) <= 1 + 1e-9 else "not reproduced",
-        weakest=describe_computed(worst, evidence.costs[worst.quantity]),
+        weakest=worst.describe(ours),
         metric=worst.quantity,
-        effect=evidence.costs[worst.quantity],
-        paper_effect=worst.printed,
+        effect=ours,
+        paper_effect=worst.value,
     )
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _ComparisonTest:
     comparison: Comparison
-    test: ContrastResult
+    result: ContrastResult
     n_a: int
     n_b: int
     p: float
@@ -233,61 +224,56 @@ class _Measured:
     note: str
 
 
-def _measure(comparison: Comparison, model: str, evidence: Evidence, count: int) -> _Measured:
+def _test(comparison: Comparison, model: str, evidence: Evidence, count: int) -> _ComparisonTest:
     """Test one of `count` comparisons of a claim; its interval is at 1 - .05/count."""
-    terms = [(sign, measure(side, model, evidence)) for sign, side in _terms(comparison)]
-    groups = _groups(terms)
+    terms = [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
+    groups = _groups(terms, model)
     margin, confidence = comparison.margin, 1 - ALPHA / count
     if comparison.direction == "within":
-        test = contrast(groups, "less", margin, confidence)
+        result = contrast(groups, "less", margin, confidence)
         above = contrast(groups, "greater", -margin, confidence)
-        p = max(test.p, above.p)
-        refuted = test.low >= margin or test.high <= -margin
+        p = max(result.p, above.p)
+        refuted = result.low >= margin or result.high <= -margin
     else:
-        test = contrast(groups, comparison.direction, margin, confidence)
-        p = test.p
-        refuted = test.high <= margin if comparison.direction == "greater" else test.low >= margin
+        result = contrast(groups, comparison.direction, margin, confidence)
+        p = result.p
+        greater = comparison.direction == "greater"
+        refuted = result.high <= margin if greater else result.low >= margin
     note = ""
     if min(group.n for group in groups) < 2:
         note = "a single run has no spread"
     elif math.isnan(p):
         note = "no variance between runs"
-    numbers = [len(term.values) for _, term in terms]
-    b = numbers[1] if comparison.b is not None else 0
-    return _Measured(comparison, test, numbers[0], b, p, refuted, note)
+    sizes = [len(series) for _, _, series in terms]
+    n_b = sizes[1] if comparison.b is not None else 0
+    return _ComparisonTest(comparison, result, sizes[0], n_b, p, refuted, note)
 
 
-def _terms(comparison: Comparison) -> list[tuple[float, Side]]:
-    """Coefficients and sides: a, b, and what is subtracted from each."""
-    signed: list[tuple[float, Side]] = [(1.0, comparison.a)]
-    if comparison.b is not None:
-        signed.append((-comparison.times, comparison.b))
-    if comparison.over is not None:
-        signed += [(-sign, over(side, comparison.over)) for sign, side in signed]
-    return signed
-
-
-def _groups(terms: Sequence[tuple[float, Measured]]) -> list[Group]:
-    """One group for each source, of the values that the source's terms add up to."""
-    sums: dict[Hashable, list[pd.Series]] = {}
-    for sign, term in terms:
-        sums.setdefault(term.source, []).append(sign * term.values)
-    found = []
-    for parts in sums.values():
+def _groups(terms: Sequence[tuple[float, Quantity, pd.Series]], model: str) -> list[Group]:
+    """One group for each set of paired values: runs of one model, or states of one model."""
+    paired: dict[tuple[str, str], list[pd.Series]] = {}
+    for sign, term, series in terms:
+        key = (term.run.model or model, term.paired_by)
+        paired.setdefault(key, []).append(sign * series)
+    groups = []
+    for parts in paired.values():
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
         if total.empty:
-            raise Lacking("seeds that both quantities have")
+            raise MissingDataError("seeds that both quantities have")
         # What is left of equal numbers, once one is taken from the other, is no spread.
-        found.append(Group.of(total.where(total.abs() >= 1e-12, 0.0)))
-    return found
+        groups.append(Group.of(total.where(total.abs() >= 1e-12, 0.0)))
+    return groups
 
 
-def _published(comparison: Comparison, model: str) -> float:
+def _published_effect(comparison: Comparison, model: str) -> float:
     """The paper's value of a comparison outside of sweeps; NaN where it prints none."""
     total = 0.0
-    for sign, side in _terms(comparison):
-        cell = paper.lookup(paper.family(model), side.variant, side.benchmark, side.metric)
-        if cell is None or side.where:
+    for sign, term in comparison.terms():
+        run = term.run
+        cell = published.lookup(
+            published.family(model), run.variant, term.benchmark or "", term.metric
+        )
+        if cell is None or term.details or run.model or run.knob:
             return math.nan
         total += sign * cell.mean
     return total

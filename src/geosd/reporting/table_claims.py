@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.claims.metrics import unit
-from geosd.claims.schema import kind_of
+from geosd.claims.claim import kind_of
+from geosd.claims.quantities import unit
 from geosd.claims.verdicts import COSTS, VERDICTS, Finding
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, aligned
@@ -78,7 +78,7 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
             "statement": f.claim.statement,
             "place": f.claim.place,
             "published": f.claim.published,
-            "designed_for": f.claim.study,
+            "designed_for": f.claim.study_kind,
             "note": f.note,
         }
         for f in findings
@@ -137,9 +137,9 @@ def _line(finding: Finding) -> list[str]:
 
 def _cost_line(finding: Finding) -> list[str]:
     one = next(c for c in finding.claim.computed if c.quantity == finding.metric)
-    bound = "< " if one.relation == "less" else ""
-    ours = f"{finding.effect:.{one.digits + 1}f}"
-    return [finding.claim.id, finding.verdict, ours, f"{bound}{one.printed:.{one.digits}f}"]
+    bound = "< " if one.is_bound else ""
+    ours = f"{finding.effect:.{one.decimals + 1}f}"
+    return [finding.claim.id, finding.verdict, ours, f"{bound}{one.value:.{one.decimals}f}"]
 
 
 def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
@@ -166,8 +166,8 @@ def _rest(findings: Sequence[Finding], study: str | None) -> list[str]:
     needs: dict[str, list[str]] = {}
     for finding in findings:
         claim = finding.claim
-        here = claim.unmeasured or study is None or kind_of(study) == claim.study
-        reason = finding.note if here else f"a study of kind {claim.study} has what these need"
+        here = claim.unmeasured or study is None or kind_of(study) == claim.study_kind
+        reason = finding.note if here else f"a study of kind {claim.study_kind} has what these need"
         if f"`{claim.id}`" not in needs.setdefault(reason, []):
             needs[reason].append(f"`{claim.id}`")
     items = [_item(f"{reason}: {', '.join(claims)}.") for reason, claims in needs.items()]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from geosd.claims.computed_costs import quantities
 from geosd.claims.evidence import Evidence
-from geosd.claims.schema import ledger
+from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import evaluate
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
@@ -48,7 +48,7 @@ def main(
     settings = settings_of("claims", resolve(load(params), study))
     more = {}
     if drift_over_steps:
-        more["path"] = path_table.read(drift_over_steps)
+        more["drift_over_steps"] = path_table.read(drift_over_steps)
     if states:
         more["states"] = state_table.read(states)
     if alignment:
@@ -59,10 +59,10 @@ def main(
     evidence = Evidence(
         scores=score_table.read(scores),
         drift=drift_table.read(drift),
-        agreement=agreement_table.read(consensus),
+        consensus=agreement_table.read(consensus),
         privilege=settings["privilege"],
-        plane=settings["plane"],
-        ladder=tuple(settings["ladder"]),
+        rates_and_steps=settings["plane"],
+        sizes=tuple(settings["ladder"]),
         **more,
     )
     write(evaluate(ledger(), evidence, settings["models"]), study, out)

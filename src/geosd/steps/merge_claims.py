@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from geosd.claims.ledger import ledger
 from geosd.claims.merge import gather
-from geosd.claims.schema import ledger
 from geosd.reporting.table_claims import write
 from geosd.steps import begin
 

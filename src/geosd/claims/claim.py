@@ -1,0 +1,287 @@
+"""A claim of the paper: its words, and what must hold of a study's quantities.
+
+Claims are written as inequalities:
+
+    accuracy("geosd") > accuracy("pi_0")
+    accuracy("geosd", ID) > accuracy("fwdkl", ID) - 1.7
+    drift_at("geosd", 1.0) < 1.5 * drift_at("geosd", 0.5)
+    near(accuracy("jsd"), accuracy("pi_0"), within=2.5)
+
+The quantities are those of `geosd.claims.quantities`, the claims those of `geosd.claims.ledger`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn, get_args
+
+import pandas as pd
+
+from geosd.claims.evidence import EXAMPLE, Evidence, MissingDataError, StudyRuns, VariantRuns
+
+StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize"]
+"""What a study is designed for."""
+Direction = Literal["greater", "less", "within"]
+Read = Callable[[Evidence, str, str], pd.Series]
+"""Values by seed or problem, given the evidence, a model and the name of its runs."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of each run of a variant. Arithmetic with numbers and comparisons are defined.
+
+    Attributes:
+        metric: Its name, as the ledger prints it.
+        run: The runs: a variant, or a place in a sweep of it.
+        read: Its values.
+        benchmark: "id", "ood_avg", an OOD benchmark, "hard_half" or "easy_half"; None for metrics
+            that know none.
+        details: Arguments of the metric by name, as the ledger prints them.
+        baseline: Variant whose value on the same model is subtracted; None for none.
+        paired_by: What two values must share to be paired: "seed", or "problem" for states of pi_0.
+        factor: Multiplies it.
+        offset: Is then added.
+    """
+
+    metric: str
+    run: VariantRuns
+    read: Read
+    benchmark: str | None = None
+    details: tuple[tuple[str, object], ...] = ()
+    baseline: str | None = None
+    paired_by: Literal["seed", "problem"] = "seed"
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def __rmul__(self, factor: float) -> Quantity:
+        """A multiple."""
+        return replace(self, factor=factor * self.factor, offset=factor * self.offset)
+
+    def __add__(self, offset: float) -> Quantity:
+        """So much more."""
+        return replace(self, offset=self.offset + offset)
+
+    def __sub__(self, offset: float) -> Quantity:
+        """So much less."""
+        return self + -offset
+
+    def __gt__(self, other: Quantity | float) -> Comparison:
+        """The claim that this is greater."""
+        return Comparison.between(self, other, "greater")
+
+    def __lt__(self, other: Quantity | float) -> Comparison:
+        """The claim that this is less."""
+        return Comparison.between(self, other, "less")
+
+    def of_baseline(self) -> Quantity:
+        """The same quantity of the baseline."""
+        run = VariantRuns(self.baseline, self.baseline, self.run.model)
+        return replace(self, run=run, baseline=None)
+
+    def values(self, evidence: Evidence, model: str) -> pd.Series:
+        """Its values on a model (or that of its runs), without factor and offset.
+
+        Raises:
+            MissingDataError: The study has none.
+        """
+        values = self.read(evidence, self.run.model or model, self.run.name).dropna()
+        if values.empty:
+            benchmark = f" on {self.benchmark}" if self.benchmark else ""
+            raise MissingDataError(f"{self.metric}{benchmark} of {self.run.name}")
+        return values
+
+
+def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
+    """The claim that |a - b| < within.
+
+    Raises:
+        ValueError: `within` is not above 0.
+    """
+    if within <= 0:
+        raise ValueError(
+            f"near needs a margin above 0, got {within}.\nHint: see docs/claims.md, within."
+        )
+    return replace(Comparison.between(a, b, "within"), margin=within)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """a - b, compared with a margin.
+
+    Attributes:
+        a: What is claimed to differ.
+        b: What it is compared with; None compares a with the margin alone.
+        direction: "greater" or "less" than the margin, or "within": |difference| < margin.
+        margin: Difference under the null, in the quantity's unit.
+    """
+
+    a: Quantity
+    b: Quantity | None
+    direction: Direction
+    margin: float = 0.0
+
+    @classmethod
+    def between(cls, a: Quantity, b: Quantity | float, direction: Direction) -> Comparison:
+        """Compare two quantities, or one with a number."""
+        if not isinstance(b, Quantity):
+            b, margin = None, float(b)
+        else:
+            b, margin = replace(b, offset=0.0), b.offset
+        if (a.factor, a.offset) != (1.0, 0.0) or (b and a.baseline != b.baseline):
+            raise ValueError(
+                f"{a.metric} of {a.run.variant}: factors and numbers stand on the right side, and"
+                " both sides are gains over one baseline or neither is.\nHint: see docs/claims.md."
+            )
+        return cls(a, b, direction, margin)
+
+    def __bool__(self) -> NoReturn:
+        """A claim is neither true nor false before it is judged; so a < b < c is no claim."""
+        raise TypeError("a comparison has no truth value.\nHint: write a < b and b < c as two.")
+
+    @property
+    def sides(self) -> tuple[Quantity, ...]:
+        """a, and b where there is one."""
+        return (self.a,) if self.b is None else (self.a, self.b)
+
+    def terms(self) -> Iterator[tuple[float, Quantity]]:
+        """Coefficients and quantities: a, b, and the baseline's of each."""
+        signed = [(1.0, self.a), *((-side.factor, side) for side in self.sides[1:])]
+        yield from signed
+        if self.a.baseline is not None:
+            yield from ((-sign, side.of_baseline()) for sign, side in signed)
+
+    def __str__(self) -> str:
+        """In words, e.g. `geosd - fwdkl > 0, avg@k of ood_avg`; what both share comes last."""
+        metrics = list(dict.fromkeys(side.metric for side in self.sides))
+        benchmarks = list(dict.fromkeys(side.benchmark for side in self.sides))
+        names = [
+            _run_in_words(side, metric=len(metrics) > 1, benchmark=len(benchmarks) > 1)
+            for side in self.sides
+        ]
+        if self.b is not None and self.b.factor != 1:
+            names[1] = f"{self.b.factor:g} x {names[1]}"
+        sign = {"greater": ">", "less": "<", "within": "within +-"}[self.direction]
+        bound = f"{sign}{'' if self.direction == 'within' else ' '}{self.margin:g}"
+        shared = metrics if len(metrics) == 1 else []
+        if benchmarks != [None] and len(benchmarks) == 1:
+            shared = [*shared, f"of {benchmarks[0]}"]
+        if self.a.baseline is not None:
+            shared = [*shared, f"over {self.a.baseline}"]
+        return ", ".join(filter(None, [f"{' - '.join(names)} {bound}", " ".join(shared)]))
+
+
+def _run_in_words(side: Quantity, *, metric: bool, benchmark: bool) -> str:
+    words = [side.metric] if metric else []
+    words += [str(side.benchmark)] if benchmark else []
+    words += [side.run.model] if side.run.model else []
+    place = [] if side.run.knob is None else [(side.run.knob, side.run.value)]
+    for name, value in sorted([*side.details, *place]):
+        words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
+    return f"{side.run.variant} ({', '.join(words)})" if words else side.run.variant
+
+
+@dataclass(frozen=True)
+class ComputedNumber:
+    """A printed number that follows from dimensions and settings.
+
+    Attributes:
+        quantity: Its name in `geosd.claims.computed_costs`.
+        printed: The paper's digits, e.g. "8.0", to agree with give or take one in the last; or an
+            upper bound, e.g. "< 1".
+    """
+
+    quantity: str
+    printed: str
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the paper prints an upper bound."""
+        return self.printed.startswith("<")
+
+    @property
+    def value(self) -> float:
+        """The printed number."""
+        return float(self.printed.removeprefix("<"))
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of the printed number."""
+        return len(self.printed.partition(".")[2])
+
+    def describe(self, ours: float) -> str:
+        """In words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""
+        bound = "less than " if self.is_bound else ""
+        digits = self.printed.removeprefix("<").strip()
+        return f"{self.quantity}: {ours:.{self.decimals + 1}f}, printed {bound}{digits}"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A statement of the paper.
+
+    Attributes:
+        id: Short name, unique in the ledger.
+        statement: The claim in one sentence of ours.
+        place: Where the paper makes it.
+        quote: The paper's words, LaTeX markup removed; a test finds them in the paper's source.
+        study_kind: The kind of study that is designed to judge it.
+        holds: What must hold, all of it; a function of the study where this depends on what the
+            study swept.
+        computed: What must agree, all of it.
+        unmeasured: What the claim needs and nothing here measures.
+        published: The paper's numbers, for the reader.
+    """
+
+    id: str
+    statement: str
+    place: str
+    quote: str
+    study_kind: StudyKind
+    holds: Sequence[Comparison] | Callable[[StudyRuns], Sequence[Comparison]] = ()
+    computed: Sequence[ComputedNumber] = ()
+    unmeasured: str = ""
+    published: str = "figure only"
+
+    def __post_init__(self) -> None:
+        """A claim must say in exactly one way how it is judged, and by which kind of study."""
+        if self.study_kind not in get_args(StudyKind):
+            raise ValueError(
+                f"claim {self.id}: no kind of study is {self.study_kind!r}; allowed are"
+                f" {', '.join(get_args(StudyKind))}.\nHint: see docs/claims.md."
+            )
+        if sum(map(bool, (self.holds, self.computed, self.unmeasured))) != 1:
+            raise ValueError(
+                f"claim {self.id}: needs exactly one of holds, computed and unmeasured.\n"
+                "Hint: see docs/claims.md."
+            )
+
+    def comparisons(self, study: StudyRuns) -> list[Comparison]:
+        """What must hold in a study.
+
+        Raises:
+            MissingDataError: The study did not run what the claim is about.
+        """
+        comparisons = self.holds(study) if callable(self.holds) else self.holds
+        if self.holds and not comparisons:
+            raise MissingDataError("a sweep of more values")
+        return list(comparisons)
+
+    def variants(self, *, in_sweeps: bool = True) -> tuple[str, ...]:
+        """The variants that the claim is about, with or without those of sweeps."""
+        comparisons = self.comparisons(EXAMPLE)
+        runs = [side.run for c in comparisons for side in c.sides]
+        names = [run.variant for run in runs if in_sweeps or run.knob is None]
+        names += [c.a.baseline for c in comparisons if c.a.baseline is not None]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def is_about_sizes(self) -> bool:
+        """Whether it compares models of several sizes, so that it is judged once for all."""
+        return any(side.run.model for c in self.comparisons(EXAMPLE) for side in c.sides)
+
+
+def kind_of(study: str) -> str:
+    """The kind of a study by its name: `miniature_ladder` is a ladder, `miniature` a main study."""
+    ending = study.rpartition("_")[2]
+    return ending if ending in get_args(StudyKind) else "main"

@@ -1,0 +1,271 @@
+"""In and out of distribution: GeoSD, the base model, and the other methods."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from geosd.claims.claim import Claim, near
+from geosd.claims.published import BASELINES
+from geosd.claims.quantities import (
+    EASY_HALF,
+    HARD_HALF,
+    ID,
+    accuracy,
+    drift,
+    false_consensus,
+    gain,
+    pass_at_k,
+)
+
+claim = partial(Claim, study_kind="main")
+
+CLAIMS = (
+    claim(
+        "geosd-ood-gain",
+        "GeoSD raises average OOD accuracy above the base model",
+        place="Abstract; Table main_id_ood",
+        quote="improving average OOD accuracy by 5.7–8.6 points over the base model",
+        published="+8.6 / +7.6 / +5.7",
+        holds=[accuracy("geosd") > accuracy("pi_0")],
+    ),
+    claim(
+        "geosd-id-gain",
+        "GeoSD raises ID accuracy above the base model",
+        place="Abstract; Table main_id_ood",
+        quote="preserves the in-distribution gains of self-distillation",
+        published="+21.3 / +22.2 / +19.8",
+        holds=[accuracy("geosd", ID) > accuracy("pi_0", ID)],
+    ),
+    claim(
+        "geosd-ood-each-benchmark",
+        "GeoSD beats the base model on every OOD benchmark",
+        place="Appendix, Per-benchmark OOD generalization; Table ood_per_bench",
+        quote="indicating the improvement is broad rather than benchmark-specific",
+        published="smallest gain of the four +5.2 / +5.2 / +3.9",
+        holds=lambda study: [
+            accuracy("geosd", b) > accuracy("pi_0", b) for b in study.ood_benchmarks
+        ],
+    ),
+    claim(
+        "geosd-less-false-consensus",
+        "GeoSD agrees on wrong OOD answers less often than the base model",
+        place="Section 5.2; Figure consensus B",
+        quote="lowest under GeoSD, below even the base model",
+        holds=[false_consensus("geosd") < false_consensus("pi_0")],
+    ),
+    claim(
+        "fwdkl-id-gain",
+        "FwdKL raises ID accuracy above the base model",
+        place="Section 4.2; Table main_id_ood",
+        quote="FwdKL posts some of the largest ID gains of any method",
+        published="+22.7 / +21.8 / +20.5",
+        holds=[accuracy("fwdkl", ID) > accuracy("pi_0", ID)],
+    ),
+    claim(
+        "fwdkl-ood-loss",
+        "FwdKL lowers average OOD accuracy below the base model",
+        place="Section 4.2; Table main_id_ood",
+        quote=(
+            "its OOD accuracy degrades relative to π0 in all three families (by 4.6–8.1 points "
+            "avg@16)"
+        ),
+        published="-8.1 / -4.6 / -5.9",
+        holds=[accuracy("fwdkl") < accuracy("pi_0")],
+    ),
+    claim(
+        "revkl-ood-loss",
+        "RevKL, as FwdKL, lowers average OOD accuracy below the base model",
+        place="Contributions; Table main_id_ood",
+        quote="whereas standard KL objectives degrade it",
+        published="-7.5 / -3.3 / -2.9",
+        holds=[accuracy("revkl") < accuracy("pi_0")],
+    ),
+    claim(
+        "kl-id-up-ood-down",
+        "FwdKL's and RevKL's ID gains come with OOD losses",
+        place="Section 4.2; Table main_id_ood",
+        quote="This ID-up, OOD-down pattern reproduces the trend prior work reports",
+        published="see the rows above",
+        holds=[
+            *(accuracy(kl, ID) > accuracy("pi_0", ID) for kl in ("fwdkl", "revkl")),
+            *(accuracy(kl) < accuracy("pi_0") for kl in ("fwdkl", "revkl")),
+        ],
+    ),
+    claim(
+        "fwdkl-more-false-consensus",
+        "FwdKL agrees on wrong OOD answers more often than GeoSD and RevKL",
+        place="Section 5.2; Figure consensus B",
+        quote="most frequent under FwdKL, reduced by softer objectives and filtering",
+        holds=[false_consensus("fwdkl") > false_consensus(other) for other in ("geosd", "revkl")],
+    ),
+    claim(
+        "grpo-ood-gain",
+        "GRPO raises average OOD accuracy above the base model",
+        place="Appendix, Evaluation; Table main_id_ood",
+        quote="instead yields small but consistent OOD gains",
+        published="+1.7 / +0.4 / +2.5",
+        holds=[accuracy("grpo") > accuracy("pi_0")],
+    ),
+    claim(
+        "geosd-ood-above-fwdkl",
+        "GeoSD has a higher OOD average than FwdKL",
+        place="Section 4.2; Table main_id_ood",
+        quote="it ranks first on OOD in every family",
+        published="+16.7 / +12.2 / +11.6",
+        holds=[accuracy("geosd") > accuracy("fwdkl")],
+    ),
+    claim(
+        "geosd-ood-above-revkl",
+        "GeoSD has a higher OOD average than RevKL",
+        place="Section 4.2; Table main_id_ood",
+        quote="it ranks first on OOD in every family",
+        published="+16.1 / +10.9 / +8.6",
+        holds=[accuracy("geosd") > accuracy("revkl")],
+    ),
+    claim(
+        "geosd-ood-above-grpo",
+        "GeoSD has a higher OOD average than GRPO",
+        place="Section 4.2; Table main_id_ood",
+        quote="it ranks first on OOD in every family",
+        published="+6.9 / +7.2 / +3.2",
+        holds=[accuracy("geosd") > accuracy("grpo")],
+    ),
+    claim(
+        "geosd-id-near-fwdkl",
+        "GeoSD's ID accuracy is at most 1.7 points below FwdKL's",
+        place="Section 4.2; Table main_id_ood",
+        quote="while staying within 0.7–1.7 points of the best ID score",
+        published="-1.4 / +0.4 / -0.7",
+        holds=[accuracy("geosd", ID) > accuracy("fwdkl", ID) - 1.7],
+    ),
+    claim(
+        "geosd-id-near-revkl",
+        "GeoSD's ID accuracy is at most 1.7 points below RevKL's",
+        place="Section 4.2; Table main_id_ood",
+        quote="while staying within 0.7–1.7 points of the best ID score",
+        published="+0.9 / -1.7 / +1.1",
+        holds=[accuracy("geosd", ID) > accuracy("revkl", ID) - 1.7],
+    ),
+    claim(
+        "geosd-benchmarks-above-kl",
+        "GeoSD beats FwdKL, RevKL and GRPO on every OOD benchmark",
+        place="Section 4.2; Table ood_per_bench",
+        quote="GeoSD attains the best OOD accuracy on all four benchmarks in all three families",
+        published="smallest lead +3.2 / +6.4 / +0.5",
+        holds=lambda study: [
+            accuracy("geosd", benchmark) > accuracy(other, benchmark)
+            for other in ("fwdkl", "revkl", "grpo")
+            for benchmark in study.ood_benchmarks
+        ],
+    ),
+    claim(
+        "geosd-pass-above-base",
+        "GeoSD's OOD pass@16 is above those of the base model, FwdKL, RevKL and GRPO",
+        place="Section 4.2; Figure frontier",
+        quote="pairing strong ID performance with the highest OOD accuracy (avg@16 and pass@16)",
+        published="figure only (GeoSD on Qwen3-8B 66.1)",
+        holds=[
+            pass_at_k("geosd") > pass_at_k(other) for other in ("pi_0", "fwdkl", "revkl", "grpo")
+        ],
+    ),
+    claim(
+        "geosd-drift-below-kl",
+        "GeoSD ends nearer to the base model than FwdKL and RevKL",
+        place="Section 3.3; Figure mechanism B",
+        quote="adding the proximal term keeps it controlled",
+        published="figure only (GeoSD on Qwen3-8B 0.16)",
+        holds=[drift("geosd") < drift(kl) for kl in ("fwdkl", "revkl")],
+    ),
+    claim(
+        "geosd-ood-best",
+        "GeoSD has the highest OOD average of all methods",
+        place="Section 4.2; Table main_id_ood",
+        quote="it ranks first on OOD in every family",
+        published="lead over the strongest +5.7 / +4.4 / +2.6",
+        holds=[accuracy("geosd") > accuracy(other) for other in ("pi_0", *BASELINES)],
+    ),
+    claim(
+        "geosd-each-benchmark-best",
+        "GeoSD is the best method on every OOD benchmark",
+        place="Section 4.2; Table ood_per_bench",
+        quote="GeoSD attains the best OOD accuracy on all four benchmarks in all three families",
+        published="smallest lead +1.0 / +3.0 / +0.4",
+        holds=lambda study: [
+            accuracy("geosd", benchmark) > accuracy(other, benchmark)
+            for other in ("pi_0", *BASELINES)
+            for benchmark in study.ood_benchmarks
+        ],
+    ),
+    claim(
+        "geosd-id-near-best",
+        "GeoSD's ID accuracy is at most 1.7 points below that of every method",
+        place="Section 4.2; Table main_id_ood",
+        quote="while staying within 0.7–1.7 points of the best ID score",
+        published="-1.4 / -1.7 / -0.7 to the best",
+        holds=[accuracy("geosd", ID) > accuracy(other, ID) - 1.7 for other in BASELINES],
+    ),
+    claim(
+        "sft-id-up-ood-down",
+        "SFT raises ID and lowers OOD accuracy",
+        place="Appendix, Evaluation; Table main_id_ood",
+        quote="both buy ID gains while eroding OOD reasoning",
+        published="OOD -12.5 / -4.4 / -4.8",
+        holds=[accuracy("sft", ID) > accuracy("pi_0", ID), accuracy("sft") < accuracy("pi_0")],
+    ),
+    claim(
+        "softer-less-degraded",
+        "JSD and SkewKL lose less OOD accuracy than FwdKL",
+        place="Section 4.2; Table main_id_ood",
+        quote=(
+            "Softer objectives (SkewKL, JSD) mostly remove the degradation but barely improve "
+            "over the base model"
+        ),
+        published="JSD over FwdKL +8.0 / +3.5 / +5.1, SkewKL over FwdKL +8.9 / +5.3 / +3.7",
+        holds=[accuracy(softer) > accuracy("fwdkl") for softer in ("jsd", "skewkl")],
+    ),
+    claim(
+        "softer-no-gain",
+        "JSD's and SkewKL's OOD averages are within 2.5 points of the base model",
+        place="Section 4.2; Table main_id_ood",
+        quote=(
+            "Softer objectives (SkewKL, JSD) mostly remove the degradation but barely improve "
+            "over the base model"
+        ),
+        published="JSD -0.1 / -1.1 / -0.8, SkewKL +0.8 / +0.7 / -2.2",
+        holds=[
+            near(accuracy(softer), accuracy("pi_0"), within=2.5) for softer in ("jsd", "skewkl")
+        ],
+    ),
+    claim(
+        "filtering-gain",
+        "TrOPD and TIP raise average OOD accuracy above the base model",
+        place="Section 4.2; Table main_id_ood",
+        quote="the filtering baselines (TrOPD, TIP) recover only modest OOD gains (+0.4 to +3.2)",
+        published="TrOPD +2.9 / +3.2 / +0.4, TIP +1.4 / +2.9 / +3.1",
+        holds=[accuracy(filtering) > accuracy("pi_0") for filtering in ("tropd", "tip")],
+    ),
+    claim(
+        "filtering-below-geosd",
+        "GeoSD has a higher OOD average than TrOPD and TIP",
+        place="Appendix, Statistical analysis of OOD gains; Table sig",
+        quote="GeoSD significantly outperforms the best baseline in every family",
+        published="+5.7 / +4.4 / +2.6",
+        holds=[accuracy("geosd") > accuracy(filtering) for filtering in ("tropd", "tip")],
+    ),
+    claim(
+        "geosd-gains-most-where-hard",
+        "GeoSD's OOD gain is larger on the harder half of the benchmarks",
+        place="Appendix, Per-benchmark OOD generalization; Table ood_per_bench",
+        quote="its largest margins fall on the hardest, most distribution-shifted tasks",
+        published="hard minus easy half +6.1 / 0.0 / 0.0",
+        holds=[gain("geosd", HARD_HALF) > gain("geosd", EASY_HALF)],
+    ),
+    claim(
+        "kl-loses-most-where-hard",
+        "FwdKL and RevKL lose most on the harder half of the benchmarks",
+        place="Appendix, Per-benchmark OOD generalization; Table ood_per_bench",
+        quote="FwdKL and RevKL degrade most sharply on the AIME splits",
+        published="hard minus easy half, FwdKL 0.0 / 0.0 / 0.0, RevKL -1.0 / 0.0 / 0.0",
+        holds=[gain(kl, HARD_HALF) < gain(kl, EASY_HALF) for kl in ("fwdkl", "revkl")],
+    ),
+)

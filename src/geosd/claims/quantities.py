@@ -1,0 +1,253 @@
+"""The quantities that claims compare, one function each: a value for each run, or for each problem.
+
+Values on one model are paired by seed: the runs of a seed draw the same problems and solutions in
+training and the same random numbers in evaluation. Values over the states of pi_0 are paired by
+problem. Models are independent. Units are points (percent) unless a function says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from geosd.claims.claim import Quantity, Read
+from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
+from geosd.problems.benchmarks import ID
+from geosd.scores import drift_table, score_table
+from geosd.scores.consensus_table import THRESHOLD
+from geosd.scores.frontier import frontier_gaps
+from geosd.scores.score_table import OOD_AVERAGE as OOD
+from geosd.scores.state_table import SURE, UNLIKELY
+
+__all__ = ["ID", "OOD"]
+
+HARD_HALF, EASY_HALF = "hard_half", "easy_half"
+"""Means over the half of the OOD benchmarks that pi_0 finds hardest, or easiest."""
+OVERLAPS = {"lowest": (0.0, 0.25), "low": (0.25, 0.5), "below half": (0.0, 0.5)}
+FEWEST = 20
+"""Problems with a state in a range of overlap, below which its mean is not read."""
+
+Runs = str | VariantRuns
+Ranks = Literal["first", "others"]
+
+
+def unit(metric: str) -> str:
+    """The unit of a metric's values: "points" (percent), "rad" or "norm"."""
+    return {"drift": "rad", "gradient": "norm"}.get(
+        metric.replace("/", "_").split("_")[0], "points"
+    )
+
+
+def _quantity(
+    metric: str, runs: Runs, read: Read, benchmark: str | None = None, **details: object
+) -> Quantity:
+    run = VariantRuns(runs, runs) if isinstance(runs, str) else runs
+    return Quantity(metric, run, read, benchmark, tuple(details.items()))
+
+
+# ---- Scores --------------------------------------------------------------------------------------
+def accuracy(run: Runs, benchmark: str = OOD) -> Quantity:
+    """avg@k: `ID`, the `OOD` average, an OOD benchmark, `HARD_HALF` or `EASY_HALF`."""
+    return _score("avg@k", run, benchmark)
+
+
+def gain(run: Runs, benchmark: str = OOD) -> Quantity:
+    """Accuracy minus that of pi_0."""
+    return replace(accuracy(run, benchmark), baseline="pi_0")
+
+
+def pass_at_k(run: Runs, k: int | None = None) -> Quantity:
+    """OOD pass@k, by default for the largest k of the score table."""
+    if k is None:
+        return _score("pass@k", run)
+    return _quantity("pass@k", run, lambda *of: _pass_at_k(_consensus(*of), k), OOD, k=k)
+
+
+def false_consensus(run: Runs) -> Quantity:
+    """OOD problems whose samples agree strongly on a wrong answer."""
+    return _score("false_consensus", run)
+
+
+def frontier_gap(variant: str) -> Quantity:
+    """OOD average of early stops minus that of full runs at the same ID accuracy, in a seed."""
+
+    def read(evidence: Evidence, model: str, variant: str) -> pd.Series:
+        study = StudyRuns(evidence, model)
+        try:
+            rates, stops = study.learning_rates(variant), study.stops(variant)
+        except MissingDataError:
+            rates, stops = [], []
+        if len(rates) < 3:
+            raise MissingDataError(f"sweeps of learning rate and steps of {variant}")
+        own = study.stopped_rate(variant) or np.inf
+        frontier = ["pi_0", *(run.name for run in rates if run.value <= own)]
+        return frontier_gaps(evidence.scores, model, frontier, [run.name for run in stops[:-1]])
+
+    return _quantity("frontier_gap", variant, read)
+
+
+def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        table, names = evidence.scores, [benchmark]
+        if benchmark in (HARD_HALF, EASY_HALF):
+            names = _half(table, model, hardest=benchmark == HARD_HALF)
+        parts = [score_table.values(table, model, run, name, metric) for name in names]
+        return pd.concat(parts, axis=1, join="inner").mean(axis=1)
+
+    return _quantity(metric, run, read, benchmark)
+
+
+def _half(table: pd.DataFrame, model: str, *, hardest: bool) -> list[str]:
+    """Half of the OOD benchmarks by pi_0's accuracy; the middle one of an odd number in none."""
+    names = score_table.ood_benchmarks(table, model)
+    means = {n: score_table.values(table, model, "pi_0", n, "avg@k").mean() for n in names}
+    if len(names) < 2 or any(np.isnan(mean) for mean in means.values()):
+        raise MissingDataError("pi_0 on two OOD benchmarks or more")
+    order = sorted(names, key=means.__getitem__)
+    return order[: len(order) // 2] if hardest else order[-(len(order) // 2) :]
+
+
+# ---- What samples agree on -----------------------------------------------------------------------
+def late_gain(run: Runs) -> Quantity:
+    """OOD pass@n - pass@(n/4) of n samples."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        table = _consensus(evidence, model, run)
+        largest = 0 if table.empty else int(table["x"].max())
+        return _pass_at_k(table, largest) - _pass_at_k(table, largest // 4)
+
+    return _quantity("late_gain", run, read)
+
+
+def overconfidence(run: Runs) -> Quantity:
+    """C(x) minus the accuracy of the majority answer, mean over OOD problems with C(x) >= tau."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        table = _consensus(evidence, model, run, "majority_accuracy")
+        # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
+        table = table[table["x"] >= THRESHOLD - 1e-12]
+        excess = (100 * table["x"] - table["value"]) * table["problems"]
+        return excess.groupby(table["seed"]).sum() / table.groupby("seed")["problems"].sum()
+
+    return _quantity("overconfidence", run, read)
+
+
+def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -> pd.DataFrame:
+    table = evidence.consensus
+    chosen = (table["model"] == model) & (table["variant"] == run) & (table["quantity"] == rows)
+    return table[chosen]
+
+
+def _pass_at_k(table: pd.DataFrame, k: int) -> pd.Series:
+    return table[table["x"] == k].set_index("seed")["value"].astype(float).sort_index()
+
+
+# ---- Over training -------------------------------------------------------------------------------
+def drift(run: Runs) -> Quantity:
+    """Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        return drift_table.values(evidence.drift, model, run, "drift/pi_0")
+
+    return _quantity("drift/pi_0", run, read)
+
+
+def drift_at(run: Runs, share: float) -> Quantity:
+    """Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        table, means = evidence.drift_over_steps, {}
+        table = table[(table["model"] == model) & (table["variant"] == run)]
+        for seed, rows in table.sort_values("step").groupby("seed"):
+            # One step visits a handful of rollouts: the mean over 4 % of the measurements so far.
+            reached = rows["value"][rows["step"] <= share * rows["step"].max()]
+            if len(reached):
+                means[seed] = float(reached.iloc[-max(1, round(0.04 * len(rows))) :].mean())
+        return pd.Series(means, dtype=float)
+
+    return _quantity("drift_path", run, read, at=share)
+
+
+def teacher_mass(run: Runs, share: float, ranks: Ranks) -> Quantity:
+    """The student's mass on pi_0's first token, or on ranks 2 and up, at a share of the run."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        return _mass(evidence, model, run, share, ranks)
+
+    return _quantity("mass", run, read, at=share, ranks=ranks)
+
+
+def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
+    """The same, minus what pi_0 gives."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        late, start = (_mass(evidence, model, run, when, ranks) for when in (share, 0.0))
+        return late - start
+
+    return _quantity("mass_gain", run, read, at=share, ranks=ranks)
+
+
+def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) -> pd.Series:
+    table = evidence.alignment
+    table = table[(table["model"] == model) & (table["variant"] == run)]
+    table = table[(table["ranking"] == "pi_0") & ((table["rank"] == 1) == (ranks == "first"))]
+    if table.empty:
+        return pd.Series(dtype=float)
+    last = table["step"].max()
+    step = min(table["step"].unique(), key=lambda step: abs(step - share * last))
+    if abs(step - share * last) > 0.05 * last:
+        raise MissingDataError(f"a checkpoint of {run} at {share:g} of its steps")
+    return 100 * table[table["step"] == step].groupby("seed")["mass"].sum()
+
+
+# ---- The states that pi_0 visits -----------------------------------------------------------------
+def mismatch() -> Quantity:
+    """States in the mismatch region: the teacher is sure of a token the student finds unlikely."""
+
+    def read(evidence: Evidence, model: str, _: str) -> pd.Series:
+        table = _states(evidence, model)
+        region = (table["q_star"] >= SURE) & (table["p_star"] <= UNLIKELY)
+        return _mean_over_states(table["problem_id"], 100.0 * region)
+
+    return replace(_quantity("mismatch", "pi_0", read), paired_by="problem")
+
+
+def gradient_norm(
+    divergence: Literal["fwdkl", "revkl", "hellinger"],
+    overlap: Literal["lowest", "low", "below half"],
+) -> Quantity:
+    """Mean norm of a divergence's gradient over states of such an overlap, see `OVERLAPS`."""
+    metric = f"gradient_{divergence}"
+
+    def read(evidence: Evidence, model: str, _: str) -> pd.Series:
+        table = _states(evidence, model)
+        low, high = OVERLAPS[overlap]
+        norms = table[metric].where((table["overlap"] >= low) & (table["overlap"] < high))
+        return _mean_over_states(table["problem_id"], norms, f" of overlap {overlap}")
+
+    return replace(_quantity(metric, "pi_0", read, overlap=overlap), paired_by="problem")
+
+
+def _states(evidence: Evidence, model: str) -> pd.DataFrame:
+    table = evidence.states[evidence.states["model"] == model]
+    if table.empty:
+        raise MissingDataError(f"states of {model}")
+    return table
+
+
+def _mean_over_states(problem: pd.Series, y: pd.Series, where: str = "") -> pd.Series:
+    """A mean over states as one value per problem, whose mean and spread are those of the mean.
+
+    States of one rollout are no independent draws, and rollouts differ in length. With y_i the sum
+    over the states of problem i (NaN left out) and n_i their number, R = sum y_i / sum n_i is the
+    mean, and its linearisation R + (y_i - R n_i) m / sum n_i over the m problems has mean R and
+    the variance of a ratio (Cochran 1977, eq. 6.13). Problems without a state enter with n_i = 0.
+    """
+    sums, counts = y.groupby(problem).sum(), y.groupby(problem).count()
+    if (counts > 0).sum() < FEWEST:
+        raise MissingDataError(f"{FEWEST} problems with states{where}")
+    ratio = sums.sum() / counts.sum()
+    return ratio + (sums - ratio * counts) * len(counts) / counts.sum()
