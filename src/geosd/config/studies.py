@@ -145,7 +145,9 @@ def settings(
 
 
 def _data(study: Study, *_: Any) -> dict[str, Any]:
-    return {key: value for key, value in study.section("data").items() if key != "thinking"}
+    """What is drawn; what a study or a selection takes of it, `purpose`, changes no problem."""
+    data = study.section("data")
+    return {key: value for key, value in data.items() if key not in ("thinking", "purpose")}
 
 
 def _fetch(study: Study, *_: Any) -> dict[str, Any]:
@@ -157,10 +159,9 @@ def _pool(study: Study, model: str, _: Any) -> dict[str, Any]:
 
 
 def _train(study: Study, model: str, variant: str) -> dict[str, Any]:
+    """The training; not the snapshots, because to look at a run changes nothing of it."""
     training = {**study.training(model, variant), **asked(study, model)}
-    stops = [stop for stop, longer in study.early_stops.items() if longer == variant]
-    wanted = {study.training(model, stop)["steps"] for stop in stops}
-    training["snapshots"] = sorted({*training["snapshots"], *wanted})
+    del training["snapshots"]
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
@@ -168,7 +169,7 @@ def _train(study: Study, model: str, variant: str) -> dict[str, Any]:
 
 
 def _early_stop(study: Study, model: str, variant: str) -> dict[str, Any]:
-    return {"of": study.early_stops[variant], "training": _train(study, model, variant)}
+    return _train(study, model, variant)
 
 
 def _evaluate(study: Study, model: str, _: Any) -> dict[str, Any]:
