@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from geosd.files import sha256
 from geosd.provenance import manifest as subject
-from geosd.provenance.hashes import sha256
 
 
 def test_manifest_is_plain_json_with_the_hashes_of_its_inputs(tmp_path):

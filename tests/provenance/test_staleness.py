@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from geosd.files import sha256
 from geosd.provenance import manifest as made
 from geosd.provenance.code import code_of
-from geosd.provenance.hashes import sha256
 from geosd.provenance.staleness import Current, stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}

@@ -27,7 +27,7 @@ rule runs:
         "<logs>/runs.log",
     localrule: True
     params:
-        rows=lambda wildcards: hashes.digest([list(vars(row).values()) for row in ROWS]),
+        rows=lambda wildcards: digest([list(vars(row).values()) for row in ROWS]),
         out=subpath(output.index, parent=True),
     message:
         f"Write which folders are the runs of study {STUDY.name}"

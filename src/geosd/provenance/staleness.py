@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from geosd.provenance.hashes import sha256
+from geosd.files import sha256
 
 MANIFEST = "manifest.json"
 ABSENT = "(absent)"

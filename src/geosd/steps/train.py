@@ -18,11 +18,10 @@ from pathlib import Path
 from geosd.config import load as load_params
 from geosd.config import resolve
 from geosd.config import settings as settings_of
-from geosd.files import atomic_write, write_json
+from geosd.files import atomic_write, sha256, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
 from geosd.problems.sources import get_data_source
-from geosd.provenance.hashes import sha256
 from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 from geosd.training.assemble import assemble_rollout_worker, assemble_run, training_arguments
