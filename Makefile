@@ -86,7 +86,7 @@ test-slurm: .venv/installed-test  ## a small study on a real SLURM started here,
 	  && $(BIN)/python tests/slurm/faults.py $(FAULTS)
 
 stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
-	@$(BIN)/python workflow/slurm/leftover.py --all
+	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
 	@$(snakemake) --unlock
 
 publish:  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)

@@ -103,8 +103,22 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
 
 
 def sha256(path: Path | str) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    with Path(path).open("rb") as file:
+    """The hex SHA-256 of a file, or of a folder: of its sorted (relative name, file hash) lines.
+
+    Raises:
+        FileNotFoundError: There is neither a file nor a folder at `path`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        members = sorted(member for member in path.rglob("*") if member.is_file())
+        lines = (f"{member.relative_to(path).as_posix()}\t{sha256(member)}\n" for member in members)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: an input of this step is missing.\nHint: let the workflow run the step; it"
+            " makes inputs first."
+        )
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

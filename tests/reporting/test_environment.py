@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+from dataclasses import replace
 
 import pytest
 
 from geosd.config import load, resolve
+from geosd.config.runs import RunRow, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
 from geosd.reporting.environment import Ran, to_markdown
@@ -53,15 +55,25 @@ def test_code_outside_a_repository_is_named_by_its_version():
     assert "| version 0.1.0 |" in to_markdown([ran(code=wheel)], {}, "quick")
 
 
-def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(root, tmp_path):
+def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
+    root, tmp_path, monkeypatch
+):
     study = resolve(load(root / "params.yaml"), "quick")
-    runs = [f"base/{model}" for model in study.models]
-    for step, variants in {"train": study.trained, "evaluate": [*study.methods, "gone"]}.items():
-        runs += [f"{step}/{study.models[0]}/{v}/{seed}" for v in variants for seed in study.seeds]
-    for run in runs:
-        write_json(tmp_path / run / "manifest.json", manifest([], {}, 1.0))
+    rows = [
+        RunRow(model, variant, seed, f"base/{model}", trained, f"evaluate/{variant}/{seed}")
+        for model in study.models
+        for variant in study.methods
+        for seed in study.seeds
+        for trained in [f"train/{variant}/{seed}" if variant in study.trained else ""]
+    ]
+    again = replace(rows[-1], variant="the same settings under another name")
+    write_index(tmp_path / "runs.csv", [*rows, again])
+    made = {folder for row in rows for folder in (row.base, row.train, row.evaluate) if folder}
+    for folder in (*made, "evaluate/gone/0"):
+        write_json(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
 
-    environment.main("quick", tmp_path, tmp_path, root / "params.yaml")
+    monkeypatch.chdir(tmp_path)
+    environment.main("quick", tmp_path, tmp_path / "runs.csv")
 
     text = (tmp_path / "environment.md").read_text()
     counted = {
@@ -75,11 +87,12 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(r
     assert row(text, "snakemake", importlib.metadata.version("snakemake"))
 
 
-def test_a_manifest_that_is_missing_is_named(root, tmp_path):
-    with pytest.raises(FileNotFoundError, match="base/mini-qwen3/manifest.json"):
-        environment.main("quick", tmp_path, tmp_path, root / "params.yaml")
+def test_a_manifest_that_is_missing_is_named(tmp_path):
+    write_index(tmp_path / "runs.csv", [RunRow("m", "geosd", 0, str(tmp_path / "base"), "", "")])
+    with pytest.raises(FileNotFoundError, match="base/manifest.json"):
+        environment.main("quick", tmp_path, tmp_path / "runs.csv")
 
 
-def test_a_study_that_no_run_enters_says_so(root, tmp_path):
-    environment.main("quick", tmp_path, None, root / "params.yaml")
+def test_a_study_that_no_run_enters_says_so(tmp_path):
+    environment.main("quick", tmp_path)
     assert "No run enters what this study shows." in (tmp_path / "environment.md").read_text()

@@ -212,7 +212,7 @@ def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dic
         driver.end()
     except BaseException:
         # Also at Ctrl-C: neither the driver nor its jobs outlive the test.
-        subprocess.run([sys.executable, "workflow/slurm/leftover.py", "--all"], cwd=project)
+        subprocess.run([sys.executable, "workflow/slurm/orphaned_jobs.py", "--all"], cwd=project)
         raise
     finally:
         driver.watching = False

@@ -78,7 +78,9 @@ def small(tmp_path_factory):
     ]
     write_jsonl(folder / "pool.jsonl", rows)
 
-    def trained(out, variant="geosd", seed=0, pool=folder / "pool.jsonl", others=(), params=params):
+    def trained(
+        out, variant="geosd", seed=0, pool=folder / "pool.jsonl", snapshots=(), params=params
+    ):
         """Train a student into a folder, and return the folder."""
         train.main(
             study="quick",
@@ -91,11 +93,11 @@ def small(tmp_path_factory):
             out=out,
             scratch=out.with_name(out.name + "-scratch"),
             params=params,
-            others=tuple(others),
+            snapshots=tuple(snapshots),
         )
         return out
 
-    def sampled(out, checkpoint=folder / "base", variant="pi_0", seed=0, others=()):
+    def sampled(out, checkpoint=folder / "base", variant="pi_0", seed=0):
         """Sample a checkpoint on the test problems into a folder, and return the folder."""
         evaluate.main(
             model="mini-qwen3",
@@ -104,7 +106,6 @@ def small(tmp_path_factory):
             checkpoint=checkpoint,
             problems=folder / "data/test.jsonl",
             out=out,
-            others=tuple(others),
             **shared,
         )
         return out

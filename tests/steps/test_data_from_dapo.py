@@ -29,16 +29,16 @@ def problems_of(folder, name):
 
 def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path, capsys):
     params = params_of(root, tmp_path, str(shared_data))
-    for study in ("quick", "quick_selection"):
-        data.main(study=study, out=tmp_path / study, params=params)
-    study, selection = tmp_path / "quick", tmp_path / "quick_selection"
+    study = tmp_path / "quick"
+    data.main(study="quick", out=study, params=params)
     card = json.loads((study / "card.json").read_text())
-    everything = [p for name in ("train", "select", "test") for p in problems_of(study, name)]
+    selection, trained = ("select_train", "select_validation"), ("train", "test")
+    everything = [p for name in (*selection, *trained) for p in problems_of(study, name)]
     assert Counter(p.benchmark for p in everything) == card["kept"]
     assert len(card["files"]) == 5 and card["settings"]["overlaps"] == "exclude"
     assert all(p.answer == str(int(p.answer)) for p in problems_of(study, "train"))
-    mine = [p.id for name in ("train", "test") for p in problems_of(selection, name)]
-    theirs = [p.id for name in ("train", "test") for p in problems_of(study, name)]
+    mine = [p.id for name in selection for p in problems_of(study, name)]
+    theirs = [p.id for name in trained for p in problems_of(study, name)]
     assert (len(mine), len(theirs)) == (300, 2100) and not set(mine) & set(theirs)
     capsys.readouterr()
     print_card(raw=shared_data)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load, resolve, settings
+from geosd.config.runs import RunFolders, wanted_snapshots
 from geosd.files import atomic_write
 from geosd.models.model_card import read_model_card
 from geosd.steps import early_stop
@@ -38,7 +39,8 @@ def study(stopped):
 def taken(request, small, stopped):
     """A longer run, the shorter one that is taken from it, and the shorter one trained."""
     name, params = request.param, stopped / "params.yaml"
-    longer = small.trained(stopped / "longer" / name, f"{name}-learning_rate_3e-05", params=params)
+    longest = f"{name}-learning_rate_3e-05"
+    longer = small.trained(stopped / "longer" / name, longest, snapshots=[3], params=params)
     out, plain = stopped / "run" / name, stopped / "plain" / name
     early_stop.main("quick", MODEL, f"{name}-steps_3", 0, longer, out, params)
     out = out.rename(out.with_name(name + "-taken"))
@@ -50,13 +52,13 @@ def test_a_shorter_run_of_the_same_is_an_early_stop_of_the_longest(study):
     assert study.early_stops == {
         f"{name}-steps_3": f"{name}-learning_rate_3e-05" for name in ("geosd", "grpo")
     }
+    folders, wanted = RunFolders(study), wanted_snapshots(study)
     for name in ("geosd", "grpo"):
-        longer = settings("train", study, MODEL, f"{name}-learning_rate_3e-05")
-        assert (longer["steps"], longer["snapshots"]) == (4, [3])
-        assert settings("train", study, MODEL, f"{name}-learning_rate_1e-05")["snapshots"] == []
+        longer = folders.recipe(MODEL, f"{name}-learning_rate_3e-05")
+        assert wanted[MODEL, longer, 0] == (3,)
+        assert (MODEL, folders.recipe(MODEL, f"{name}-learning_rate_1e-05"), 0) not in wanted
         own = settings("early_stop", study, MODEL, f"{name}-steps_3")
-        assert own["of"] == f"{name}-learning_rate_3e-05"
-        assert own["training"] == settings("train", study, MODEL, f"{name}-steps_3")
+        assert own == settings("train", study, MODEL, f"{name}-steps_3") and own["steps"] == 3
     with pytest.raises(ConfigError, match="no trained variant"):
         settings("early_stop", study, MODEL, "geosd-steps_4")
 
@@ -100,10 +102,11 @@ def test_its_card_and_its_manifest_are_those_of_the_trained_one(taken):
     longer, out, plain = taken
     card, other = ((folder / "README.md").read_text() for folder in (out, plain))
     assert card == other
-    mine, theirs = (json.loads((f / "manifest.json").read_text()) for f in (out, plain))
-    assert theirs.keys() - mine.keys() == {"made_of", "files"}  # it is nobody's twin
-    assert mine["taken_from"] == str(longer) and theirs["taken_from"] is None
-    assert mine["settings"] == theirs["settings"] and mine["sampler"] == theirs["sampler"]
+    stopped, trained = (json.loads((f / "manifest.json").read_text()) for f in (out, plain))
+    assert stopped.keys() == trained.keys()
+    assert all(name.startswith(str(longer)) for name in stopped["inputs"])
+    for key in ("settings", "sampler", "model", "seed", "ranks"):
+        assert stopped[key] == trained[key]
 
 
 def test_its_weights_take_no_room_and_outlive_the_longer_run_s(taken):

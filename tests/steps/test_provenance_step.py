@@ -2,61 +2,87 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from geosd.config import load, resolve, settings
+from geosd.config.runs import RunFolders, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
 from geosd.steps.stale import main
 
 MODEL = "mini-qwen3"
-PLACES = {
+JOBS = {
     "data": ("data", None, None),
-    f"base/{MODEL}": ("base", MODEL, None),
-    f"train/{MODEL}/geosd/1": ("train", MODEL, "geosd"),
-    f"evaluate/{MODEL}/geosd/1": ("evaluate", MODEL, "geosd"),
-    f"evaluate/{MODEL}/pi_0/1": ("evaluate_pi_0", MODEL, None),
+    "base": ("base", MODEL, None),
+    "train": ("train", MODEL, "geosd"),
+    "evaluate": ("evaluate", MODEL, "geosd"),
+    "pi_0": ("evaluate_pi_0", MODEL, None),
 }
 
 
 @pytest.fixture
 def results(root, tmp_path, monkeypatch):
-    monkeypatch.chdir(root)
-    study = resolve(load("params.yaml"), "quick")
-    for place, (rule, model, variant) in PLACES.items():
-        told = {**settings(rule, study, model, variant), "model": model, "variant": variant}
-        write_json(tmp_path / "quick" / place / "manifest.json", manifest([], told, 1.0))
-    return tmp_path
+    """Five results of study quick, made with today's settings and code; and its index."""
+    monkeypatch.chdir(tmp_path)
+    study = resolve(load(root / "params.yaml"), "quick")
+    folders = RunFolders(study)
+    places = {
+        "data": folders.data,
+        "base": folders.base(MODEL),
+        "train": folders.train(MODEL, "geosd", 1),
+        "evaluate": folders.evaluate(MODEL, "geosd", 1),
+        "pi_0": folders.evaluate(MODEL, "pi_0", 1),
+    }
+    for name, (rule, model, variant) in JOBS.items():
+        step = rule.removesuffix("_pi_0")
+        made = manifest(step, [], settings(rule, study, model, variant), 1.0)
+        write_json(tmp_path / places[name] / "manifest.json", made)
+    write_index(tmp_path / "results/quick/runs.csv", folders.rows())
+    return places
 
 
-def test_results_of_todays_settings_are_current(results, capsys):
+def told(capsys, params) -> tuple[bool, str]:
+    """Whether the program calls something out of date, and what it prints."""
     with pytest.raises(SystemExit) as ended:
-        main("quick", results=results)
-    assert not ended.value.code
-    assert "0 of 5 results of study quick are out of date" in capsys.readouterr().out
+        main("quick", params=params)
+    return bool(ended.value.code), capsys.readouterr().out
 
 
-def test_a_changed_setting_names_the_results_it_concerns(results, root, capsys):
+def test_results_of_todays_settings_are_current(results, root, capsys):
+    outdated, printed = told(capsys, root / "params.yaml")
+    assert not outdated
+    assert "0 of 5 results of study quick are out of date" in printed
+
+
+def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path, capsys):
     text = (root / "params.yaml").read_text()
-    edited = results / "params.yaml"
+    edited = tmp_path / "params.yaml"
     edited.write_text(text.replace("damping: 1.0e-3 ", "damping: 1.0e-4 "))
-    with pytest.raises(SystemExit) as ended:
-        main("quick", params=edited, results=results)
-    said = capsys.readouterr().out
-    assert ended.value.code == 1
-    assert "parameter optimiser.kfac.damping was 0.001, is 0.0001" in said
-    assert "1 of 5 results" in said
+    outdated, printed = told(capsys, edited)
+    assert outdated
+    assert f"{results['train']} was made with other settings" in printed
+    assert "parameter optimiser.kfac.damping was 0.001, is 0.0001" in printed
+    assert "2 of 5 results" in printed  # its samples follow from it
 
 
-def test_a_variant_that_the_study_left_is_named(results, capsys):
-    told = manifest([], {}, 1.0)
-    write_json(results / "quick" / f"train/{MODEL}/tip/0" / "manifest.json", told)
-    with pytest.raises(SystemExit):
-        main("quick", results=results)
-    assert "the study does not make it any more" in capsys.readouterr().out
+def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
+    path = tmp_path / results["evaluate"] / "manifest.json"
+    made = json.loads(path.read_text())
+    made["code"]["files"]["geosd/evaluation/sampling.py"] = "0" * 64
+    path.write_text(json.dumps(made))
+    outdated, printed = told(capsys, root / "params.yaml")
+    assert outdated and "code geosd/evaluation/sampling.py has changed" in printed
+    assert "1 of 5 results" in printed
+
+
+def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root, tmp_path, capsys):
+    write_json(tmp_path / "results/train/m/tip-0/0/manifest.json", {"broken": True})
+    assert told(capsys, root / "params.yaml")[0] is False
 
 
 def test_a_study_without_results_says_how_to_get_them(root, tmp_path, monkeypatch):
-    monkeypatch.chdir(root)
-    with pytest.raises(SystemExit, match="holds no manifest.*\nHint: .*make restore"):
-        main("quick", results=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="no results with a manifest.*\nHint: .*\n? *.*restore"):
+        main("quick", params=root / "params.yaml")

@@ -1,28 +1,30 @@
 """A selection trains and judges on problems that no other study touches."""
 
+from geosd.config import load, resolve
+from geosd.config.runs import RunFolders
 from geosd.files import read_jsonl
 from geosd.problems.records import Problem
 from geosd.steps import base, data
 
 
-def test_a_selection_swaps_in_its_own_problems(small, tmp_path):
-    data.main(out=tmp_path, study="quick_selection", params=small.shared["params"])
-    mine = {name: read_jsonl(tmp_path / f"{name}.jsonl", Problem) for name in ("train", "test")}
-    select = read_jsonl(small.folder / "data/select.jsonl", Problem)
-    assert mine["train"] == [p for p in select if p.benchmark == "select_train"]
-    assert mine["test"] == [p for p in select if p.benchmark == "select_validation"]
-    theirs = [
-        problem.question
-        for name in ("train", "test")
-        for problem in read_jsonl(small.folder / f"data/{name}.jsonl", Problem)
-    ]
-    assert not {p.question for p in mine["train"] + mine["test"]} & set(theirs)
+def drawn(folder, name):
+    return read_jsonl(folder / f"{name}.jsonl", Problem)
 
 
-def test_a_selection_holds_out_the_questions_of_its_study_so_that_pi_0_is_the_same(small, tmp_path):
+def test_a_selection_swaps_in_its_own_problems(small):
+    folder = small.folder / "data"
+    for name in ("select_train", "select_validation"):
+        assert drawn(folder, name) and {p.benchmark for p in drawn(folder, name)} == {name}
+    own = drawn(folder, "select_train") + drawn(folder, "select_validation")
+    others = {p.question for name in ("train", "test") for p in drawn(folder, name)}
+    assert not {p.question for p in own} & others
+
+
+def test_a_selection_and_its_study_have_the_same_problems_and_the_same_pi_0(small, tmp_path):
+    params = load(small.shared["params"])
+    study, selection = (RunFolders(resolve(params, n)) for n in ("quick", "quick_selection"))
+    assert study.data == selection.data
+    assert study.base("mini-qwen3") == selection.base("mini-qwen3")
     data.main(out=tmp_path, study="quick_selection", params=small.shared["params"])
-    asked = [
-        {p.question for name in base.PROBLEM_FILES for p in read_jsonl(folder / name, Problem)}
-        for folder in (tmp_path, small.folder / "data")
-    ]
-    assert asked[0] == asked[1]
+    for name in base.PROBLEM_FILES:
+        assert (tmp_path / name).read_bytes() == (small.folder / "data" / name).read_bytes()

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.config.runs import RunRow, write_index
 from geosd.evaluation.state_survey import ProbeRollout
 from geosd.files import read_jsonl
 from geosd.steps import alignment, drift_over_steps, states
@@ -40,7 +41,14 @@ def run(small, tmp_path_factory):
     quick["variants"] = {"geosd": {"training": {"snapshots": [2], "learning_rate": 1e-2}}}
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
-    small.trained(folder / f"train/{MODEL}/geosd/0", params=params)
+    small.trained(folder / "student", snapshots=[2], params=params)
+    write_index(
+        folder / "runs.csv",
+        [
+            RunRow(MODEL, "pi_0", 0, "base", "", "samples of pi_0"),
+            RunRow(MODEL, "geosd", 0, "base", str(folder / "student"), "samples"),
+        ],
+    )
     return folder
 
 
@@ -71,7 +79,7 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
         variant="geosd",
         seed=0,
         base=small.base,
-        checkpoint=run / f"train/{MODEL}/geosd/0",
+        checkpoint=run / "student",
         states=looked / "states.jsonl",
         out=run,
         params=run / "params.yaml",
@@ -89,8 +97,8 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
 
 
 def test_drift_over_steps_is_what_the_step_log_says(run):
-    drift_over_steps.main("quick", run, run / "analyse", run / "params.yaml")
+    drift_over_steps.main("quick", run / "runs.csv", run / "analyse", run / "params.yaml")
     table = pd.read_csv(run / "analyse/drift_over_steps.csv")
-    log = pd.read_csv(run / f"train/{MODEL}/geosd/0/steps.csv")
+    log = pd.read_csv(run / "student/steps.csv")
     assert table["step"].tolist() == [0, 2, 3]  # every second step and the last
     assert table["value"].tolist() == log["drift/pi_0"].dropna().tolist()

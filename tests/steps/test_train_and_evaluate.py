@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from geosd.config import load, resolve
+from geosd.config.runs import RunRow, write_index
 from geosd.files import DamagedLineError, read_jsonl
 from geosd.problems.records import Problem, Sample
 from geosd.steps import analyse
@@ -98,12 +99,15 @@ def test_a_damaged_pool_line_names_file_and_line(small, tmp_path):
 def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
     resolved = resolve(load(small.shared["params"]), "quick")
     whole = samples_of(small.sampled(tmp_path / "whole")).decode()
-    for variant in resolved.methods:
-        for seed in resolved.seeds:
-            run = tmp_path / f"results/evaluate/mini-qwen3/{variant}/{seed}"
-            run.mkdir(parents=True)
-            (run / "samples.jsonl").write_text(whole)
-    damaged = tmp_path / "results/evaluate/mini-qwen3/geosd/1/samples.jsonl"
+    runs = [(variant, seed) for variant in resolved.methods for seed in resolved.seeds]
+    rows = []
+    for variant, seed in runs:
+        folder = tmp_path / f"samples/{variant}/{seed}"
+        folder.mkdir(parents=True)
+        (folder / "samples.jsonl").write_text(whole)
+        rows.append(RunRow("mini-qwen3", variant, seed, "base", "", str(folder)))
+    write_index(tmp_path / "runs.csv", rows)
+    damaged = tmp_path / "samples/geosd/1/samples.jsonl"
     damaged.write_text(whole.replace('"correct": ', '"corect": ', 1))
     with pytest.raises(DamagedLineError, match=f"{damaged}:1: .*missing correct"):
-        analyse.main(results=tmp_path / "results", out=tmp_path / "out", **small.shared)
+        analyse.main(runs=tmp_path / "runs.csv", out=tmp_path / "out", **small.shared)

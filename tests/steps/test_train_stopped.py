@@ -1,6 +1,5 @@
 """The program of the rule `train` when it is asked to stop, and when torchrun starts it."""
 
-import json
 import os
 import signal
 import subprocess
@@ -84,16 +83,3 @@ def test_torchrun_starts_the_same_program_and_the_first_rank_writes(small, tmp_p
     mine, theirs = load_file(two / "model.safetensors"), load_file(one / "model.safetensors")
     assert mine.keys() == theirs.keys()
     assert max((mine[name] - theirs[name]).abs().max().item() for name in mine) < 1e-5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("worker", [(), ("--worker",)])
-def test_processes_of_torchrun_take_a_twin_together(small, tmp_path, worker):
-    first, out = tmp_path / "first", tmp_path / "out"
-    for folder in (first, out):
-        more = (*worker, "--others", str(first))
-        subprocess.run(command(small, folder, 2, TWO, *more), check=True, timeout=300)
-    mine, theirs = (json.loads((at / "manifest.json").read_text()) for at in (out, first))
-    assert (mine["taken_from"], theirs["taken_from"]) == (str(first), None)
-    assert (mine["made_of"], mine["ranks"]) == (theirs["made_of"], theirs["ranks"])
-    assert (out / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()

@@ -8,7 +8,8 @@ from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem
 from geosd.steps import base, data
-from geosd.training.pretrain import pretrain
+
+SPLITS = ("train", "select_train", "select_validation", "test")
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +23,13 @@ def made(root, tmp_path_factory):
     data.main("quick", folder / "data", params)
     for out in ("base", "again"):
         scratch = folder / "scratch"
-        base.main("quick", "mini-qwen3", folder / "data", folder / out, scratch, params)
+        base.main("quick", "mini-qwen3", folder / out, scratch, folder / "data", params)
     return folder
 
 
 def test_the_card_counts_what_the_files_hold(made):
     card = json.loads((made / "data" / "card.json").read_text())["benchmarks"]
-    files = [made / "data" / f"{name}.jsonl" for name in ("train", "select", "test")]
+    files = [made / "data" / f"{name}.jsonl" for name in SPLITS]
     held = Counter(problem.benchmark for file in files for problem in read_jsonl(file, Problem))
     assert {name: counts["kept"] for name, counts in card.items()} == held
     for counts in card.values():
@@ -40,7 +41,7 @@ def test_the_base_folder_holds_a_model_its_losses_and_a_manifest(made):
     assert model.config.vocab_size == len(tokenizer)
     assert len((made / "base" / "loss.csv").read_text().splitlines()) == 1 + 3
     inputs = json.loads((made / "base" / "manifest.json").read_text())["inputs"]
-    assert len(inputs) == 3
+    assert len(inputs) == len(SPLITS)
     assert not (made / "scratch" / "state.pt").exists()
 
 
@@ -49,48 +50,6 @@ def test_the_same_seed_makes_the_same_bytes(made):
         assert (made / "base" / name).read_bytes() == (made / "again" / name).read_bytes()
 
 
-@pytest.fixture
-def another(made, root, monkeypatch, tmp_path):
-    """Makes the base model of quick_selection, which holds out the same questions."""
-    params = made / "params.yaml"
-    data.main("quick_selection", tmp_path / "data", params)
-    pretrained = []
-
-    def counted(*args, **kwargs):
-        pretrained.append(args)
-        return pretrain(*args, **kwargs)
-
-    monkeypatch.setattr(base, "pretrain", counted)
-
-    def make(*others):
-        out = tmp_path / "base"
-        base.main(
-            "quick_selection",
-            "mini-qwen3",
-            tmp_path / "data",
-            out,
-            tmp_path / "scratch",
-            params,
-            others,
-        )
-        return out, json.loads((out / "manifest.json").read_text()), bool(pretrained)
-
-    return make
-
-
-def test_what_another_study_has_made_of_the_same_is_taken(another, made):
-    out, told, pretrained = another(made / "absent", made / "data", made / "base")
-    assert not pretrained
-    assert told["taken_from"] == str(made / "base")
-    files = {path.name for path in (made / "base").iterdir()}
-    assert files == {path.name for path in out.iterdir()}
-    for name in files - {"manifest.json"}:
-        assert (out / name).read_bytes() == (made / "base" / name).read_bytes()
-    load_model(out)
-
-
-def test_what_is_taken_is_what_would_be_made(another, made):
-    _, told, pretrained = another()
-    assert pretrained and told["taken_from"] is None
-    theirs = json.loads((made / "base" / "manifest.json").read_text())
-    assert (told["made_of"], told["files"]) == (theirs["made_of"], theirs["files"])
+def test_a_pretraining_without_problems_says_what_is_missing(made, tmp_path):
+    with pytest.raises(ValueError, match="no folder of problems(.|\n)*Hint: --data"):
+        base.main("quick", "mini-qwen3", tmp_path, tmp_path, params=made / "params.yaml")

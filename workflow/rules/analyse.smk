@@ -1,35 +1,53 @@
 """
-Turn samples and step logs into tidy tables of numbers.
+Write the index of the study, and turn samples and step logs into tidy tables of numbers.
 
 REQUIRED INPUTS:
 
-    <results>/evaluate/*/*/*/samples.jsonl
-    <results>/train/*/*/*/steps.csv
+    results/evaluate/{model}/<recipe>/{seed}/samples.jsonl
+    results/train/{model}/<recipe>/{seed}/steps.csv
 
 OUTPUTS:
 
-    <results>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
-    <results>/analyse/drift.csv      = distance of each run from its base model
-    <results>/analyse/consensus.csv  = what the OOD samples of each run agree on
-    <results>/analyse/metrics.json   = accuracies of each variant, for `dvc metrics diff`
-    <results>/analyse/manifest.json  = code, machine, time, hashes
+    <study>/runs.csv               = model, variant and seed of each run, and its folders
+    <study>/runs/{model}/{variant}/{seed}/{train,evaluate}  = links to these, for people
+    <study>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
+    <study>/analyse/drift.csv      = distance of each run from its base model
+    <study>/analyse/consensus.csv  = what the OOD samples of each run agree on
+    <study>/analyse/metrics.json   = accuracies of each variant, for `dvc metrics diff`
+    <study>/analyse/manifest.json  = code, machine, time, hashes
 """
 
-METHODS_AND_SEEDS = dict(model=STUDY.models, seed=STUDY.seeds)
+
+rule runs:
+    input:
+        code=code_of("runs"),
+    output:
+        index="<study>/runs.csv",
+    log:
+        "<logs>/runs.log",
+    localrule: True
+    params:
+        rows=lambda wildcards: digest([list(vars(row).values()) for row in ROWS]),
+        out=subpath(output.index, parent=True),
+    message:
+        f"Write which folders are the runs of study {STUDY.name}"
+    shell:
+        "python -m geosd.steps.runs --study {STUDY.name} --params params.yaml --out {params.out}"
+        " > {log} 2>&1"
 
 
 rule analyse:
     input:
-        samples=collect(rules.evaluate.output.samples, variant=TRAINED, **METHODS_AND_SEEDS),
-        base=collect(rules.evaluate_pi_0.output.samples, **METHODS_AND_SEEDS) if UNTRAINED else [],
-        steps=collect(rules.train.output.steps, variant=TRAINED, **METHODS_AND_SEEDS),
+        runs=rules.runs.output.index,
+        samples=[f"{row.evaluate}/samples.jsonl" for row in ROWS],
+        steps=[f"{row.train}/steps.csv" for row in ROWS if row.train],
         code=code_of("analyse"),
     output:
-        scores="<results>/analyse/scores.csv",
-        drift="<results>/analyse/drift.csv",
-        consensus="<results>/analyse/consensus.csv",
-        metrics="<results>/analyse/metrics.json",
-        manifest="<results>/analyse/manifest.json",
+        scores="<study>/analyse/scores.csv",
+        drift="<study>/analyse/drift.csv",
+        consensus="<study>/analyse/consensus.csv",
+        metrics="<study>/analyse/metrics.json",
+        manifest="<study>/analyse/manifest.json",
     log:
         "<logs>/analyse.log",
     threads: 1
@@ -37,12 +55,10 @@ rule analyse:
         mem_mb=scale(2000),
         runtime=scale(30),
     params:
-        study=STUDY.name,
         settings=settings_of("analyse"),
-        results=subpath(output.scores, ancestor=2),
         out=subpath(output.scores, parent=True),
     message:
-        "Score the samples of study {params.study}"
+        f"Score the samples of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.analyse --study {params.study} --params params.yaml"
-        " --results {params.results} --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.analyse --study {STUDY.name} --params params.yaml"
+        " --runs {input.runs} --out {params.out} > {log} 2>&1"

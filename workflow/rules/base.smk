@@ -3,48 +3,51 @@ Make each base model pi_0; nothing here depends on a method.
 
 REQUIRED INPUTS:
 
-    <results>/data/{train,select,test}.jsonl  = so that no document repeats a test question
-
-TAKEN IF THERE:
-
-    results/*/base/{model}/  = another study's, if it is what would be made here
+    results/data/<source>-<digest>/  = where it is pretrained, so that no document repeats a question
 
 OUTPUTS:
 
-    <results>/base/{model}/  = pi_0 in Hugging Face format, and its manifest
+    results/base/{model}-{digest}/   = pi_0 in Hugging Face format, and its manifest
 """
+
+
+def held_out(wildcards):
+    """Input function: the problems that a model is not pretrained on; none for a released model."""
+    pretrained = STUDY.section("base", wildcards.model)["source"] == "pretrained"
+    splits = ("train", "select_train", "select_validation", "test")
+    return [rules.data.output[split] for split in splits] if pretrained else []
+
+
+def base_model(wildcards):
+    """Input function: the weights of the base model."""
+    return f"{FOLDERS.base(wildcards.model)}/model.safetensors"
 
 
 rule base:
     input:
-        train=rules.data.output.train,
-        select=rules.data.output.select,
-        test=rules.data.output.test,
+        problems=held_out,
         code=code_of("base"),
     output:
-        weights="<results>/base/{model}/model.safetensors",
-        config="<results>/base/{model}/config.json",
-        tokenizer="<results>/base/{model}/tokenizer.json",
-        manifest="<results>/base/{model}/manifest.json",
+        weights="results/base/{model}-{digest}/model.safetensors",
+        config="results/base/{model}-{digest}/config.json",
+        tokenizer="results/base/{model}-{digest}/tokenizer.json",
+        manifest="results/base/{model}-{digest}/manifest.json",
     log:
-        "<logs>/base/{model}.log",
+        "<logs>/base/{model}-{digest}.log",
     threads: 1
     resources:
-        gpu=asked("base", "gpus"),
+        gpu=requested("base", "gpus"),
         gpu_model=gpu_model("base"),
-        mem_mb=asked("base", "mem_mb", 2),
-        runtime=asked("base", "minutes", 2),
+        mem_mb=requested("base", "mem_mb", 2),
+        runtime=requested("base", "minutes", 2),
     params:
-        study=STUDY.name,
-        settings=settings_of("base"),
-        data=subpath(input.train, parent=True),
+        data=lambda wildcards, input: f"--data {FOLDERS.data} " if input.problems else "",
         out=subpath(output.weights, parent=True),
-        scratch=f"{SCRATCH}/base/{{model}}",
+        scratch="scratch/base/{model}-{digest}",
     message:
         "Make the base model {wildcards.model}"
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
-        " python -m geosd.steps.base --study {params.study} --params params.yaml"
-        " --model {wildcards.model} --data {params.data}"
-        " --out {params.out} --scratch {params.scratch}"
-        " --others results/*/base/{wildcards.model} > {log} 2>&1"
+        " python -m geosd.steps.base --study {STUDY.name} --params params.yaml"
+        " --model {wildcards.model} {params.data}--out {params.out} --scratch {params.scratch}"
+        " > {log} 2>&1"

@@ -3,11 +3,11 @@ Judge each claim of the paper.
 
 REQUIRED INPUTS:
 
-    <results>/analyse/{scores,drift,consensus}.csv
+    <study>/analyse/{scores,drift,consensus}.csv
     what the study's figures read too, where it shows them:
-    <results>/analyse/drift_over_steps.csv, <results>/states/*/states.csv  (figure_mechanism)
-    <results>/states/*/states.csv                                          (figure_density)
-    <results>/alignment/*/*/*/alignment.csv                                (figure_alignment)
+    <study>/analyse/drift_over_steps.csv, results/states/*/states.csv  (figure_mechanism)
+    results/states/*/states.csv                                          (figure_density)
+    <study>/alignment/*/*/*/alignment.csv                                (figure_alignment)
 
 OUTPUTS:
 
@@ -26,7 +26,7 @@ rule claims:
         drift=rules.analyse.output.drift,
         consensus=rules.analyse.output.consensus,
         drift_over_steps=rules.drift_over_steps.output.drift if MECHANISM else [],
-        states=collect(rules.states.output.table, model=STUDY.models if STATES else []),
+        states=TIDY["states"] if STATES else [],
         alignment=collect(
             rules.alignment.output,
             model=STUDY.models,
@@ -44,7 +44,6 @@ rule claims:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
-        study=STUDY.name,
         settings=settings_of("claims"),
         out=subpath(output.csv, parent=True),
         more=lambda wildcards, input: "".join(
@@ -55,6 +54,6 @@ rule claims:
     message:
         "Judge the claims of the paper"
     shell:
-        "python -m geosd.steps.claims --study {params.study} --params params.yaml"
+        "python -m geosd.steps.claims --study {STUDY.name} --params params.yaml"
         " --scores {input.scores} --drift {input.drift} --consensus {input.consensus}{params.more}"
         " --out {params.out} > {log} 2>&1"

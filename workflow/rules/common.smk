@@ -6,34 +6,43 @@ A job runs again when one of these changes, and on nothing else:
     its input files
     its settings, the part of params.yaml that its program may read  (settings_of)
     its code, the modules that its program imports, directly or not   (code_of)
+
+Results that several studies may have lie in folders whose names are digests of the settings and of
+what they are made from (geosd.config.runs): there other settings are another folder, and the rules
+need no `settings`. The study's name is in none of their paths, inputs or params.
 """
 
-import ast
+import json
 import os
 import sys
-from functools import cache
 
 from snakemake.utils import min_version
 from yaml import safe_load
 
+from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import resolve, settings
+from geosd.config.runs import RunFolders, digest, wanted_snapshots
 
 min_version("9.20")  # pathvars, subpath
 
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
-# The module of the study's data set, which its steps find by name.
-SOURCE = f"geosd.problems.sources.{STUDY.section('data')['source'].replace('-', '_')}"
 
-# The one place of paths: <results>, <figures> and <logs> in every rule. Resume states lie in
-# SCRATCH, outside all outputs: Snakemake deletes the declared outputs of a job that failed.
-SCRATCH = f"scratch/{STUDY.name}"
+FOLDERS = RunFolders(STUDY)
+ROWS = FOLDERS.rows()
+SNAPSHOTS = wanted_snapshots(STUDY)
+# What the study calls the run in a shared folder; of variants with equal settings the first.
+VARIANTS = {
+    Path(folder): row.variant for row in reversed(ROWS) for folder in (row.train, row.evaluate)
+}
 
 
+# <study>, <figures> and <logs> are the study's own. Resume states lie in scratch/, outside all
+# outputs: Snakemake deletes the declared outputs of a job that failed.
 pathvars:
-    results=f"results/{STUDY.name}",
+    study=f"results/{STUDY.name}",
     figures=f"figures/{STUDY.name}",
     logs=f"logs/{STUDY.name}",
 
@@ -41,7 +50,10 @@ pathvars:
 wildcard_constraints:
     model="|".join(STUDY.models),
     variant="|".join(TRAINED) or "none",
+    digest="[0-9a-f]+",
+    recipe=r"\w+-[0-9a-f]+",  # an objective, or pi_0, and a digest of how it is trained or sampled
     seed=r"\d+",
+    steps=r"\d+",
 
 
 # One thread a process and as many processes as cores: two threads beside a busy neighbour were seven
@@ -66,82 +78,70 @@ def settings_of(step):
     return lambda wildcards: settings(step, STUDY, wildcards.get("model"), wildcards.get("variant"))
 
 
-@cache
-def imported_by(path):
-    """Names of the modules, and of what may be modules, that a Python file imports."""
-    names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in names if name.split(".")[0] == "geosd"]
+def code_of(step, settings=None, modules=()):
+    """The files of code behind one step."""
+    return [f"src/{name}" for name in code.code_of(step, settings, modules, Path("src"))]
 
 
-@cache
-def data_beside(path):
-    """Data files that lie beside a module and are named in it."""
-    text = path.read_text(encoding="utf-8")
-    beside = [file for kind in ("yaml", "jinja") for file in path.parent.glob(f"*.{kind}")]
-    return [file for file in beside if file.name in text]
-
-
-@cache
-def code_of(step, *modules):
-    """Files behind one step: its module, all that it imports of this package, and the data files
-    that lie beside these modules and are named in them.
-
-    geosd.config is left out: what it decides reaches a job through its settings.
-
-    Args:
-        step: The rule, which is also the name of its module in geosd.steps.
-        modules: Modules that the step finds by name and does not import.
-    """
-    source, found = Path("src"), set()
-    queue = [f"geosd.steps.{step}", *modules]
-    while queue:
-        name = queue.pop()
-        path = source.joinpath(*name.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if path in found or not path.exists() or name.startswith("geosd.config"):
-            continue
-        found |= {path, *data_beside(path)}
-        queue += [name.rpartition(".")[0], *imported_by(path)]
-    return sorted(str(path) for path in found)
+def code_of_output(name):
+    """The files behind one table or figure: the program that writes all of them, and its own."""
+    return code_of("render", modules=specs.modules(name))
 
 
 def code_of_training(wildcards):
     """Input function: the code of one variant's training. A new objective retrains no other."""
-    objective = settings("train", STUDY, wildcards.model, wildcards.variant)["objective"]["name"]
-    return code_of("train", f"geosd.objectives.{objective}", SOURCE)
+    variant = variant_of("train")(wildcards)
+    return code_of("train", settings("train", STUDY, wildcards.model, variant))
 
 
-def asked(rule, amount, factor=1):
-    """Resource function: what params.yaml asks for a job of a rule and its model.
+def variant_of(step, folder="{model}/{recipe}/{seed}"):
+    """Resource function: what the study calls the run in a shared folder.
+
+    It is no param, because studies differ in it, and another name must rerun nothing.
+    """
+
+    def named(wildcards):
+        path = Path("results", step, folder.format(**wildcards))
+        if path not in VARIANTS:
+            raise ValueError(
+                f"{path} is no run of study {STUDY.name}, with params.yaml as it stands.\n"
+                f"Hint: results/{STUDY.name}/runs.csv lists them; the rule `runs` writes it."
+            )
+        return VARIANTS[path]
+
+    return named
+
+
+def snapshots(wildcards):
+    """Params function: the option that says which weights on the way a run keeps.
+
+    A run that has kept what is wanted of it, and more, is not made again.
+    """
+    run = (wildcards.model, wildcards.recipe, int(wildcards.seed))
+    manifest = Path("results/train", *map(str, run), "manifest.json")
+    try:
+        recorded = json.loads(manifest.read_text(encoding="utf-8"))["snapshots"]
+    except (OSError, ValueError, KeyError):  # not made yet, or not whole
+        recorded = []
+    steps = sorted({*SNAPSHOTS.get(run, ()), *recorded})
+    return " ".join(["--snapshots", *map(str, steps)]) if steps else ""
+
+
+def requested(rule, amount, factor=1):
+    """Resource function: what params.yaml requests for a job of a rule and its model.
 
     Args:
         rule: A rule of section `resources`.
         amount: gpus, mem_mb or minutes; of a training, also processes and placement.
-        factor: By which each retry asks for more.
+        factor: By which each retry requests more.
     """
     return lambda wildcards, attempt: getattr(
         PARAMS.needs(wildcards.model).of(rule), amount
     ) * factor ** (attempt - 1)
 
 
-def code_of_output(name):
-    """Files behind one table or figure: the program that writes all of them, and its own."""
-    return code_of("render", *specs.modules(name))
-
-
-def caption_of(name):
-    """What the report says beside a table or figure; claims have a text of their own."""
-    declared = specs.output_specs()
-    return declared[name].caption if name in declared else ""
-
-
 def gpu_model(rule):
-    """Resource function: the site's type of GPU, where a rule's job asks for a GPU."""
+    """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
     site = safe_load(Path("profiles/slurm/site.yaml").read_text())
     return lambda wildcards: (
         site["gpu_model"] if PARAMS.needs(wildcards.model).of(rule).gpus else None
@@ -151,3 +151,9 @@ def gpu_model(rule):
 def scale(base, factor=2):
     """Resource that grows on each retry: base, base * factor, ..."""
     return lambda wildcards, attempt: base * factor ** (attempt - 1)
+
+
+def caption_of(name):
+    """The report's text for a table or figure; claims have a text of their own."""
+    declared = specs.output_specs()
+    return declared[name].caption if name in declared else ""

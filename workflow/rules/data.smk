@@ -8,14 +8,15 @@ REQUIRED INPUTS:
 
 OUTPUTS:
 
-    <results>/data/raw.json      = hash and origin of each raw file, where the source has any
-    <results>/data/train.jsonl   = problems to train on
-    <results>/data/select.jsonl  = problems to select hyperparameters on; a selection swaps them in
-    <results>/data/test.jsonl    = the in-distribution test and the four other benchmarks
-    <results>/data/card.json     = what was drawn, from where, and the hash of each split
-    <results>/data/manifest.json = code, machine, time, hashes
+    results/data/<source>-<digest>/raw.json      = hash and origin of each raw file, where there are any
+    results/data/<source>-<digest>/train.jsonl   = problems to train on
+    results/data/<source>-<digest>/test.jsonl    = the in-distribution test and the four other benchmarks
+    results/data/<source>-<digest>/select_{train,validation}.jsonl = in their place, for a selection
+    results/data/<source>-<digest>/card.json     = what was drawn, from where, and the hash of each split
+    results/data/<source>-<digest>/manifest.json = code, machine, time, hashes
 """
 
+SOURCE = code.module_of("source", STUDY.section("data")["source"])
 CATALOGUE = Path("src", *SOURCE.split(".")).with_suffix(".yaml")
 
 
@@ -24,31 +25,30 @@ rule fetch:
         catalogue=str(CATALOGUE),
         code=code_of("fetch"),
     output:
-        raw="<results>/data/raw.json",
+        raw=f"{FOLDERS.data}/raw.json",
     log:
         "<logs>/fetch.log",
     localrule: True  # compute nodes rarely have a network
     params:
-        study=STUDY.name,
-        settings=settings_of("fetch"),
         out=subpath(output.raw, parent=True),
     message:
-        "Fetch and check the raw files of study {params.study}"
+        f"Fetch and check the raw files of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.fetch --study {params.study} --params params.yaml"
+        "python -m geosd.steps.fetch --study {STUDY.name} --params params.yaml"
         " --out {params.out} > {log} 2>&1"
 
 
 rule data:
     input:
         raw=rules.fetch.output.raw if CATALOGUE.exists() else [],
-        code=code_of("data", SOURCE),
+        code=code_of("data", settings("data", STUDY)),
     output:
-        train="<results>/data/train.jsonl",
-        select="<results>/data/select.jsonl",
-        test="<results>/data/test.jsonl",
-        card="<results>/data/card.json",
-        manifest="<results>/data/manifest.json",
+        train=f"{FOLDERS.data}/train.jsonl",
+        select_train=f"{FOLDERS.data}/select_train.jsonl",
+        select_validation=f"{FOLDERS.data}/select_validation.jsonl",
+        test=f"{FOLDERS.data}/test.jsonl",
+        card=f"{FOLDERS.data}/card.json",
+        manifest=f"{FOLDERS.data}/manifest.json",
     log:
         "<logs>/data.log",
     threads: 1
@@ -56,11 +56,9 @@ rule data:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
-        study=STUDY.name,
-        settings=settings_of("data"),
         out=subpath(output.train, parent=True),
     message:
-        "Draw the problems of study {params.study}"
+        f"Draw the problems of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.data --study {params.study} --params params.yaml"
+        "python -m geosd.steps.data --study {STUDY.name} --params params.yaml"
         " --out {params.out} > {log} 2>&1"

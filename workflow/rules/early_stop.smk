@@ -3,44 +3,38 @@ Take a run that is the beginning of a longer one from that one, at the step at w
 
 REQUIRED INPUTS:
 
-    <results>/train/{model}/{longer variant}/{seed}/  = with the weights after that step
+    results/train/{model}/{recipe}/{seed}/  = with the weights after that step
 
 OUTPUTS:
 
-    <results>/train/{model}/{variant}/{seed}/  = what training it would have made
+    results/train/{model}/{recipe}/{seed}/stopped_{steps}/  = what training it would have made
 """
 
 
 rule early_stop:
     input:
-        longer=lambda wildcards: expand(
-            rules.train.output.weights,
-            **{**wildcards, "variant": STUDY.early_stops[wildcards.variant]},
-        )[0],
+        longer=rules.train.output.weights,
         code=code_of("early_stop"),
     output:
-        weights="<results>/train/{model}/{variant}/{seed}/model.safetensors",
-        config="<results>/train/{model}/{variant}/{seed}/config.json",
-        tokenizer="<results>/train/{model}/{variant}/{seed}/tokenizer.json",
-        steps="<results>/train/{model}/{variant}/{seed}/steps.csv",
-        settings="<results>/train/{model}/{variant}/{seed}/settings.json",
-        manifest="<results>/train/{model}/{variant}/{seed}/manifest.json",
+        weights="results/train/{model}/{recipe}/{seed}/stopped_{steps}/model.safetensors",
+        config="results/train/{model}/{recipe}/{seed}/stopped_{steps}/config.json",
+        tokenizer="results/train/{model}/{recipe}/{seed}/stopped_{steps}/tokenizer.json",
+        log="results/train/{model}/{recipe}/{seed}/stopped_{steps}/steps.csv",
+        settings="results/train/{model}/{recipe}/{seed}/stopped_{steps}/settings.json",
+        manifest="results/train/{model}/{recipe}/{seed}/stopped_{steps}/manifest.json",
     log:
-        "<logs>/early_stop/{model}/{variant}/{seed}.log",
-    wildcard_constraints:
-        variant="|".join(STUDY.early_stops) or "none",
+        "<logs>/early_stop/{model}/{recipe}/{seed}_{steps}.log",
     threads: 1
     resources:
         mem_mb=scale(2000),
         runtime=scale(30),
+        variant=variant_of("train", "{model}/{recipe}/{seed}/stopped_{steps}"),
     params:
-        study=STUDY.name,
-        settings=settings_of("early_stop"),
         longer=subpath(input.longer, parent=True),
         out=subpath(output.weights, parent=True),
     message:
-        "Take {wildcards.model} with {wildcards.variant}, seed {wildcards.seed}, from a longer run"
+        "Take {wildcards.model} with {resources.variant}, seed {wildcards.seed}, from a longer run"
     shell:
-        "python -m geosd.steps.early_stop --study {params.study} --params params.yaml"
-        " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
+        "python -m geosd.steps.early_stop --study {STUDY.name} --params params.yaml"
+        " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
         " --longer {params.longer} --out {params.out} > {log} 2>&1"

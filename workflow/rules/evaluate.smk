@@ -3,65 +3,62 @@ Sample every checkpoint on the test problems. All accuracies are computed from t
 
 REQUIRED INPUTS:
 
-    <results>/train/{model}/{variant}/{seed}/   or, for pi_0, <results>/base/{model}/
-    <results>/data/test.jsonl
-
-TAKEN IF THERE:
-
-    results/*/evaluate/{model}/*/{seed}/  = another run's, if they are what would be sampled here
+    results/train/{model}/<recipe>/{seed}/   or, for pi_0, results/base/{model}-<digest>/
+    results/data/<source>-<digest>/test.jsonl
 
 OUTPUTS:
 
-    <results>/evaluate/{model}/{variant}/{seed}/samples.jsonl  = every sample: text, tokens, answer, verdict
-    <results>/evaluate/{model}/{variant}/{seed}/manifest.json  = code, machine, time, hashes
+    results/evaluate/{model}/{recipe}/{seed}/samples.jsonl  = every sample: text, tokens, answer, verdict
+    results/evaluate/{model}/{recipe}/{seed}/manifest.json  = code, machine, time, hashes
 """
+
+
+def checkpoint(wildcards):
+    """Input function: the weights of the trained student whose samples lie in a folder."""
+    variant = variant_of("evaluate")(wildcards)
+    return f"{FOLDERS.train(wildcards.model, variant, wildcards.seed)}/model.safetensors"
+
+
+def code_of_sampling(wildcards):
+    """Input function: the code of the sampling and of the data set's prompts and grader."""
+    return code_of("evaluate", settings("evaluate", STUDY, wildcards.model))
 
 
 rule evaluate:
     input:
-        checkpoint=rules.train.output.weights,
-        problems=rules.data.output.test,
-        code=code_of("evaluate", SOURCE),
+        checkpoint=checkpoint,
+        problems=FOLDERS.test_problems,
+        code=code_of_sampling,
     output:
-        samples="<results>/evaluate/{model}/{variant}/{seed}/samples.jsonl",
-        manifest="<results>/evaluate/{model}/{variant}/{seed}/manifest.json",
+        samples="results/evaluate/{model}/{recipe}/{seed}/samples.jsonl",
+        manifest="results/evaluate/{model}/{recipe}/{seed}/manifest.json",
     log:
-        "<logs>/evaluate/{model}/{variant}/{seed}.log",
+        "<logs>/evaluate/{model}/{recipe}/{seed}.log",
+    wildcard_constraints:
+        recipe="(?!pi_0-).+",
     threads: 1
     resources:
-        gpu=asked("evaluate", "gpus"),
+        gpu=requested("evaluate", "gpus"),
         gpu_model=gpu_model("evaluate"),
-        mem_mb=asked("evaluate", "mem_mb", 2),
-        runtime=asked("evaluate", "minutes", 2),
+        mem_mb=requested("evaluate", "mem_mb", 2),
+        runtime=requested("evaluate", "minutes", 2),
+        variant=variant_of("evaluate"),
     params:
-        study=STUDY.name,
-        settings=settings_of("evaluate"),
-        variant="{variant}",
         checkpoint=subpath(input.checkpoint, parent=True),
         out=subpath(output.samples, parent=True),
     message:
-        "Sample {wildcards.model} after {params.variant}, seed {wildcards.seed}"
+        "Sample {wildcards.model} after {resources.variant}, seed {wildcards.seed}"
     shell:
-        "python -m geosd.steps.evaluate --study {params.study} --params params.yaml"
-        " --model {wildcards.model} --variant {params.variant} --seed {wildcards.seed}"
+        "python -m geosd.steps.evaluate --study {STUDY.name} --params params.yaml"
+        " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
         " --checkpoint {params.checkpoint} --problems {input.problems}"
-        " --out {params.out}"
-        " --others results/*/evaluate/{wildcards.model}/*/{wildcards.seed} > {log} 2>&1"
+        " --out {params.out} > {log} 2>&1"
 
 
 use rule evaluate as evaluate_pi_0 with:
     input:
-        checkpoint=rules.base.output.weights,
-        problems=rules.data.output.test,
-        code=code_of("evaluate", SOURCE),
-    output:
-        samples="<results>/evaluate/{model}/pi_0/{seed}/samples.jsonl",
-        manifest="<results>/evaluate/{model}/pi_0/{seed}/manifest.json",
-    log:
-        "<logs>/evaluate/{model}/pi_0/{seed}.log",
-    params:
-        study=STUDY.name,
-        settings=settings_of("evaluate_pi_0"),
-        variant="pi_0",
-        checkpoint=subpath(input.checkpoint, parent=True),
-        out=subpath(output.samples, parent=True),
+        checkpoint=base_model,
+        problems=FOLDERS.test_problems,
+        code=code_of_sampling,
+    wildcard_constraints:
+        recipe="pi_0-[0-9a-f]+",

@@ -4,9 +4,9 @@ geosd.reporting. What a rule reads and is called, that module declares.
 
 REQUIRED INPUTS:
 
-    <results>/analyse/{scores,drift,consensus,drift_over_steps}.csv
-    <results>/states/{model}/states.csv
-    <results>/alignment/{model}/{variant}/{seed}/alignment.csv
+    <study>/analyse/{scores,drift,consensus,drift_over_steps}.csv
+    results/states/{model}-<digest>/states.csv
+    <study>/alignment/{model}/{variant}/{seed}/alignment.csv
 
 OUTPUTS:
 
@@ -19,7 +19,7 @@ TIDY = {
     "drift": rules.analyse.output.drift,
     "consensus": rules.analyse.output.consensus,
     "drift_over_steps": rules.drift_over_steps.output.drift,
-    "states": collect(rules.states.output.table, model=STUDY.models),
+    "states": [f"{FOLDERS.states(model)}/states.csv" for model in STUDY.models],
     "alignment": collect(
         rules.alignment.output,
         model=STUDY.models,
@@ -50,12 +50,11 @@ for name, spec in specs.output_specs().items():
             runtime=scale(10),
         params:
             name=name,
-            study=STUDY.name,
             settings=settings_of(name),
             caption=spec.caption,
             out=subpath(output[0], parent=True),
         message:
             f"{kind.label}: {spec.title}"
         shell:
-            "python -m geosd.steps.render {params.name} --study {params.study} --params params.yaml"
+            "python -m geosd.steps.render {params.name} --study {STUDY.name} --params params.yaml"
             " --tidy {input.tidy} --out {params.out} > {log} 2>&1"

@@ -3,42 +3,45 @@ Sample pi_0 on the training problems and keep verified solutions, the teacher's 
 
 REQUIRED INPUTS:
 
-    <results>/base/{model}/
-    <results>/data/train.jsonl
+    results/base/{model}-<digest>/
+    results/data/<source>-<digest>/train.jsonl
 
 OUTPUTS:
 
-    <results>/pool/{model}/pool.jsonl   = verified solutions of each problem
-    <results>/pool/{model}/counts.json  = how many were drawn, verified and kept
-    <results>/pool/{model}/manifest.json = code, machine, time, hashes
+    results/pool/{model}-{digest}/pool.jsonl    = verified solutions of each problem
+    results/pool/{model}-{digest}/counts.json   = how many were drawn, verified and kept
+    results/pool/{model}-{digest}/manifest.json = code, machine, time, hashes
 """
+
+
+def solutions(wildcards):
+    """Input function: the verified solutions of a model."""
+    return f"{FOLDERS.pool(wildcards.model)}/pool.jsonl"
 
 
 rule pool:
     input:
-        base=rules.base.output.weights,
-        problems=rules.data.output.train,
-        code=code_of("pool", SOURCE),
+        base=base_model,
+        problems=FOLDERS.train_problems,
+        code=lambda wildcards: code_of("pool", settings("pool", STUDY, wildcards.model)),
     output:
-        pool="<results>/pool/{model}/pool.jsonl",
-        counts="<results>/pool/{model}/counts.json",
-        manifest="<results>/pool/{model}/manifest.json",
+        pool="results/pool/{model}-{digest}/pool.jsonl",
+        counts="results/pool/{model}-{digest}/counts.json",
+        manifest="results/pool/{model}-{digest}/manifest.json",
     log:
-        "<logs>/pool/{model}.log",
+        "<logs>/pool/{model}-{digest}.log",
     threads: 1
     resources:
-        gpu=asked("pool", "gpus"),
+        gpu=requested("pool", "gpus"),
         gpu_model=gpu_model("pool"),
-        mem_mb=asked("pool", "mem_mb", 2),
-        runtime=asked("pool", "minutes", 2),
+        mem_mb=requested("pool", "mem_mb", 2),
+        runtime=requested("pool", "minutes", 2),
     params:
-        study=STUDY.name,
-        settings=settings_of("pool"),
         base=subpath(input.base, parent=True),
         out=subpath(output.pool, parent=True),
     message:
         "Collect verified solutions of {wildcards.model}"
     shell:
-        "python -m geosd.steps.pool --study {params.study} --params params.yaml"
+        "python -m geosd.steps.pool --study {STUDY.name} --params params.yaml"
         " --model {wildcards.model} --base {params.base} --problems {input.problems}"
         " --out {params.out} > {log} 2>&1"

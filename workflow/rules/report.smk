@@ -4,13 +4,13 @@ Make pages of what the report cannot show by itself: tables, verdicts, configura
 REQUIRED INPUTS:
 
     <figures>/{table_*,claims}.md
-    <results>/{base,train,evaluate}/**/manifest.json  = where the study scores runs
+    results/{base,train,evaluate}/**/manifest.json  = where the study scores runs
 
 OUTPUTS:
 
     <figures>/configuration.yaml    = the study as it was run, all overlays laid
     <figures>/environment.md        = code, machines and packages behind the numbers
-    <results>/pages/{page}.html     = each of these as a page
+    <study>/pages/{page}.html     = each of these as a page
 """
 
 CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
@@ -21,9 +21,11 @@ ENDINGS = {"configuration": "yaml"}  # of all others: md
 # A study may show what no run enters; its environment must not ask for runs either.
 SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.outputs)
 MANIFESTS = [
-    *collect(rules.base.output.manifest, model=STUDY.models),
-    *collect(rules.train.output.manifest, variant=TRAINED, **METHODS_AND_SEEDS),
-    *collect(rules.evaluate.output.manifest, variant=STUDY.methods, **METHODS_AND_SEEDS),
+    f"{folder}/manifest.json"
+    for folder in dict.fromkeys(
+        getattr(row, step) for step in ("base", "train", "evaluate") for row in ROWS
+    )
+    if folder
 ]
 
 
@@ -33,7 +35,7 @@ rule page:
         script="workflow/scripts/page.py",
     output:
         report(
-            "<results>/pages/{page}.html",
+            "<study>/pages/{page}.html",
             caption="../report/page.rst",
             category=lambda wildcards: CATEGORIES.get(
                 wildcards.page.partition("_")[0], wildcards.page.capitalize()
@@ -60,17 +62,17 @@ rule configuration:
         "<logs>/configuration.log",
     localrule: True
     params:
-        study=STUDY.name,
         settings=settings_of("configuration"),
     message:
-        "Write the configuration of study {params.study}"
+        f"Write the configuration of study {STUDY.name}"
     shell:
-        "python -m geosd.config show --study {params.study} --params params.yaml"
+        "python -m geosd.config show --study {STUDY.name} --params params.yaml"
         " --out {output} > {log} 2>&1"
 
 
 rule environment:
     input:
+        runs=rules.runs.output.index if SCORED else [],
         manifests=MANIFESTS if SCORED else [],
         code=code_of("environment"),
     output:
@@ -79,14 +81,13 @@ rule environment:
         "<logs>/environment.log",
     localrule: True
     params:
-        study=STUDY.name,
-        results=f"--results results/{STUDY.name} " if SCORED else "",
+        runs=lambda wildcards, input: f"--runs {input.runs} " if input.runs else "",
         out=subpath(output.page, parent=True),
     message:
         "Write which code, machines and packages made the numbers"
     shell:
-        "python -m geosd.steps.environment --study {params.study} --params params.yaml"
-        " {params.results}--out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.environment --study {STUDY.name} {params.runs}--out {params.out}"
+        " > {log} 2>&1"
 
 
 rule tables:

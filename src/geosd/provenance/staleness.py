@@ -1,4 +1,4 @@
-"""Which results are no longer what today's inputs, parameters and code would make.
+"""Which results are no longer what today's inputs, settings and code would make.
 
 A manifest says what a result was made from. This compares it with what there is now, and follows
 the results into which a stale one went.
@@ -7,49 +7,62 @@ the results into which a stale one went.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from geosd.config.study import flat
-from geosd.provenance.manifest import sha256
+from geosd.files import sha256
 
-NAMES = ("model", "variant", "seed")
-"""What a step may add to its settings to say which run it was; the folder says it too."""
-
-Settings = Callable[[Path], Mapping[str, Any] | None]
+MANIFEST = "manifest.json"
+ABSENT = "(absent)"
 
 
-def stale(results: Path, sources: Path, settings: Settings) -> dict[Path, list[str]]:
-    """Compare every manifest below a folder with its inputs, parameters and code as they are now.
+@dataclass(frozen=True)
+class Current:
+    """What a result would be made with now.
+
+    Attributes:
+        settings: The settings that its step may read.
+        code: The files of code behind its step: path from the folder of the package -> SHA-256.
+        former: Where the result was before its settings changed; None: where it is now.
+    """
+
+    settings: Mapping[str, Any]
+    code: Mapping[str, str]
+    former: Path | None = None
+
+
+def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
+    """Compare results with their inputs, settings and code as they are now.
 
     Args:
-        results: Folder of a study's results. Inputs are looked for as the manifests name them.
-        sources: The folder that holds the package, with which recorded code is compared.
-        settings: From a result's folder, relative to `results`, to the settings that it would be
-            made with now; None where the study does not make it any more.
+        results: Folder -> what would make it now. Inputs are looked for as the manifests name them.
 
     Returns:
-        Each folder that has a manifest -> why it is stale, one reason a line; none: it is current.
+        Each folder that has a manifest, or had one under another address -> why it is stale, one
+        reason a line; none: it is current. Results that were never made are left out.
     """
-    told = {path.parent: json.loads(path.read_text()) for path in _manifests(results)}
-    reasons = {
-        folder: [
-            *_inputs(manifest["inputs"]),
-            *_parameters(manifest["settings"], settings(folder.relative_to(results))),
-            *_code(manifest["code"].get("files"), sources),
-        ]
-        for folder, manifest in told.items()
-    }
+    manifests = {folder: _read(folder) for folder in results}
+    hashed = cache(sha256)  # many results share an input
+    reasons: dict[Path, list[str]] = {}
+    for folder, current in results.items():
+        if (manifest := manifests[folder]) is not None:
+            reasons[folder] = [
+                *_inputs(manifest["inputs"], hashed),
+                *_settings(manifest["settings"], current.settings),
+                *_code(manifest["code"].get("files"), current.code),
+            ]
+        elif current.former and (manifest := _read(current.former)) is not None:
+            reasons[folder] = [f"not made yet, {current.former} was made with other settings"]
+            reasons[folder] += _settings(manifest["settings"], current.settings)
     # Until nothing is added: what was made from something stale is stale, however far away.
     added = True
     while added:
         added = False
-        for folder, manifest in told.items():
-            for source in {_owner(Path(name), told) for name in manifest["inputs"]} - {
-                None,
-                folder,
-            }:
+        for folder in reasons:
+            for source in _sources(manifests[folder], reasons) - {folder}:
                 reason = f"made from {source}, which is out of date"
                 if reasons[source] and reason not in reasons[folder]:
                     reasons[folder].append(reason)
@@ -57,47 +70,53 @@ def stale(results: Path, sources: Path, settings: Settings) -> dict[Path, list[s
     return reasons
 
 
-def _manifests(results: Path) -> list[Path]:
-    return sorted(results.rglob("manifest.json"))
+def _read(folder: Path) -> dict[str, Any] | None:
+    path = folder / MANIFEST
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def _owner(path: Path, folders: Mapping[Path, Any]) -> Path | None:
-    """The result that a file belongs to."""
-    return next((parent for parent in (path, *path.parents) if parent in folders), None)
+def _sources(manifest: Mapping[str, Any] | None, folders: Mapping[Path, Any]) -> set[Path]:
+    """The results that a result was made from: the innermost folder of each of its inputs."""
+    paths = [Path(name) for name in (manifest or {"inputs": ()})["inputs"]]
+    owners = (next((p for p in (path, *path.parents) if p in folders), None) for path in paths)
+    return {owner for owner in owners if owner is not None}
 
 
-def _inputs(recorded: Mapping[str, str]) -> list[str]:
-    reasons = []
+def _inputs(recorded: Mapping[str, str], hashed: Any) -> Iterator[str]:
     for name, digest in recorded.items():
         if not Path(name).exists():
-            reasons.append(f"input {name} is not here")
-        elif sha256(name) != digest:
-            reasons.append(f"input {name} has changed")
-    return reasons
+            yield f"input {name} is not here"
+        elif hashed(name) != digest:
+            yield f"input {name} has changed"
 
 
-def _parameters(recorded: Mapping[str, Any], now: Mapping[str, Any] | None) -> list[str]:
-    if now is None:
-        return ["the study does not make it any more"]
-    before, after = flat(dict(recorded)), flat(json.loads(json.dumps(dict(now))))
-    absent = "(absent)"
-    return [
-        f"parameter {key} was {before.get(key, absent)}, is {after.get(key, absent)}"
-        for key in sorted(before.keys() | after.keys())
-        if before.get(key, absent) != after.get(key, absent)
-        and not (key in NAMES and key not in after)
-    ]
+def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    before, after = dict(_leaves(recorded)), dict(_leaves(json.loads(json.dumps(now))))
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key, ABSENT), after.get(key, ABSENT)
+        if old != new:
+            yield f"parameter {key} was {old}, is {new}"
 
 
-def _code(recorded: Mapping[str, str | None] | None, sources: Path) -> list[str]:
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested values by dotted names."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key)
+    elif name:
+        yield name, value
+
+
+def _code(recorded: Mapping[str, str | None] | None, now: Mapping[str, str]) -> Iterator[str]:
     if recorded is None:
-        return ["its manifest does not say which files of code made it"]
-    reasons = []
-    for name, digest in recorded.items():
-        if digest is None:
-            reasons.append(f"code {name} was edited while it ran")
-        elif not (sources / name).exists():
-            reasons.append(f"code {name} is gone")
-        elif sha256(sources / name) != digest:
-            reasons.append(f"code {name} has changed")
-    return reasons
+        yield "its manifest does not say which files of code made it"
+        return
+    for name in sorted(recorded.keys() | now.keys()):
+        if name not in now:
+            yield f"code {name} is not part of the step any more"
+        elif name not in recorded:
+            yield f"code {name} was not part of the step"
+        elif recorded[name] is None:
+            yield f"code {name} was edited while the step ran"
+        elif recorded[name] != now[name]:
+            yield f"code {name} has changed"

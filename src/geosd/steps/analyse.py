@@ -11,6 +11,7 @@ from pathlib import Path
 
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
+from geosd.config.runs import read_index
 from geosd.files import atomic_write, write_json
 from geosd.provenance.manifest import manifest
 from geosd.scores import consensus_table as agreement
@@ -21,32 +22,20 @@ from geosd.scores.summary import summary
 from geosd.steps import begin
 
 
-def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml")) -> None:
+def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
     """Score every run of a study.
 
     Args:
         study: Name of the study.
-        results: The study's folder, with `evaluate/` and `train/`.
+        runs: The study's index of runs.
         out: Folder of the tables.
         params: The configuration.
     """
     began = time.monotonic()
-    resolved = resolve(load(params), study)
-    settings = settings_of("analyse", resolved)
-    # The study's own list, not what lies in the folder: a run that was taken out of the study
-    # may have left its samples behind.
-    runs = [
-        Run(model, variant, seed)
-        for model in settings["models"]
-        for variant in settings["methods"]
-        for seed in settings["seeds"]
-    ]
-    logs = {
-        run: _of(results / "train", run) / "steps.csv"
-        for run in runs
-        if run.variant in resolved.trained
-    }
-    files = {run: _of(results / "evaluate", run) / "samples.jsonl" for run in runs}
+    settings = settings_of("analyse", resolve(load(params), study))
+    rows = {Run(row.model, row.variant, row.seed): row for row in read_index(runs)}
+    logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
+    files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
     scored, agreed = {}, {}
     for run, file in files.items():  # one at a time: those of all would not fit into memory
         samples = read_samples(run, file)
@@ -62,12 +51,10 @@ def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml"
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
     write_json(out / "metrics.json", summary(tables["scores"]))
-    inputs = [*files.values(), *logs.values()]
-    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
-
-
-def _of(folder: Path, run: Run) -> Path:
-    return folder / run.model / run.variant / str(run.seed)
+    made = manifest(
+        "analyse", [*files.values(), *logs.values()], settings, time.monotonic() - began
+    )
+    write_json(out / "manifest.json", made)
 
 
 if __name__ == "__main__":

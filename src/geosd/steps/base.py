@@ -1,14 +1,11 @@
 """Make the base model pi_0: pretrain it on the miniature's documents, or take a released one.
 
 Writes the model in Hugging Face form, `loss.csv` where it was pretrained, and, last, a manifest.
-A pretraining that was killed goes on from its scratch folder. One that another study has done
-already, with the same settings, code, packages and questions held out, is not done again: its files
-are copied, and the manifest says from where.
+A pretraining that was killed goes on from its scratch folder.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,56 +26,52 @@ from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
 from geosd.provenance.manifest import manifest
-from geosd.provenance.reuse import origin, take, twin
 from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.training.pretrain import Pretraining, pretrain
 from geosd.training.resume_state import ResumeState
 
-PROBLEM_FILES = ("train.jsonl", "select.jsonl", "test.jsonl")
+PROBLEM_FILES = ("train.jsonl", "select_train.jsonl", "select_validation.jsonl", "test.jsonl")
 
 
 def main(
     study: str,
     model: str,
-    data: Path,
     out: Path,
     scratch: Path,
+    data: Path | None = None,
     params: Path = Path("params.yaml"),
-    others: tuple[Path, ...] = (),
 ) -> None:
     """Make the base model.
 
     Args:
         study: Name of the study.
         model: Name of the model.
-        data: Folder of the study's problems; none of their questions is pretrained on.
         out: Folder of the base model.
         scratch: Folder of the state that a killed pretraining continues from.
+        data: Folder of the problems; none of their questions is pretrained on. A released model
+            needs none.
         params: The configuration.
-        others: Folders in which other studies may have the same base model.
     """
     began = time.monotonic()
     settings = settings_of("base", resolve(load_params(params), study), model)
-    inputs = [data / name for name in PROBLEM_FILES]
-    told = {**settings, "model": model}
-    if settings["source"] == "pretrained":
-        held_out = {p.question for path in inputs for p in read_jsonl(path, Problem)}
-        questions = hashlib.sha256("\n".join(sorted(held_out)).encode()).hexdigest()
-        made_of = {"settings": told, "held_out": questions}
-        resume = ResumeState(scratch, made_of)
-        taken_from = twin(others, out, made_of)
-        if taken_from is None:
-            _pretrain(model, settings["pretraining"], held_out, resume, out)
-        else:
-            take(taken_from, out)
-        told_of_it = origin(made_of, out, taken_from)
-    else:
-        resume, told_of_it = None, {}
+    if settings["source"] == "released":
+        inputs = []
         _released(settings["checkpoint"], out)
-    written = manifest(inputs, told, time.monotonic() - began)
-    write_json(out / "manifest.json", {**written, **told_of_it})
-    if resume is not None:
+    elif data is None:
+        raise ValueError(
+            f"{model} is pretrained, and no folder of problems was given.\nHint: --data names the"
+            " folder whose questions it must not be trained on."
+        )
+    else:
+        inputs = [data / name for name in PROBLEM_FILES]
+        held_out = {p.question for path in inputs for p in read_jsonl(path, Problem)}
+        identity = {"settings": settings, "model": model, "held_out": sorted(held_out)}
+        resume = ResumeState(scratch, identity)
+        _pretrain(model, settings["pretraining"], held_out, resume, out)
+    made = manifest("base", inputs, settings, time.monotonic() - began)
+    write_json(out / "manifest.json", {**made, "model": model})
+    if inputs:
         resume.clear()
 
 

@@ -1,8 +1,8 @@
-"""Draw the problems of a study.
+"""Draw the problems of a study, and of a selection of its hyperparameters.
 
-Writes train.jsonl, select.jsonl, test.jsonl, card.json with what was drawn, kept and dropped, and,
-last, a manifest. A selection of hyperparameters trains and tests on what its study leaves in
-select.jsonl, and leaves there what its study trains and tests on.
+Writes train.jsonl and test.jsonl; select_train.jsonl and select_validation.jsonl, which a selection
+trains and is judged on in their place; card.json with what was drawn, kept and dropped; and, last,
+a manifest.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 
+SELECTION = ("select_train", "select_validation")
+
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Draw the problems of a study.
@@ -31,18 +33,14 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     settings = settings_of("data", resolve(load_params(params), study))
     source = get_data_source(settings["source"])
     splits = source.prepare(settings)
-    files = {"train": splits.train, "select": splits.select, "test": splits.test}
-    if settings["purpose"] == "selection":
-        train = [problem for problem in splits.select if problem.benchmark == "select_train"]
-        test = [problem for problem in splits.select if problem.benchmark == "select_validation"]
-        # What a selection leaves alone is kept: no base model may be trained on it either, so that
-        # a selection's pi_0 is its study's, bit for bit.
-        files = {"train": train, "select": (*splits.train, *splits.test), "test": test}
+    files = {"train": splits.train, "test": splits.test}
+    for name in SELECTION:
+        files[name] = tuple(p for p in splits.select if p.benchmark == name)
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
     write_json(out / "card.json", {**splits.card, "settings": settings})
     inputs = [Path(settings["raw"])] if source.reads_raw else []
-    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
+    write_json(out / "manifest.json", manifest("data", inputs, settings, time.monotonic() - began))
 
 
 if __name__ == "__main__":

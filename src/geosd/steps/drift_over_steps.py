@@ -6,31 +6,31 @@ from pathlib import Path
 
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
+from geosd.config.runs import read_index
 from geosd.files import atomic_write
 from geosd.scores.drift_curves import collect
 from geosd.scores.score_table import Run
 from geosd.steps import begin
 
 
-def main(study: str, results: Path, out: Path, params: Path = Path("params.yaml")) -> None:
+def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
     """Collect the drift of a study's runs.
 
     Args:
         study: Name of the study.
-        results: The study's folder, with `train/`.
+        runs: The study's index of runs.
         out: Folder of `drift_over_steps.csv`.
         params: The configuration.
     """
     settings = settings_of("drift_over_steps", resolve(load(params), study))
-    runs = [
-        Run(model, variant, seed)
+    folders = {Run(row.model, row.variant, row.seed): row.train for row in read_index(runs)}
+    logs = {
+        run: Path(folders[run]) / "steps.csv"
         for model in settings["models"]
-        for variant in settings["methods"]
-        for seed in settings["seeds"]
-    ]
-    table = collect(
-        {run: results / "train" / run.model / run.variant / f"{run.seed}/steps.csv" for run in runs}
-    )
+        for method in settings["methods"]
+        for run in (Run(model, method, seed) for seed in settings["seeds"])
+    }
+    table = collect(logs)
     with atomic_write(out / "drift_over_steps.csv") as temporary:
         table.to_csv(temporary, index=False)
 

@@ -1,7 +1,7 @@
 """Take a run that is the beginning of a longer one from that one, at the step at which it ends.
 
-Its folder becomes what training it would have made, byte for byte, but for the manifest, which says
-of which run it is the beginning.
+Its folder becomes what training it would have made, byte for byte, but for the manifest, whose
+inputs are the longer run's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from geosd.provenance.manifest import manifest
 from geosd.steps import begin
 
 WEIGHTS = "model.safetensors"
-OWN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
+REWRITTEN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
 """Files in which a run differs from a longer one; in others it does not."""
 
 
@@ -48,8 +48,7 @@ def main(
         FileNotFoundError: The longer run has not kept those weights.
     """
     began = time.monotonic()
-    resolved = resolve(load_params(params), study)
-    settings = settings_of("early_stop", resolved, model, variant)["training"]
+    settings = settings_of("early_stop", resolve(load_params(params), study), model, variant)
     steps = settings["steps"]
     kept = longer / "snapshots" / f"step_{steps}.safetensors"
     if not kept.exists():
@@ -61,16 +60,16 @@ def main(
     write_text(out / "steps.csv", "".join(log[: 1 + steps]))
     write_json(out / "settings.json", settings)
     card = (longer / "README.md").read_text(encoding="utf-8")
-    told = {"study": study, "model": model, "variant": variant, "seed": seed}
-    write_model_card(out, **told, **read_model_card(card), settings=settings)
+    write_model_card(out, model=model, seed=seed, **read_model_card(card), settings=settings)
     for file in sorted(longer.iterdir()):
-        if file.is_file() and file.name not in OWN:
+        if file.is_file() and file.name not in REWRITTEN:
             copy(file, out / file.name)
     _share(kept, out / WEIGHTS)
-    theirs = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
-    made = manifest([kept, longer / "steps.csv"], settings, time.monotonic() - began)
-    same = {key: theirs[key] for key in ("ranks", "sampler")}
-    write_json(out / "manifest.json", {**made, **same, "taken_from": str(longer)})
+    whole = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
+    inputs = [kept, longer / "steps.csv"]
+    made = manifest("early_stop", inputs, settings, time.monotonic() - began)
+    same = {key: whole[key] for key in ("model", "seed", "ranks", "sampler")}
+    write_json(out / "manifest.json", {**made, **same, "snapshots": []})
 
 
 def _share(source: Path, target: Path) -> None:

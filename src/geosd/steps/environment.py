@@ -6,45 +6,36 @@ import importlib.metadata
 import json
 from pathlib import Path
 
-from geosd.config import load, resolve
+from geosd.config.runs import read_index
 from geosd.files import write_text
 from geosd.reporting.environment import Ran, to_markdown
 from geosd.steps import begin
 
 
-def main(
-    study: str, out: Path, results: Path | None = None, params: Path = Path("params.yaml")
-) -> None:
+def main(study: str, out: Path, runs: Path | None = None) -> None:
     """Write `environment.md`.
 
     Args:
         study: Name of the study.
         out: Folder of the page.
-        results: The study's folder, with the manifests of its runs; none where no run enters what
-            the study shows.
-        params: The configuration.
+        runs: The study's index of runs, whose folders hold the manifests; none where no run enters
+            what the study shows.
     """
-    resolved = resolve(load(params), study)
-
-    def runs_of(step: str, variants: list[str]) -> list[str]:
-        return [
-            f"{step}/{model}/{variant}/{seed}"
-            for model in resolved.models
-            for variant in variants
-            for seed in resolved.seeds
-        ]
-
-    # The study's own list, as in analyse: a run that was taken out of the study does not count.
-    folders = [f"base/{model}" for model in resolved.models]
-    folders += runs_of("train", list(resolved.trained))
-    folders += runs_of("evaluate", list(resolved.methods))
-    runs = [
-        Ran(folder.partition("/")[0], json.loads((results / folder / "manifest.json").read_text()))
-        for folder in (folders if results else [])
+    rows = read_index(runs) if runs else []
+    # Each folder once: two variants of the same settings are one run.
+    folders = {
+        folder: step
+        for step in ("base", "train", "evaluate")
+        for row in rows
+        if (folder := getattr(row, step))
+    }
+    made = [
+        Ran(step, json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8")))
+        for folder, step in folders.items()
     ]
     packages = importlib.metadata.distributions()
     installed = {package.metadata["Name"]: package.version for package in packages}
-    write_text(out / "environment.md", to_markdown(runs, installed, study))
+    write_text(out / "environment.md", to_markdown(made, installed, study))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def main(
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
     inputs = [base / "model.safetensors", problems]
-    write_json(out / "manifest.json", manifest(inputs, settings, time.monotonic() - began))
+    write_json(out / "manifest.json", manifest("pool", inputs, settings, time.monotonic() - began))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from geosd.config import load, resolve
 from geosd.config.study import values_of_candidates
-from geosd.files import write_text
-from geosd.provenance.manifest import sha256
+from geosd.files import sha256, write_text
 from geosd.scores.best_candidate import RULE, best_candidate
 from geosd.scores.score_table import read
 from geosd.steps import begin

@@ -1,4 +1,4 @@
-"""List the results of a study whose inputs, parameters or code have changed since they were made.
+"""List the results of a study whose inputs, settings or code have changed since they were made.
 
 It reads manifests and nothing of the workflow's, so it also judges results that were copied here.
 Ends with status 1 where one is out of date.
@@ -7,53 +7,84 @@ Ends with status 1 where one is out of date.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import geosd
-from geosd.config import ConfigError, load, resolve
+from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
-from geosd.provenance.staleness import stale
+from geosd.config.runs import RESULTS, RunFolders, read_index
+from geosd.files import sha256
+from geosd.provenance.code import SOURCES, code_of
+from geosd.provenance.staleness import Current, stale
 from geosd.steps import begin
 
+Job = tuple[str, str | None, str | None]
+"""Rule, model and variant, by which `geosd.config.settings` finds the settings of a result."""
+STEPS = {"evaluate_pi_0": "evaluate"}
+"""Rules that run a step of another name."""
 
-def main(study: str, params: Path = Path("params.yaml"), results: Path = Path("results")) -> None:
+
+def main(study: str, params: Path = Path("params.yaml")) -> None:
     """List what is out of date.
 
     Args:
         study: Name of the study.
         params: The configuration.
-        results: Folder of all studies' results.
     """
     resolved = resolve(load(params), study)
-
-    def settings(folder: Path) -> Mapping[str, Any] | None:
-        """The settings of <rule>/<model>/<variant>/<seed>, as far as a rule has these."""
-        rule, *rest = folder.parts
-        model, variant, _ = (*rest, None, None, None)[:3]
-        if rule == "evaluate" and variant not in resolved.trained:
-            rule, known = "evaluate_pi_0", variant in resolved.methods
-        else:
-            known = variant is None or variant in resolved.trained
-        if not known or (model is not None and model not in resolved.models):
-            return None
-        try:
-            return settings_of(rule, resolved, model, variant)
-        except ConfigError:
-            return None  # no rule of this name
-
-    reasons = stale(results / study, Path(geosd.__file__).parent.parent, settings)
+    former = _former(resolved)
+    results = {
+        Path(folder): _current(resolved, job, former.get(folder)) for folder, job in _jobs(resolved)
+    }
+    reasons = stale(results)
     if not reasons:
         raise SystemExit(
-            f"{results / study} holds no manifest.\nHint: `make run STUDY={study}` makes the study,"
-            f" `make restore STUDY={study}` fetches it."
+            f"Study {study} has no results with a manifest.\nHint: `make run STUDY={study}` makes"
+            f" the study, `make restore STUDY={study}` fetches it."
         )
     outdated = {folder: why for folder, why in reasons.items() if why}
     for folder, why in outdated.items():
         print(folder, *why, sep="\n    ")
     print(f"{len(outdated)} of {len(reasons)} results of study {study} are out of date.")
     sys.exit(bool(outdated))
+
+
+def _jobs(study: Study) -> Iterator[tuple[str, Job]]:
+    """The folders of a study that have a manifest, shared ones too."""
+    folders = RunFolders(study)
+    yield folders.data, ("data", None, None)
+    for model in study.models:
+        yield folders.base(model), ("base", model, None)
+        yield folders.pool(model), ("pool", model, None)
+    for row in folders.rows():
+        if row.train:
+            rule = "early_stop" if row.variant in study.early_stops else "train"
+            yield row.train, (rule, row.model, row.variant)
+        rule = "evaluate" if row.train else "evaluate_pi_0"
+        yield row.evaluate, (rule, row.model, row.variant)
+    yield f"{RESULTS}/{study.name}/analyse", ("analyse", None, None)
+
+
+def _former(study: Study) -> dict[str, Path]:
+    """Folder of a result -> another one, which the index still gives: its settings were others."""
+    index = Path(RESULTS, study.name, "runs.csv")
+    if not index.exists():
+        return {}
+    recorded = {(row.model, row.variant, row.seed): row for row in read_index(index)}
+    moved = {}
+    for row in RunFolders(study).rows():
+        before = recorded.get((row.model, row.variant, row.seed), row)
+        for step in ("base", "train", "evaluate"):
+            if getattr(before, step) != getattr(row, step):
+                moved[getattr(row, step)] = Path(getattr(before, step))
+    return moved
+
+
+def _current(study: Study, job: Job, former: Path | None) -> Current:
+    rule, model, variant = job
+    settings = settings_of(rule, study, model, variant)
+    files = code_of(STEPS.get(rule, rule), settings)
+    return Current(settings, {name: sha256(SOURCES / name) for name in files}, former)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,17 @@ RUN = "0f2d9a36-5b0e-4b7e-9a55-3b8f2f6f8a10"
 
 
 @pytest.fixture(scope="module")
-def leftover(root):
-    spec = importlib.util.spec_from_file_location("leftover", root / "workflow/slurm/leftover.py")
+def orphaned_jobs(root):
+    spec = importlib.util.spec_from_file_location(
+        "orphaned_jobs", root / "workflow/slurm/orphaned_jobs.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
 
-def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(leftover, tmp_path):
+def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(orphaned_jobs, tmp_path):
     listing = "\n".join(
         [
             f"11|geosd-42-login-1_{RUN}|{tmp_path}",
@@ -31,34 +33,37 @@ def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(leftover, tmp_pat
             f"14_[3-7]|geosd-43-login-1_{RUN}|{tmp_path}",
         ]
     )
-    jobs = leftover.parse(listing, tmp_path)
-    assert jobs == [leftover.Job("11", 42, "login-1"), leftover.Job("14_[3-7]", 43, "login-1")]
+    jobs = orphaned_jobs.parse(listing, tmp_path)
+    assert jobs == [
+        orphaned_jobs.Job("11", 42, "login-1"),
+        orphaned_jobs.Job("14_[3-7]", 43, "login-1"),
+    ]
 
 
-def test_a_driver_lives_while_its_process_is_a_snakemake(leftover):
+def test_a_driver_lives_while_its_process_is_a_snakemake(orphaned_jobs):
     sleeping = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
     driver = subprocess.Popen([*sleeping, "snakemake"], stdout=subprocess.PIPE)
     other = subprocess.Popen(sleeping, stdout=subprocess.PIPE)
     try:
         # A process that is being loaded has no command line yet.
         assert driver.stdout.readline() and other.stdout.readline()
-        assert leftover.Job("1", driver.pid, leftover.this_host()).driver_lives()
-        assert not leftover.Job("1", other.pid, leftover.this_host()).driver_lives()
+        assert orphaned_jobs.Job("1", driver.pid, orphaned_jobs.this_host()).driver_lives()
+        assert not orphaned_jobs.Job("1", other.pid, orphaned_jobs.this_host()).driver_lives()
     finally:
         for process in (driver, other):
             process.kill()
             process.communicate()
-    assert not leftover.Job("1", driver.pid, leftover.this_host()).driver_lives()
+    assert not orphaned_jobs.Job("1", driver.pid, orphaned_jobs.this_host()).driver_lives()
 
 
-def test_of_a_driver_on_another_machine_nobody_guesses(leftover):
+def test_of_a_driver_on_another_machine_nobody_guesses(orphaned_jobs):
     with pytest.raises(RuntimeError, match="belongs to a Snakemake on login-9"):
-        leftover.Job("1", os.getpid(), "login-9").driver_lives()
+        orphaned_jobs.Job("1", os.getpid(), "login-9").driver_lives()
 
 
-def test_without_slurm_there_is_nothing_to_clear(leftover, monkeypatch):
+def test_without_slurm_there_is_nothing_to_clear(orphaned_jobs, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    leftover.clear()
+    orphaned_jobs.cancel_orphans()
 
 
 @pytest.fixture
@@ -75,33 +80,33 @@ def slurm(tmp_path, monkeypatch):
 
 
 def test_a_driver_that_ends_cancels_its_own_jobs_and_none_that_is_cancelled(
-    leftover, slurm, tmp_path
+    orphaned_jobs, slurm, tmp_path
 ):
-    here = leftover.this_host()
+    here = orphaned_jobs.this_host()
     drivers = [("11", f"42-{here}"), ("12", f"43-{here}"), ("13", "42-else"), ("14", f"42-{here}")]
     lines = [f"{number}|geosd-{driver}_{RUN}|{tmp_path}\n" for number, driver in drivers]
     lines.append(f"15|geosd-42-{here}_{RUN}|{tmp_path.parent}\n")
     (slurm / "listing").write_text("".join(lines))
-    leftover.clear_of(42)
+    orphaned_jobs.clear_driver(42)
     asked, *said = (slurm / "told").read_text().splitlines()
     assert "--states=PENDING,RUNNING" in asked
     assert said == ["scancel 11 14"]
 
 
-def test_a_driver_that_ends_without_jobs_cancels_nothing(leftover, slurm):
+def test_a_driver_that_ends_without_jobs_cancels_nothing(orphaned_jobs, slurm):
     (slurm / "listing").write_text("")
-    leftover.clear_of(42)
+    orphaned_jobs.clear_driver(42)
     assert "scancel" not in (slurm / "told").read_text()
 
 
-def test_the_profiles_names_are_the_ones_that_are_looked_for(leftover, root, monkeypatch):
+def test_the_profiles_names_are_the_ones_that_are_looked_for(orphaned_jobs, root, monkeypatch):
     from snakemake.profiles import ProfileConfigFileParser
 
     monkeypatch.chdir(root)
     with (root / "profiles/slurm/config.yaml").open() as profile:
         prefix = ProfileConfigFileParser().parse(profile)["slurm-jobname-prefix"]
-    [job] = leftover.parse(f"1|{prefix}_{RUN}|{root}", root)
-    assert job == leftover.Job("1", os.getpid(), leftover.this_host())
+    [job] = orphaned_jobs.parse(f"1|{prefix}_{RUN}|{root}", root)
+    assert job == orphaned_jobs.Job("1", os.getpid(), orphaned_jobs.this_host())
 
 
 def deafen() -> None:
@@ -109,16 +114,16 @@ def deafen() -> None:
 
 
 @pytest.mark.parametrize("before", [None, deafen])
-def test_a_driver_without_jobs_yet_is_found_and_ended(leftover, tmp_path, before):
+def test_a_driver_without_jobs_yet_is_found_and_ended(orphaned_jobs, tmp_path, before):
     code = "import time; time.sleep(60)"
     words = [sys.executable, "-c", code, "--profile", "slurm"]
     (tmp_path / "snakemake").symlink_to(sys.executable)
     driver = subprocess.Popen([tmp_path / "snakemake", *words[1:]], cwd=tmp_path, preexec_fn=before)
     inside_a_job = subprocess.Popen([tmp_path / "snakemake", *words[1:3]], cwd=tmp_path)
     try:
-        assert leftover.drivers(tmp_path) == {driver.pid}
-        assert driver.pid not in leftover.drivers(tmp_path.parent)
-        leftover.interrupt({driver.pid})
+        assert orphaned_jobs.drivers(tmp_path) == {driver.pid}
+        assert driver.pid not in orphaned_jobs.drivers(tmp_path.parent)
+        orphaned_jobs.interrupt({driver.pid})
         assert driver.wait(5) != 0
     finally:
         for process in (driver, inside_a_job):

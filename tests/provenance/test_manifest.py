@@ -9,13 +9,14 @@ import sys
 
 import pytest
 
+from geosd.files import sha256
 from geosd.provenance import manifest as subject
 
 
 def test_manifest_is_plain_json_with_the_hashes_of_its_inputs(tmp_path):
     file = tmp_path / "a.txt"
     file.write_bytes(b"geosd")
-    told = subject.manifest([file], {"samples": 16}, 1.23456)
+    told = subject.manifest("analyse", [file], {"samples": 16}, 1.23456)
     assert json.loads(json.dumps(told)) == told
     assert told["inputs"][str(file)] == hashlib.sha256(b"geosd").hexdigest()
     assert told["settings"] == {"samples": 16}
@@ -28,17 +29,17 @@ def test_folder_hash_changes_with_content_and_with_names(tmp_path):
     (tmp_path / "sub").mkdir()
     file = tmp_path / "sub" / "w.bin"
     file.write_bytes(b"1")
-    first = subject.sha256(tmp_path)
-    assert subject.sha256(tmp_path) == first
+    first = sha256(tmp_path)
+    assert sha256(tmp_path) == first
     file.write_bytes(b"2")
-    second = subject.sha256(tmp_path)
+    second = sha256(tmp_path)
     file.rename(tmp_path / "sub" / "v.bin")
-    assert len({first, second, subject.sha256(tmp_path)}) == 3
+    assert len({first, second, sha256(tmp_path)}) == 3
 
 
 def test_a_missing_input_is_named_with_a_hint(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)absent.*Hint:"):
-        subject.manifest([tmp_path / "absent"], {}, 0)
+        subject.manifest("analyse", [tmp_path / "absent"], {}, 0)
 
 
 def test_absent_git_is_tolerated(monkeypatch):
@@ -46,11 +47,11 @@ def test_absent_git_is_tolerated(monkeypatch):
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(subprocess, "run", no_git)
-    assert subject.code_version()["commit"] is None
-    assert subject.code_version()["dirty"] is None
+    assert subject.code_version("analyse", {})["commit"] is None
+    assert subject.code_version("analyse", {})["dirty"] is None
 
 
 def test_manifest_does_not_import_torch():
-    code = "import sys; from geosd.provenance.manifest import manifest; manifest([], {}, 0);"
-    code += "sys.exit('torch' in sys.modules)"
+    code = "import sys; from geosd.provenance.manifest import manifest;"
+    code += "manifest('analyse', [], {}, 0); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

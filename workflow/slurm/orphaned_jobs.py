@@ -4,9 +4,9 @@ Snakemake does not adopt the jobs of a driver that was killed; it submits them a
 two jobs would write the same files. The job names of profiles/slurm carry their driver's process
 and host (`geosd-<process>-<host>_<run>`), so that a later driver can tell: this runs at its start.
 
-    python workflow/slurm/leftover.py         cancel what no driver waits for
-    python workflow/slurm/leftover.py --all   stop this folder's drivers and jobs (`make stop`)
-    python workflow/slurm/leftover.py --of N  cancel what the driver of process N leaves at its end
+    orphaned_jobs.py             cancel what no driver waits for
+    orphaned_jobs.py --all       stop this folder's drivers and jobs (`make stop`)
+    orphaned_jobs.py --driver N  cancel what the driver of process N leaves at its end
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAME = re.compile(r"geosd-(?P<process>\d+)-(?P<host>[\w-]+)_[0-9a-f-]+")
-PATIENCE_S = 300  # a job may take its KillWait to save its state
+TIMEOUT_S = 300  # a job may take its KillWait to save its state
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,15 @@ def cancel(jobs: list[Job], folder: Path) -> None:
     """Cancel jobs and wait until they are gone: until then they write.
 
     Raises:
-        TimeoutError: Some are still there after `PATIENCE_S`.
+        TimeoutError: Some are still there after `TIMEOUT_S`.
     """
     numbers = {job.number for job in jobs}
     subprocess.run(["scancel", *sorted(numbers)], check=True, timeout=120)
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
     while left := numbers & {job.number for job in queued(folder)}:
         if time.monotonic() > end:
             raise TimeoutError(
-                f"SLURM jobs {', '.join(sorted(left))} were cancelled {PATIENCE_S} s ago and are"
+                f"SLURM jobs {', '.join(sorted(left))} were cancelled {TIMEOUT_S} s ago and are"
                 " still in the queue.\nHint: `squeue --me` says why; start when they are gone."
             )
         time.sleep(2)
@@ -98,7 +98,7 @@ def command(process: int) -> list[str]:
         return []
 
 
-def deaf(process: int) -> bool:
+def ignores_interrupts(process: int) -> bool:
     """Whether a process ignores Ctrl-C, as one does that a script started in the background."""
     status = Path(f"/proc/{process}/status").read_text()
     ignored = next(line for line in status.splitlines() if line.startswith("SigIgn:"))
@@ -124,15 +124,15 @@ def interrupt(processes: set[int]) -> None:
     """Press Ctrl-C for drivers: they cancel their jobs; left alone they would submit them anew."""
     for process in processes:
         print(f"Stopping the Snakemake of process {process}.")
-        os.kill(process, signal.SIGKILL if deaf(process) else signal.SIGINT)
-    end = time.monotonic() + PATIENCE_S
+        os.kill(process, signal.SIGKILL if ignores_interrupts(process) else signal.SIGINT)
+    end = time.monotonic() + TIMEOUT_S
     while any(command(process) for process in processes):
         if time.monotonic() > end:
             raise TimeoutError(f"Snakemake does not end: {processes}.\nHint: look at its terminal.")
         time.sleep(1)
 
 
-def waiting(folder: Path, *more: str) -> list[Job]:
+def queued_or_none(folder: Path, *more: str) -> list[Job]:
     """What is queued; nothing where there is no SLURM."""
     if not shutil.which("squeue"):
         return []
@@ -140,16 +140,16 @@ def waiting(folder: Path, *more: str) -> list[Job]:
         return queued(folder, *more)
     except (subprocess.SubprocessError, OSError) as error:
         # A machine with SLURM's commands and no controller runs nothing that could be in the way.
-        print(f"leftover: SLURM does not answer, so no old jobs were looked for: {error}")
+        print(f"orphaned_jobs: SLURM does not answer, so no old jobs were looked for: {error}")
         return []
 
 
-def clear(everything: bool = False) -> None:
+def cancel_orphans(everything: bool = False) -> None:
     """Cancel this folder's jobs: all, or those whose driver is gone. Nothing without SLURM."""
     folder = Path.cwd()
     if everything and shutil.which("squeue"):
         interrupt(drivers(folder))
-    jobs = [job for job in waiting(folder) if everything or not job.driver_lives()]
+    jobs = [job for job in queued_or_none(folder) if everything or not job.driver_lives()]
     if jobs:
         whose = "of this folder" if everything else "that a killed Snakemake left behind"
         print(
@@ -158,11 +158,11 @@ def clear(everything: bool = False) -> None:
         cancel(jobs, folder)
 
 
-def clear_of(driver: int) -> None:
+def clear_driver(driver: int) -> None:
     """Cancel what is not yet cancelled of one driver's jobs; its next start waits for their end."""
     jobs = [
         job.number
-        for job in waiting(Path.cwd(), "--states=PENDING,RUNNING")
+        for job in queued_or_none(Path.cwd(), "--states=PENDING,RUNNING")
         if (job.process, job.host) == (driver, this_host())
     ]
     if jobs:
@@ -172,9 +172,9 @@ def clear_of(driver: int) -> None:
 
 if __name__ == "__main__":
     try:
-        if sys.argv[1:2] == ["--of"]:
-            clear_of(int(sys.argv[2]))
+        if sys.argv[1:2] == ["--driver"]:
+            clear_driver(int(sys.argv[2]))
         else:
-            clear("--all" in sys.argv[1:])
+            cancel_orphans("--all" in sys.argv[1:])
     except (RuntimeError, TimeoutError) as error:
         sys.exit(str(error))

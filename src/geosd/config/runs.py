@@ -1,0 +1,247 @@
+"""Where a study's results lie: in folders that studies share, addressed by what they follow from.
+
+    results/data/<source>-<digest>/
+    results/base/<model>-<digest>/
+    results/pool/<model>-<digest>/
+    results/train/<model>/<objective>-<digest>/<seed>/
+    results/train/<model>/<objective>-<digest>/<seed>/stopped_<steps>/   the first steps of that run
+    results/evaluate/<model>/<objective or pi_0>-<digest>/<seed>/
+    results/states/<model>-<digest>/
+
+A digest is of the settings that the step may read and of the folders that it reads. So runs that
+are equal are one folder, whichever studies and variants they belong to, a changed setting leads to
+another folder, and the old one is there again when the setting is changed back. A study's index,
+results/<study>/runs.csv, says which folders belong to which variant and seed.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from geosd.config.errors import ConfigError
+from geosd.config.rule_settings import settings
+from geosd.config.study import Study, resolve
+from geosd.files import atomic_write
+
+RESULTS = "results"
+SHARED = ("data", "base", "pool", "train", "evaluate", "states")
+"""Folders of results/ that belong to all studies; every other one is a study's."""
+PI_0 = "pi_0"
+DIGITS = 10
+"""Hexadecimal digits of a digest: 40 bits, enough to tell millions of settings apart."""
+
+
+def digest(value: Any) -> str:
+    """The first `DIGITS` digits of the SHA-256 of a plain value, whatever the order of its keys.
+
+    Example:
+        >>> digest({"a": 1, "b": [2.0]}) == digest({"b": [2.0], "a": 1})
+        True
+    """
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+@dataclass(frozen=True, order=True)
+class RunRow:
+    """The folders of one run of a study: a row of its index.
+
+    Attributes:
+        model: Name of the model.
+        variant: Name of the variant.
+        seed: The run's seed.
+        base: Folder of the base model.
+        train: Folder of the trained student; empty where nothing is trained.
+        evaluate: Folder of its samples.
+    """
+
+    model: str
+    variant: str
+    seed: int
+    base: str
+    train: str
+    evaluate: str
+
+
+class RunFolders:
+    """The folders of a study's results, as paths from the root of the project.
+
+    Args:
+        study: The study, whose name none of the shared folders depends on.
+
+    Raises:
+        ConfigError: The study has the name of a shared folder.
+    """
+
+    def __init__(self, study: Study) -> None:
+        """Take the study; an address is computed when it is needed, once."""
+        if study.name in SHARED:
+            raise ConfigError(
+                f"studies.{study.name}: a study cannot have the name of a folder that all studies"
+                f" share: {', '.join(SHARED)}.\nHint: give the study another name."
+            )
+        self.study = study
+
+    @cached_property
+    def data(self) -> str:
+        """Folder of the problems."""
+        own = settings("data", self.study)
+        return f"{RESULTS}/data/{own['source']}-{digest(own)}"
+
+    @property
+    def train_problems(self) -> str:
+        """File of the problems that are trained on."""
+        return f"{self.data}/{'select_train' if self._selects else 'train'}.jsonl"
+
+    @property
+    def test_problems(self) -> str:
+        """File of the problems that checkpoints are judged on."""
+        return f"{self.data}/{'select_validation' if self._selects else 'test'}.jsonl"
+
+    @cached_property
+    def _selects(self) -> bool:
+        return self.study.section("data")["purpose"] == "selection"
+
+    @cache  # noqa: B019 (a process has a handful of studies)
+    def base(self, model: str) -> str:
+        """Folder of a base model; a pretrained one follows from the problems that it leaves out."""
+        own = settings("base", self.study, model)
+        sources = [self.data] if own["source"] == "pretrained" else []
+        return f"{RESULTS}/base/{model}-{digest([own, sources])}"
+
+    @cache  # noqa: B019
+    def pool(self, model: str) -> str:
+        """Folder of a model's solution pool."""
+        sources = [self.base(model), self.train_problems]
+        return f"{RESULTS}/pool/{model}-{digest([settings('pool', self.study, model), sources])}"
+
+    @cache  # noqa: B019
+    def states(self, model: str) -> str:
+        """Folder of the states that a base model visits."""
+        sources = [self.base(model), self.pool(model), self.train_problems]
+        own = settings("states", self.study, model)
+        return f"{RESULTS}/states/{model}-{digest([own, sources])}"
+
+    @cache  # noqa: B019
+    def recipe(self, model: str, variant: str) -> str:
+        """`<objective>-<digest>`: how a variant is trained, whatever a study calls it."""
+        own = settings("train", self.study, model, variant)
+        sources = [self.base(model), self.pool(model), self.train_problems]
+        return f"{own['objective']['name']}-{digest([own, sources])}"
+
+    def train(self, model: str, variant: str, seed: int | str) -> str:
+        """Folder of a trained student; an early stop lies inside the run whose first steps it is.
+
+        Args:
+            model: Name of the model.
+            variant: A variant that the study trains.
+            seed: The run's seed, or a wildcard of Snakemake's in its place.
+        """
+        longest = self.study.early_stops.get(variant, variant)
+        folder = f"{RESULTS}/train/{model}/{self.recipe(model, longest)}/{seed}"
+        if longest == variant:
+            return folder
+        return f"{folder}/stopped_{self.study.training(model, variant)['steps']}"
+
+    @cache  # noqa: B019
+    def sampling(self, model: str, variant: str) -> str:
+        """`<objective or pi_0>-<digest>`: which checkpoint is sampled, and how."""
+        own = settings("evaluate", self.study, model)
+        if variant in self.study.trained:
+            name = self.recipe(model, variant).rpartition("-")[0]
+            checkpoint = self.train(model, variant, "{seed}")
+        else:
+            name, checkpoint = PI_0, self.base(model)
+        return f"{name}-{digest([own, checkpoint, self.test_problems])}"
+
+    def evaluate(self, model: str, variant: str, seed: int | str) -> str:
+        """Folder of the samples of a checkpoint."""
+        return f"{RESULTS}/evaluate/{model}/{self.sampling(model, variant)}/{seed}"
+
+    def rows(self) -> list[RunRow]:
+        """Every run of the study with its folders: its index."""
+        study, trained = self.study, set(self.study.trained)
+        return [
+            RunRow(
+                model,
+                variant,
+                seed,
+                self.base(model),
+                self.train(model, variant, seed) if variant in trained else "",
+                self.evaluate(model, variant, seed),
+            )
+            for model in study.models
+            for variant in study.methods
+            for seed in study.seeds
+        ]
+
+
+Snapshots = dict[tuple[str, str, int], tuple[int, ...]]
+
+
+def wanted_snapshots(study: Study) -> Snapshots:
+    """Which weights on the way each run of a study keeps, whichever studies want them.
+
+    The union over all studies of the file that have the run: their own `snapshots`, and the steps
+    at which an early stop of theirs ends. So it does not matter which study trains the run.
+
+    Args:
+        study: The study whose runs they are.
+
+    Returns:
+        Model, recipe and seed -> steps, ascending; runs that keep none are left out.
+    """
+    wanted: dict[tuple[str, str, int], set[int]] = {}
+    for name, overlay in study.params.studies.items():
+        if set(overlay.models) & set(study.models):
+            for key, steps in _own_snapshots(resolve(study.params, name), study.models).items():
+                wanted.setdefault(key, set()).update(steps)
+    return {key: tuple(sorted(steps)) for key, steps in wanted.items()}
+
+
+def _own_snapshots(study: Study, models: Iterable[str]) -> dict[tuple[str, str, int], set[int]]:
+    folders = RunFolders(study)
+    wanted: dict[tuple[str, str, int], set[int]] = {}
+    for model in (model for model in study.models if model in models):
+        for variant in study.trained:
+            training = study.training(model, variant)
+            longest = study.early_stops.get(variant, variant)
+            steps = training["snapshots"] if longest == variant else [training["steps"]]
+            for seed in study.seeds if steps else ():
+                wanted.setdefault((model, folders.recipe(model, longest), seed), set()).update(
+                    steps
+                )
+    return wanted
+
+
+def write_index(path: Path, rows: Iterable[RunRow]) -> None:
+    """Write the index of a study as CSV, whole or not at all."""
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([field.name for field in dataclasses.fields(RunRow)])
+        writer.writerows(dataclasses.astuple(row) for row in rows)
+
+
+def read_index(path: Path) -> list[RunRow]:
+    """Read the index of a study.
+
+    Raises:
+        ValueError: The file is no index; says which columns it has.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        names = [field.name for field in dataclasses.fields(RunRow)]
+        if reader.fieldnames != names:
+            raise ValueError(
+                f"{path}: not the index of a study: its columns are {reader.fieldnames}, not"
+                f" {', '.join(names)}.\nHint: the rule `runs` writes it; run it again."
+            )
+        return [RunRow(**{**row, "seed": int(row["seed"])}) for row in reader]

@@ -1,0 +1,119 @@
+"""Stale is what today's inputs, settings and code would make otherwise, and all that follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from geosd.files import sha256
+from geosd.provenance import manifest as made
+from geosd.provenance.code import code_of
+from geosd.provenance.staleness import Current, stale
+
+SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
+CODE = {"train": {"geosd/loop.py": "as it was"}}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """problems -> base -> train -> evaluate, each with a manifest."""
+    monkeypatch.chdir(tmp_path)
+    Path("problems.jsonl").write_text("problems")
+    inputs = {"base": "problems.jsonl", "train": "results/base/w", "evaluate": "results/train/w"}
+    for step, name in inputs.items():
+        folder = Path("results") / step
+        folder.mkdir(parents=True)
+        (folder / "w").write_text(f"weights of {step}")
+        manifest = made.manifest("analyse", [Path(name)], SETTINGS.get(step, {}), 1.0)
+        manifest["code"]["files"] = CODE.get(step, {})
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    return tmp_path
+
+
+def judged(settings=SETTINGS, code=CODE, former=None) -> dict[str, list[str]]:
+    now = {
+        Path("results") / step: Current(settings.get(step, {}), code.get(step, {}), former)
+        for step in ("base", "train", "evaluate", "absent")
+    }
+    return {folder.name: why for folder, why in stale(now).items() if why}
+
+
+def test_nothing_is_stale_where_nothing_has_changed(study):
+    assert judged() == {}
+
+
+def test_a_changed_input_is_named_and_what_follows_is_stale_too(study):
+    Path("problems.jsonl").write_text("others")
+    assert judged() == {
+        "base": ["input problems.jsonl has changed"],
+        "train": ["made from results/base, which is out of date"],
+        "evaluate": ["made from results/train, which is out of date"],
+    }
+
+
+def test_an_input_that_is_gone_is_named(study):
+    Path("results/train/w").unlink()
+    assert judged() == {"evaluate": ["input results/train/w is not here"]}
+
+
+def test_a_changed_parameter_is_named_with_both_values(study):
+    now = {**SETTINGS, "train": {"rate": 0.2, "deep": {"a": 1, "b": [1, 2]}, "new": True}}
+    reasons = judged(now)
+    assert reasons["train"] == [
+        "parameter new was (absent), is True",
+        "parameter rate was 0.1, is 0.2",
+    ]
+    assert set(reasons) == {"train", "evaluate"}
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        ({"geosd/loop.py": "another"}, "code geosd/loop.py has changed"),
+        ({}, "code geosd/loop.py is not part of the step any more"),
+        ({**CODE["train"], "geosd/new.py": "0"}, "code geosd/new.py was not part of the step"),
+    ],
+)
+def test_changed_code_makes_stale_what_is_made_by_it(study, now, reason):
+    reasons = judged(code={"train": now})
+    assert reasons["train"] == [reason]
+    assert "base" not in reasons
+
+
+def test_a_result_that_has_moved_says_which_settings_it_had(study):
+    reasons = judged({**SETTINGS, "absent": {"steps": 8}}, former=Path("results/base"))
+    assert reasons == {
+        "absent": [
+            "not made yet, results/base was made with other settings",
+            "parameter steps was 7, is 8",
+        ]
+    }
+    assert judged({**SETTINGS, "absent": {"steps": 8}}) == {}  # it was never made
+
+
+def test_a_manifest_lists_the_code_of_its_step():
+    files = made.code_files("analyse", {})
+    assert list(files) == code_of("analyse")
+    assert {"geosd/__init__.py", "geosd/provenance/manifest.py"} <= set(files)
+    assert not any("config" in name for name in files)
+    assert files["geosd/provenance/manifest.py"] == sha256(made.__file__)
+
+
+def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatch):
+    changed = os.stat(made.__file__).st_mtime
+    monkeypatch.setattr(made, "_BEGAN", changed - 1)
+    assert made.code_files("analyse", {})["geosd/provenance/manifest.py"] is None
+    monkeypatch.setattr(made, "_BEGAN", time.time())
+    assert made.code_files("analyse", {})["geosd/provenance/manifest.py"]
+
+
+def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):
+    monkeypatch.setenv("SLURMD_NODENAME", "n7")
+    monkeypatch.setenv("SLURM_JOB_ID", "42")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,3")
+    told = made.device()
+    assert (told["node"], told["job"], told["visible"]) == ("n7", "42", "0,3")

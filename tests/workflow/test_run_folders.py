@@ -1,0 +1,164 @@
+"""Addresses of results: equal runs share a folder, other runs do not, and no study owns one."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from geosd.config import ConfigError, load, resolve
+from geosd.config.runs import RunFolders, read_index, wanted_snapshots, write_index
+
+MODEL = "mini-qwen3"
+
+
+@pytest.fixture(scope="module")
+def values(root):
+    return yaml.safe_load((root / "params.yaml").read_text())
+
+
+@pytest.fixture
+def folders(tmp_path, values):
+    """The folders of a study after a change of params.yaml."""
+
+    def changed(study="quick", change=lambda values: None):
+        edited = yaml.safe_load(yaml.safe_dump(values))
+        change(edited)
+        path = tmp_path / "params.yaml"
+        path.write_text(yaml.safe_dump(edited))
+        return RunFolders(resolve(load(path), study))
+
+    return changed
+
+
+def moved(before, after) -> set[str]:
+    """The columns and variants of the runs whose folders are not the same."""
+    pairs = zip(before.rows(), after.rows(), strict=True)
+    names = ("base", "train", "evaluate")
+    return {
+        f"{name} {a.variant}"
+        for a, b in pairs
+        for name in names
+        if getattr(a, name) != vars(b)[name]
+    }
+
+
+def test_the_name_of_a_study_is_in_no_address(folders):
+    def renamed(values):
+        values["studies"]["another"] = values["studies"]["quick"]
+
+    assert folders().rows() == folders("another", renamed).rows()
+
+
+def test_an_address_says_what_it_is_of(folders):
+    row = next(row for row in folders().rows() if row.variant == "geosd" and row.seed == 2)
+    assert row.base.startswith(f"results/base/{MODEL}-")
+    assert row.train.startswith(f"results/train/{MODEL}/geosd-") and row.train.endswith("/2")
+    assert row.evaluate.startswith(f"results/evaluate/{MODEL}/geosd-")
+    assert folders().data.startswith("results/data/world-")
+    untrained = next(row for row in folders().rows() if row.variant == "pi_0")
+    assert untrained.train == "" and "/pi_0-" in untrained.evaluate
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("protocol.training.optimiser.kfac.damping", 0.5, {"train geosd", "evaluate geosd"}),
+        ("variants.jsd.training.objective.beta", 0.1, set()),
+        ("protocol.evaluation.pass_k", [1, 16], set()),
+        ("resources.default.train.minutes", 61, set()),
+        ("studies.quick.variants.geosd.training.snapshots", [10, 50], set()),
+        ("studies.quick.seeds", [0, 1, 5], None),
+    ],
+)  # fmt: skip
+def test_a_value_moves_what_follows_from_it_alone_and_back_again(folders, path, value, expected):
+    def change(values):
+        *above, key = path.split(".")
+        for name in above:
+            values = values[name]
+        values[key] = value
+
+    before = folders()
+    after = folders(change=change)
+    if expected is None:  # a seed is one more folder, and moves no other
+        assert {row for row in before.rows() if row.seed < 2} < set(after.rows())
+    else:
+        assert moved(before, after) == expected
+    assert folders().rows() == before.rows()
+
+
+def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
+    def hotter(values):
+        values["protocol"]["evaluation"]["temperature"] = 0.7
+
+    differing = moved(folders(), folders(change=hotter))
+    assert differing == {f"evaluate {name}" for name in folders().study.methods}
+
+
+def test_two_variants_of_the_same_settings_are_one_run(folders):
+    rows = folders("miniature_stepsize").rows()
+    rate = folders("miniature_stepsize").study.training(MODEL, "geosd")["learning_rate"]
+    assert len({row.train for row in rows if row.seed == 0 and row.train}) < len(rows)
+    plain = RunFolders(folders("miniature").study)
+    swept = next(row for row in rows if row.variant == f"geosd-learning_rate_{rate}")
+    assert swept.train == plain.train(MODEL, "geosd", swept.seed)
+    assert swept.evaluate == plain.evaluate(MODEL, "geosd", swept.seed)
+
+
+def test_a_selection_shares_data_and_base_model_and_has_a_pool_of_its_own(folders):
+    study, selection = folders("quick"), folders("quick_selection")
+    assert (study.data, study.base(MODEL)) == (selection.data, selection.base(MODEL))
+    assert study.pool(MODEL) != selection.pool(MODEL)
+    assert selection.train_problems == f"{study.data}/select_train.jsonl"
+    assert selection.test_problems == f"{study.data}/select_validation.jsonl"
+
+
+def test_a_released_model_does_not_depend_on_the_problems(folders):
+    def other(values):
+        values["studies"]["smollm2"]["data"]["train"] += 1
+
+    before, after = folders("smollm2"), folders("smollm2", other)
+    assert before.base("smollm2-135m") == after.base("smollm2-135m")
+    assert before.pool("smollm2-135m") != after.pool("smollm2-135m")
+
+
+def test_an_early_stop_lies_inside_the_run_whose_first_steps_it_is(folders):
+    stepsize = folders("miniature_stepsize")
+    for stop, longest in stepsize.study.early_stops.items():
+        steps = stepsize.study.training(MODEL, stop)["steps"]
+        inside = f"{stepsize.train(MODEL, longest, 1)}/stopped_{steps}"
+        assert stepsize.train(MODEL, stop, 1) == inside
+        assert stepsize.sampling(MODEL, stop) != stepsize.sampling(MODEL, longest)
+
+
+def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
+    ablation, stepsize = folders("miniature_ablation"), folders("miniature_stepsize")
+    wanted = wanted_snapshots(ablation.study)
+    recipe = ablation.recipe(MODEL, "geosd")
+    own = set(ablation.study.training(MODEL, "geosd")["snapshots"])
+    stops = {
+        stepsize.study.training(MODEL, stop)["steps"]
+        for stop, longest in stepsize.study.early_stops.items()
+        if stepsize.recipe(MODEL, longest) == recipe
+    }
+    assert own and stops
+    assert set(wanted[MODEL, recipe, 0]) == own | stops
+    assert set(wanted[MODEL, recipe, 9]) == own  # stepsize has three seeds
+    for study in ("miniature", "miniature_stepsize"):
+        assert wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == wanted[MODEL, recipe, 0]
+
+
+def test_an_index_is_read_as_it_was_written(folders, tmp_path):
+    rows = folders("miniature_stepsize").rows()
+    write_index(tmp_path / "runs.csv", rows)
+    assert read_index(tmp_path / "runs.csv") == rows
+    (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="not the index of a study(.|\n)*Hint: "):
+        read_index(tmp_path / "runs.csv")
+
+
+def test_a_study_cannot_have_the_name_of_a_shared_folder(folders):
+    def clash(values):
+        values["studies"]["train"] = values["studies"]["quick"]
+
+    with pytest.raises(ConfigError, match="studies.train: .*share: data, base.*\nHint: "):
+        folders("train", clash)

@@ -1,0 +1,107 @@
+"""What several studies have is made once, whichever of them runs first."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from geosd.config import load, resolve
+from geosd.config.runs import SHARED, RunFolders
+
+MINIATURE = "miniature miniature_selection miniature_ablation miniature_privilege".split()
+MINIATURE += ["miniature_ladder", "miniature_stepsize"]
+SHARED_RULES = ("data", "base", "pool", "states", "train", "early_stop", "evaluate")
+
+
+def planned(workflow, study: str) -> list[str]:
+    """The outputs that a dry run of a study would make."""
+    printed = workflow.snakemake("--profile", "local", "--summary", "--config", f"study={study}")
+    rows = [line.split("\t") for line in printed.splitlines() if line.count("\t") > 4]
+    return [row[0] for row in rows[1:] if row[-1].strip() == "update pending"]
+
+
+def make(workflow, study: str, outputs: list[str]) -> None:
+    """Do what a run of the study does, with made-up files."""
+    for name in outputs:
+        path = workflow.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    workflow.snakemake("--profile", "local", "--touch", "--forceall", "--config", f"study={study}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [MINIATURE, MINIATURE[::-1], MINIATURE[3:] + MINIATURE[:3]])
+def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
+    workflow = type(fresh)(tmp_path / "copy")
+    shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
+    made: list[str] = []
+    for study in order:
+        outputs = planned(workflow, study)
+        make(workflow, study, outputs)
+        made += outputs
+    assert len(made) == len(set(made))
+    params = load(workflow.folder / "params.yaml")
+    rows = {row for name in order for row in RunFolders(resolve(params, name)).rows()}
+    runs = {row.train for row in rows if row.train and "/stopped_" not in row.train}
+    trained = [
+        str(Path(name).parent) for name in made if re.search(r"train/.*/\d+/model.saf", name)
+    ]
+    assert sorted(trained) == sorted(runs)
+    sampled = [str(Path(name).parent) for name in made if name.endswith("samples.jsonl")]
+    assert sorted(sampled) == sorted({row.evaluate for row in rows})
+    for study in order:
+        assert not planned(workflow, study), study
+
+
+def test_another_study_of_the_same_settings_has_only_its_own_results_to_make(done):
+    text = (done.folder / "params.yaml").read_text()
+    quick = text[text.index("  quick: &quick\n") : text.index("  quick_selection:")]
+    again = re.sub(r"&\w+ ?", "", quick).replace("  quick:", "  again:", 1)
+    done.edit("params.yaml", "  quick_selection:", f"{again}  quick_selection:")
+    wanted = done.wanted("--config", "study=again")
+    assert wanted["analyse"] == wanted["runs"] == 1
+    assert not set(wanted) & {*SHARED_RULES, "evaluate_pi_0"}
+
+
+def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
+    before = (done.folder / "params.yaml").read_text()
+    done.edit("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 ")
+    outputs = planned(done, "quick")
+    assert any("/geosd-" in name for name in outputs)
+    make(done, "quick", outputs)
+    (done.folder / "params.yaml").write_text(before)
+    wanted = done.wanted()
+    # The tables are the study's own: they are made from the old runs again.
+    assert wanted["analyse"] == wanted["runs"] == 1
+    assert not set(wanted) & {*SHARED_RULES, "evaluate_pi_0"}
+
+
+def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
+    line = "      geosd: {training: {learning_rate: 3.0e-4}}\n"
+    more = line.replace("}}", ", snapshots: [10, 50]}}")
+    text = (done.folder / "params.yaml").read_text()
+    start = text.index(line, text.index("  quick: &quick"))
+    (done.folder / "params.yaml").write_text(text[:start] + more + text[start + len(line) :])
+    assert done.wanted()["train"] == 3
+    for manifest in done.folder.glob("results/train/*/geosd-*/*/manifest.json"):
+        manifest.write_text('{"snapshots": [10, 50]}', encoding="utf-8")
+    done.snakemake("--profile", "local", "--touch", "--forceall")
+    assert done.wanted() == {}
+    (done.folder / "params.yaml").write_text(text)
+    wanted = done.wanted()
+    assert wanted["train"] == wanted["evaluate"] == 0
+
+
+def test_an_address_of_other_settings_is_refused_with_a_hint(fresh):
+    target = "results/train/mini-qwen3/geosd-0123456789/0/model.safetensors"
+    printed = fresh.snakemake("--profile", "local", "-n", target, check=False)
+    assert "results/train/mini-qwen3/geosd-0123456789/0 is no run of study quick" in printed
+    assert "Hint: results/quick/runs.csv" in printed
+
+
+def test_every_shared_folder_is_named_as_shared(fresh):
+    shared = {Path(name).parts[1] for name in fresh.outputs() if name.startswith("results/")}
+    assert shared - {"quick"} <= set(SHARED)
