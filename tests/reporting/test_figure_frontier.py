@@ -109,7 +109,7 @@ def test_colours_are_unique_and_dark_enough_for_white_paper():
 
 
 def test_reporting_and_analysis_do_not_import_torch():
-    modules = "table_main table_benchmarks table_significance table_claims table_ablations"
+    modules = "table_main table_benchmarks table_significance claims_page table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
     modules += " figure_stepsize"
     code = "import sys, geosd.claims.verdicts, geosd.scores.score_table, geosd.scores.drift_table\n"
