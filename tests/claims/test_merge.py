@@ -15,7 +15,7 @@ from geosd.claims.merge import gather
 from geosd.claims.quantities import accuracy
 from geosd.claims.verdicts import COSTS, evaluate
 from geosd.config import load, resolve
-from geosd.reporting.table_claims import to_markdown, write
+from geosd.reporting.claims_page import to_markdown, write_ledger
 from geosd.scores.score_table import COLUMNS
 from geosd.steps import merge_claims
 
@@ -53,7 +53,7 @@ def ledgers(tmp_path):
     found = []
     for study, models in (("tiny", ("m1", "m2")), ("tiny_ladder", ("s", "m", "l"))):
         evidence = Evidence(scores(*models), costs={"ratio": 1.23})
-        write(evaluate(CLAIMS, evidence), study, tmp_path / study)
+        write_ledger(evaluate(CLAIMS, evidence), study, tmp_path / study)
         found.append(tmp_path / study / "claims.csv")
     return found
 

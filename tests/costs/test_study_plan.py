@@ -32,7 +32,7 @@ from geosd.costs.study_plan import (
 )
 from geosd.costs.update_cost import UpdateSize
 from geosd.models.published_architectures import architecture
-from geosd.reporting.plan_tables import state
+from geosd.reporting.plan_tables import training_state
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
@@ -103,7 +103,7 @@ def test_what_fits_nowhere_is_told_with_a_hint():
 def test_the_printed_state_shows_every_digit_of_the_papers_ladder(model):
     row = LADDER[model]
     rows = {}
-    for line in state(model, row["blocks"], row["storage"]).splitlines()[2:]:
+    for line in training_state(model, row["blocks"], row["storage"]).splitlines()[2:]:
         name, here, rounded, paper = (cell.strip() for cell in line.strip("|").split("|"))
         rows[name.split(",")[0]] = (float(rounded or here), paper)
     for name, key in (

@@ -38,12 +38,18 @@ def made_up(models: Sequence[str], variants: Sequence[str], seeds: int, n: int) 
 
 def test_curves_and_bands_are_those_of_the_runs():
     table = made_up(["m"], ["geosd"], seeds=4, n=16)
-    k, value = consensus.curve(table, "m", "geosd")[7]
+    coverage, wrong, _ = consensus.draw(table, ["m"], ["geosd"]).axes
     runs = table.query("quantity == 'pass@k' and x == 8")["value"]
     low, high = stats.t.interval(0.95, 3, runs.mean(), stats.sem(runs))
-    assert k == 8 and (value.mean, value.low, value.high) == pytest.approx((runs.mean(), low, high))
-    rate = consensus.false_rate(table, "m", "geosd")
-    assert rate.mean == pytest.approx(table.query("quantity == 'false_consensus'")["value"].mean())
+    assert coverage.lines[0].get_xydata()[7] == pytest.approx((8, runs.mean()))
+    corners = coverage.collections[0].get_paths()[0].vertices
+    ends = corners[corners[:, 0] == 8, 1]
+    assert (ends.min(), ends.max()) == pytest.approx((low, high))
+    rates = table.query("quantity == 'false_consensus'")["value"]
+    low, high = stats.t.interval(0.95, 3, rates.mean(), stats.sem(rates))
+    assert wrong.patches[0].get_width() == pytest.approx(rates.mean())
+    ends = wrong.lines[0].get_xdata()
+    assert (np.nanmin(ends), np.nanmax(ends)) == pytest.approx((max(low, 0), high))
 
 
 def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
@@ -55,15 +61,18 @@ def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
         ("m", "geosd", 1, "majority_accuracy", 0.75, 4, 100.0),
         ("m", "geosd", 1, "majority_accuracy", 1.0, 4, 100.0),  # too few to draw
     ]
-    found = consensus.reliability(pd.DataFrame(rows, columns=list(COLUMNS)), "m", "geosd")
-    assert [at for at, _ in found] == pytest.approx([0.6875, (10 * 0.75 + 2 * 0.8125) / 12])
-    assert found[1][1].mean == pytest.approx((25 + 100) / 2)
+    found = consensus.reliability(pd.DataFrame(rows, columns=list(COLUMNS)))
+    strong = (10 * 0.75 + 2 * 0.8125) / 12
+    assert found["strength"].tolist() == pytest.approx([0.6875, strong, strong])
+    assert found["accuracy"].tolist() == pytest.approx([100, 25, 100])
 
 
 def test_one_run_has_no_band():
     table = made_up(["m"], ["geosd"], seeds=1, n=8)
-    assert all(value.half == 0 for _, value in consensus.curve(table, "m", "geosd"))
-    consensus.draw(table, ["m"], ["geosd"])
+    coverage, wrong, right = consensus.draw(table, ["m"], ["geosd"]).axes
+    assert len(coverage.lines[0].get_xdata()) == 8
+    assert not any(band.get_paths() for axes in (coverage, right) for band in axes.collections)
+    assert np.isnan(wrong.lines[0].get_xdata().astype(float)).any()
 
 
 @pytest.mark.parametrize(("seeds", "n"), [(3, 16), (2, 32)])

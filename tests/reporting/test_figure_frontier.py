@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from geosd.reporting import figure_frontier
@@ -18,14 +19,23 @@ QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
 
 def test_gains_and_whiskers_are_those_of_the_runs(make):
     scores = make()
-    points = {p.variant: p for p in figure_frontier.points(scores, "mini-qwen3", QUICK)}
-    assert "pi_0" not in points
+    gains = figure_frontier.gains(scores, "mini-qwen3", QUICK)
+    means = figure_frontier.mean_gains(gains)
+    assert list(means.index) == ["grpo", "fwdkl", "revkl", "geosd"]
     runs = values(scores, "mini-qwen3", "fwdkl", "id", "avg@k")
     base = values(scores, "mini-qwen3", "pi_0", "id", "avg@k")
-    assert points["fwdkl"].id_gain == pytest.approx(runs.mean() - base.mean())
-    assert points["fwdkl"].id_sd == pytest.approx(np.std(runs, ddof=1))
-    passed = values(scores, "mini-qwen3", "fwdkl", "ood_avg", "pass@k", 16)
-    assert points["fwdkl"].passed == pytest.approx(passed.mean())
+    gain, ood_gain, pass_at_k = means.loc["fwdkl"]
+    assert gain == pytest.approx(runs.mean() - base.mean())
+    assert pass_at_k == pytest.approx(
+        values(scores, "mini-qwen3", "fwdkl", "ood_avg", "pass@k", 16).mean()
+    )
+    (axes,) = figure_frontier.draw(scores, ["mini-qwen3"], QUICK).axes
+    *_, points, origin = [c for c in axes.collections if len(c.get_offsets())]
+    np.testing.assert_allclose(points.get_offsets(), means[["id_gain", "ood_gain"]])
+    sd = np.std(runs, ddof=1)
+    whiskers = [path.vertices for c in axes.collections for path in c.get_paths()]
+    expected = np.array([[gain - sd, ood_gain], [gain + sd, ood_gain]])
+    assert any(w.shape == (2, 2) and np.allclose(w, expected) for w in whiskers)
 
 
 def test_the_same_scores_draw_the_same_bytes(make, tmp_path):
@@ -53,14 +63,25 @@ def test_labels_cover_neither_each_other_nor_the_frame(make, models):
             assert box.x0 >= frame.x0 - 1 and box.x1 <= figure.bbox.x1, text
 
 
-@pytest.mark.parametrize("passed", [[99.0, 99.0], [96.0, 99.5], [40.0, 90.0], [0.0], [100.0]])
-def test_dot_sizes_never_stretch_less_than_ten_points(passed):
-    low, high = figure_frontier._scale(passed)
-    assert 0 <= low <= min(passed) + 1e-9 and max(passed) - 1e-9 <= high <= 100
+@pytest.mark.parametrize("pass_at_k", [[99.0, 99.0], [96.0, 99.5], [40.0, 90.0], [0.0], [100.0]])
+def test_dot_sizes_never_stretch_less_than_ten_points(pass_at_k):
+    low, high = figure_frontier.size_range(pass_at_k)
+    assert 0 <= low <= min(pass_at_k) + 1e-9 and max(pass_at_k) - 1e-9 <= high <= 100
     assert high - low >= 10 - 1e-9
-    area = figure_frontier._area(passed)
-    small, large = figure_frontier.AREAS_PT2
-    assert all(small - 1e-6 <= area(value) <= large + 1e-6 for value in passed)
+
+
+def test_dot_areas_follow_pass_at_k_and_the_legend_says_how(make):
+    scores = make()
+    figure = figure_frontier.draw(scores, ["mini-qwen3"], QUICK)
+    means = figure_frontier.mean_gains(figure_frontier.gains(scores, "mini-qwen3", QUICK))
+    points = next(c for c in figure.axes[0].collections if len(c.get_offsets()) == len(means))
+    legend = figure.legends[0]
+    low, high = figure_frontier.size_range(means["pass_at_k"])
+    shown = [low, (low + high) / 2, high]
+    assert [text.get_text() for text in legend.get_texts()] == [f"{value:.0f}%" for value in shown]
+    areas = [handle.get_sizes()[0] for handle in legend.legend_handles]
+    expected = np.interp(means["pass_at_k"], shown, areas)
+    np.testing.assert_allclose(points.get_sizes(), expected)
 
 
 def test_one_model_fits_one_column(make):
@@ -75,8 +96,8 @@ def test_without_the_base_model_there_is_no_gain(make):
 
 def test_an_unknown_variant_is_drawn_under_its_own_name(make):
     scores = make().replace({"variant": {"tip": "mine"}})
-    found = figure_frontier.points(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
-    assert [p.variant for p in found] == ["geosd", "mine"]
+    gains = figure_frontier.gains(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
+    assert list(gains["variant"].unique()) == ["geosd", "mine"]
     assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
 
 
@@ -109,7 +130,7 @@ def test_colours_are_unique_and_dark_enough_for_white_paper():
 
 
 def test_reporting_and_analysis_do_not_import_torch():
-    modules = "table_main table_benchmarks table_significance table_claims table_ablations"
+    modules = "table_main table_benchmarks table_significance claims_page table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
     modules += " figure_stepsize"
     code = "import sys, geosd.claims.verdicts, geosd.scores.score_table, geosd.scores.drift_table\n"
@@ -118,17 +139,18 @@ def test_reporting_and_analysis_do_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def at(variant, x, y):
-    return figure_frontier.Point(variant, x, y, 1.0, 1.0, 50.0)
+def means(**points):
+    return pd.DataFrame(points.values(), index=list(points), columns=["id_gain", "ood_gain"])
 
 
-def test_points_are_squeezed_where_four_lie_within_a_quarter_of_the_farthest():
-    near = [at(name, 1.0, -5.0) for name in ("sft", "fwdkl", "tip", "geosd")]
-    far = at("revkl", -3.0, 20.0)
-    assert figure_frontier.squeezed([*near, far]) == near
-    assert figure_frontier.squeezed([*near[:3], far]) == []
-    assert figure_frontier.squeezed([*near, at("revkl", 0.0, 19.0)]) == []
-    assert figure_frontier.squeezed([]) == []
+def test_points_are_crowded_where_four_lie_within_a_quarter_of_the_farthest():
+    near = dict.fromkeys(("sft", "fwdkl", "tip", "geosd"), (1.0, -5.0))
+    far = (-3.0, 20.0)
+    crowded = figure_frontier.crowded
+    assert crowded(means(**near, revkl=far)) == list(near)
+    assert crowded(means(sft=near["sft"], tip=near["tip"], geosd=near["geosd"], revkl=far)) == []
+    assert crowded(means(**near, revkl=(0.0, 19.0))) == []
+    assert crowded(means()) == []
 
 
 def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(make):

@@ -8,7 +8,7 @@ import pytest
 from statsmodels.stats.weightstats import DescrStatsW
 
 from geosd.reporting import figure_privilege as privilege
-from geosd.reporting.style import save
+from geosd.reporting.style import METHODS, save
 from geosd.scores.score_table import COLUMNS, values
 
 SWEPT = {"geosd": 6, "fwdkl": -9, "revkl": -8}
@@ -43,23 +43,30 @@ def made_up(seeds=3, models=("m",)) -> pd.DataFrame:
 def test_changes_and_intervals_are_those_of_the_runs():
     scores = made_up()
     sweep = privilege.changes(scores, "m", points())
-    assert list(sweep) == ["fwdkl", "revkl", "geosd"], "in the order of every figure"
-    change = sweep["geosd"][-1]
-    mine = values(scores, "m", "geosd", "ood_avg", "avg@k")
+    order = ["fwdkl", "revkl", "geosd"]
+    assert list(sweep["variant"].unique()) == order, "in the order of every figure"
+    (axes,) = privilege.draw(scores, ["m"], {"m": points()}).axes
+    line, band = axes.lines[1 + order.index("geosd")], axes.collections[order.index("geosd")]
+    runs = values(scores, "m", "geosd", "ood_avg", "avg@k")
     base = values(scores, "m", "pi_0", "ood_avg", "avg@k")
-    low, high = DescrStatsW(mine - base).tconfint_mean()
-    expected = (1.0, mine.mean() - base.mean(), low, high)
-    assert (change.privilege, change.mean, change.low, change.high) == pytest.approx(expected)
+    low, high = DescrStatsW(runs - base).tconfint_mean()
+    assert line.get_color() == METHODS["geosd"].colour
+    assert line.get_xydata()[-1] == pytest.approx((100, runs.mean() - base.mean()))
+    corners = band.get_paths()[0].vertices
+    ends = corners[corners[:, 0] == 100, 1]
+    assert (ends.min(), ends.max()) == pytest.approx((low, high))
 
 
 def test_points_stand_in_the_order_of_privilege_whatever_the_order_of_the_grid():
-    sweep = privilege.changes(made_up(), "m", points()[::-1])
-    assert [change.privilege for change in sweep["revkl"]] == list(SHARES)
+    (axes,) = privilege.draw(made_up(), ["m"], {"m": points()[::-1]}).axes
+    assert list(axes.lines[2].get_xdata()) == [100 * share for share in SHARES]
+    assert axes.lines[2].get_color() == METHODS["revkl"].colour
 
 
 def test_one_seed_draws_a_line_without_a_band():
-    sweep = privilege.changes(made_up(seeds=1), "m", points())
-    assert all(c.low == c.mean == c.high for line in sweep.values() for c in line)
+    (axes,) = privilege.draw(made_up(seeds=1), ["m"], {"m": points()}).axes
+    assert len(axes.lines) == 4 and all(np.isfinite(line.get_ydata()).all() for line in axes.lines)
+    assert not any(band.get_paths() for band in axes.collections)
 
 
 @pytest.mark.parametrize("models", [("m",), ("a", "b", "c")])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geosd.reporting import figure_scale as scale
-from geosd.reporting.style import save
+from geosd.reporting.style import METHODS, save
 from geosd.scores.score_table import COLUMNS, values
 
 LADDER = ["mini-qwen3-xs", "mini-qwen3-s", "mini-qwen3", "mini-qwen3-l", "mini-qwen3-xl"]
@@ -29,18 +29,22 @@ def made_up(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
 def test_lines_are_the_means_of_the_runs_in_the_studys_order():
     scores = made_up()
     figure = scale.draw(scores, LADDER, BOTH)
-    lines = {line.get_label(): line for line in figure.axes[1].lines}
-    expected = [values(scores, m, "geosd", "ood_avg", "avg@k").mean() for m in LADDER]
-    assert lines["GeoSD"].get_ydata() == pytest.approx(expected)
+    base, geosd = figure.axes[1].lines
+    for variant, line in (("pi_0", base), ("geosd", geosd)):
+        expected = [values(scores, m, variant, "ood_avg", "avg@k").mean() for m in LADDER]
+        assert line.get_ydata() == pytest.approx(expected)
+        assert line.get_color() == METHODS[variant].colour
+    named = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert named == [METHODS[variant].label for variant in BOTH]
     band = figure.axes[1].collections[1].get_paths()[0].vertices
     runs = values(scores, LADDER[0], "geosd", "ood_avg", "avg@k")
     assert band[:, 1][band[:, 0] == 0].max() == pytest.approx(runs.mean() + runs.std())
 
 
 def test_sizes_are_what_the_names_differ_in():
-    assert scale.steps(LADDER) == ("mini-qwen3", ["xs", "s", "m", "l", "xl"])
-    assert scale.steps(["qwen3-1.7b", "qwen3-14b"]) == ("qwen3", ["1.7b", "14b"])
-    assert scale.steps(["mini-qwen3", "mini-llama"]) == ("mini", ["qwen3", "llama"])
+    assert scale.model_sizes(LADDER) == ("mini-qwen3", ["xs", "s", "m", "l", "xl"])
+    assert scale.model_sizes(["qwen3-1.7b", "qwen3-14b"]) == ("qwen3", ["1.7b", "14b"])
+    assert scale.model_sizes(["mini-qwen3", "mini-llama"]) == ("mini", ["qwen3", "llama"])
 
 
 def test_labels_stay_on_the_page_and_apart():

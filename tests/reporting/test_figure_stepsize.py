@@ -7,8 +7,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from geosd.reporting import figure_stepsize as stepsize
+from geosd.reporting.run_scores import sweep_scores
 from geosd.reporting.style import save
 from geosd.scores.score_table import COLUMNS, values
 
@@ -45,28 +47,49 @@ def made_up(models=("m",), seeds=3) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def configurations(scores, points):
+    return stepsize.configurations(sweep_scores(scores, "m", points, ("id", "ood_avg")))
+
+
 def test_the_solid_line_is_the_full_runs_by_learning_rate():
     scores = made_up()
-    line = stepsize.over_rates(stepsize.spots(scores, "m", points()[::-1])["fwdkl"])
-    assert [spot.learning_rate for spot in line] == list(RATES)
-    for spot in line:
-        runs = values(scores, "m", f"fwdkl-learning_rate_{spot.learning_rate}", "id", "avg@k")
-        assert spot.id.mean == pytest.approx(runs.mean()) and spot.steps == FULL
+    line = stepsize.over_rates(configurations(scores, points()[::-1])).query("variant == 'fwdkl'")
+    assert list(line["learning_rate"]) == list(RATES)
+    for point in line.itertuples():
+        runs = values(scores, "m", f"fwdkl-learning_rate_{point.learning_rate}", "id", "avg@k")
+        assert point.id == pytest.approx(runs.mean()) and point.steps == FULL
+
+
+def test_lines_and_whiskers_are_those_of_the_runs():
+    scores = made_up()
+    (axes,) = stepsize.draw(scores, ["m"], {"m": points()}).axes
+    means = configurations(scores, points())
+    full = stepsize.over_rates(means).query("variant == 'geosd'")[["id", "ood_avg"]]
+    assert any(
+        line.get_xydata().shape == full.shape and np.allclose(line.get_xydata(), full)
+        for line in axes.lines
+    )
+    runs = values(scores, "m", "geosd-learning_rate_3e-06", "id", "avg@k")
+    ood = values(scores, "m", "geosd-learning_rate_3e-06", "ood_avg", "avg@k").mean()
+    half = stats.t.ppf(0.975, 2) * stats.sem(runs)
+    whiskers = [path.vertices for c in axes.collections for path in c.get_paths()]
+    expected = np.array([[runs.mean() - half, ood], [runs.mean() + half, ood]])
+    assert any(w.shape == (2, 2) and np.allclose(w, expected) for w in whiskers)
 
 
 def test_the_dashed_line_ends_at_the_full_run_of_its_learning_rate():
-    (line,) = stepsize.over_steps(stepsize.spots(made_up(), "m", points())["geosd"])
-    assert [spot.steps for spot in line] == [*STOPS, FULL]
-    assert {spot.learning_rate for spot in line} == {1e-6}
+    line = stepsize.over_steps(configurations(made_up(), points())).query("variant == 'geosd'")
+    assert list(line["steps"]) == [*STOPS, FULL]
+    assert set(line["learning_rate"]) == {1e-6}
 
 
 def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
-    both = [
-        stepsize.Spot(rate, steps, *2 * [stepsize.Estimate(1.0, 0.0, 1)])
-        for rate in (1e-6, 1e-5)
-        for steps in (10, 20)
-    ]
-    assert len(stepsize.over_steps(both)) == 2 and len(stepsize.over_rates(both)) == 2
+    both = pd.DataFrame(
+        [("geosd", rate, steps) for rate in (1e-6, 1e-5) for steps in (10, 20)],
+        columns=["variant", "learning_rate", "steps"],
+    )
+    assert stepsize.over_steps(both)["learning_rate"].value_counts().to_dict() == {1e-6: 2, 1e-5: 2}
+    assert list(stepsize.over_rates(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
 def test_learning_rates_are_short():

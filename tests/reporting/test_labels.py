@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.transforms import Bbox
 
-from geosd.reporting.labels import Labelled, place
+from geosd.reporting.labels import LabelledPoint, place_labels
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def axes():
 def crowd(seed, count):
     draw = random.Random(seed)
     at = [(0.5 + draw.gauss(0, 0.08), 0.5 + draw.gauss(0, 0.08)) for _ in range(count)]
-    return [Labelled(x, y, f"method {i}", "k", 4.0, (0.2, 0.2)) for i, (x, y) in enumerate(at)]
+    return [LabelledPoint(x, y, f"method {i}", "k", 4.0, (0.2, 0.2)) for i, (x, y) in enumerate(at)]
 
 
 @pytest.mark.parametrize(("seed", "count"), [(29, 3), (7, 4), (17, 4), (28, 4), (7, 5), (33, 5)])
 def test_no_line_crosses_the_label_of_another(axes, seed, count):
     points = crowd(seed, count)
-    place(axes, points, 7.0)
+    place_labels(axes, points, 7.0)
     renderer = axes.figure.canvas.get_renderer()
     boxes = {}
     for text in axes.texts:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from geosd.reporting.specs import OutputSpec, kind_of, modules, output_specs
+from geosd.reporting.specs import OutputSpec, output_kind, output_specs, rendering_modules
 
 RIGHT = """from geosd.reporting.specs import OutputSpec
 SPEC = OutputSpec(title="a", caption="b", reads=("scores",))
@@ -24,15 +24,15 @@ def test_arguments_are_what_is_declared(name):
         *output_specs()[name].reads,
         *(w.rpartition(".")[2] for w in output_specs()[name].settings),
     ]
-    function = inspect.signature(getattr(module, kind_of(name).make))
+    function = inspect.signature(getattr(module, output_kind(name).function))
     needed = [p.name for p in function.parameters.values() if p.default is p.empty]
     assert sorted(needed) == sorted(asked)
 
 
 @pytest.mark.parametrize("name", output_specs())
 def test_the_modules_that_are_found_by_name_have_what_is_asked_of_them(name):
-    own, writer, *readers = map(importlib.import_module, modules(name))
-    assert callable(getattr(own, kind_of(name).make)) and callable(writer.save)
+    own, writer, *readers = map(importlib.import_module, rendering_modules(name))
+    assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
     assert all(callable(reader.read) for reader in readers)
 
 

@@ -9,12 +9,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism
 from geosd.reporting.style import METHODS, save
 from geosd.scores import alignment_table as alignment
 from geosd.scores.drift_curves import COLUMNS as DRIFT
-from geosd.scores.state_table import gradients_by_overlap
+from geosd.scores.state_table import group_by_overlap
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
@@ -97,7 +98,19 @@ def test_no_text_covers_another_or_leaves_the_page(figures, name, models):
 
 
 def lines(axes):
-    return {line.get_color().lower(): line for line in axes.lines}
+    return {line.get_color().lower(): line for line in axes.lines if len(line.get_xdata())}
+
+
+def ends_of_band(axes, colour, at):
+    """Lower and upper ends of the band of a colour, at each x."""
+    (band,) = [c for c in axes.collections if np.allclose(c.get_facecolor()[0][:3], to_rgb(colour))]
+    corners = band.get_paths()[0].vertices
+    heights = [corners[np.isclose(corners[:, 0], x), 1] for x in at]
+    return [(height.min(), height.max()) for height in heights]
+
+
+def quartiles(groups):
+    return [tuple(np.percentile(values, [25, 75])) for _, values in groups]
 
 
 def panel(figure, title):
@@ -107,11 +120,14 @@ def panel(figure, title):
 def test_panel_a_draws_the_medians_of_each_bin(figures, states):
     figure = figures["mechanism"](MODELS[:1])
     axes = next(a for a in figure.axes if a.get_ylabel().startswith("gradient"))
+    states = group_by_overlap(states[states["model"] == MODELS[0]])
+    bins = states.groupby("mean_overlap")
     for divergence, variant in (("fwdkl", "fwdkl"), ("revkl", "revkl"), ("hellinger", "geosd")):
-        expected = gradients_by_overlap(states[states["model"] == MODELS[0]], divergence)
-        line = lines(axes)[METHODS[variant].colour.lower()]
-        np.testing.assert_allclose(line.get_xdata(), expected["overlap"])
-        np.testing.assert_allclose(line.get_ydata(), expected["median"])
+        norms, colour = bins[f"gradient_{divergence}"], METHODS[variant].colour
+        line = lines(axes)[colour.lower()]
+        np.testing.assert_allclose(line.get_xdata(), list(bins.groups))
+        np.testing.assert_allclose(line.get_ydata(), norms.median())
+        np.testing.assert_allclose(ends_of_band(axes, colour, line.get_xdata()), quartiles(norms))
 
 
 def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
@@ -119,6 +135,9 @@ def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
     line = lines(axes)[METHODS["fwdkl"].colour.lower()]
     np.testing.assert_allclose(line.get_xdata(), range(0, 100, 5))
     np.testing.assert_allclose(line.get_ydata(), 4e-3 * np.arange(0, 100, 5) + 1e-3)
+    bands = np.array(ends_of_band(axes, METHODS["fwdkl"].colour, line.get_xdata()))
+    deviations = np.array([[-1e-3, 1e-3]])  # of 0, 1e-3 and 2e-3, the three seeds
+    np.testing.assert_allclose(bands, line.get_ydata()[:, None] + deviations)
     labels = {text.get_text() for text in axes.texts}
     assert labels == {METHODS[variant].label for variant in DRIFTING}
 
@@ -142,8 +161,8 @@ def test_each_ridge_stands_on_its_own_ground_and_says_its_first_mass(figures):
 
 
 def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, states):
-    mine = states[states["model"] == MODELS[0]]
-    inside = [row.q_star >= 0.8 and row.p_star <= 0.1 for row in mine.itertuples()]
+    of_model = states[states["model"] == MODELS[0]]
+    inside = [row.q_star >= 0.8 and row.p_star <= 0.1 for row in of_model.itertuples()]
     share = np.mean(inside)
     axes = figures["density"](MODELS[:1]).axes[0]
     assert f"{100 * share:.2g} %" in axes.texts[0].get_text()

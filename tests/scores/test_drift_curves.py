@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geosd.scores import alignment_table as alignment
-from geosd.scores.drift_curves import collect, mean_curve, read
+from geosd.scores.drift_curves import collect, read
 from geosd.scores.score_table import Run
 
 
@@ -28,13 +28,6 @@ def test_a_step_that_was_not_measured_has_no_row(logs, tmp_path):
     table = read(tmp_path / "drift.csv")
     assert table["step"].tolist() == [0, 1, 2, 0, 2]
     assert table["value"].tolist() == [0.0, 0.2, 0.4, 0.0, 0.8]
-
-
-def test_the_band_is_mean_and_standard_deviation_over_seeds(logs):
-    found = mean_curve(collect(logs), "m", "geosd")
-    assert found["mean"].tolist() == pytest.approx([0.0, 0.2, 0.6])
-    assert found["sd"].tolist() == pytest.approx([0.0, 0.0, np.std([0.4, 0.8], ddof=1)])
-    assert mean_curve(collect(logs), "m", "fwdkl").empty
 
 
 def test_a_log_without_the_drift_is_named(tmp_path):

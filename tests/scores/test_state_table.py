@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 
 from geosd.scores.state_table import (
     COLUMNS,
-    gradients_by_overlap,
+    group_by_overlap,
     mismatch_share,
     most_uncertain,
     read,
@@ -59,23 +57,22 @@ def test_the_mismatch_region_is_closed_at_both_borders():
     assert mismatch_share(table) == 0.5
 
 
-def test_bins_hold_quartiles_of_what_lies_in_them():
+def test_bins_of_overlap_hold_what_lies_in_them():
     table = states()
-    found = gradients_by_overlap(table, "revkl", bins=4, least=1)
-    assert found["positions"].sum() == len(table)
-    for at, row in enumerate(found.itertuples()):
-        inside = (table["overlap"] >= at / 4) & (table["overlap"] < (at + 1) / 4)
-        norms = table.loc[inside, "gradient_revkl"]
-        assert (row.low, row.median, row.high) == tuple(np.percentile(norms, [25, 50, 75]))
-        assert row.overlap == pytest.approx(table.loc[inside, "overlap"].mean())
+    found = group_by_overlap(table, bins=4, least=1)
+    assert len(found) == len(table)
+    for at, (mean, rows) in enumerate(found.groupby("mean_overlap")):
+        inside = table[(table["overlap"] >= at / 4) & (table["overlap"] < (at + 1) / 4)]
+        pd.testing.assert_frame_equal(rows.drop(columns="mean_overlap"), inside)
+        assert mean == pytest.approx(inside["overlap"].mean())
 
 
 def test_bins_with_few_positions_are_left_out_and_full_overlap_is_in_the_last():
     table = states(30)
     table["overlap"] = [0.1] * 9 + [1.0 + 1e-9] * 21
-    found = gradients_by_overlap(table, "fwdkl", least=10)
-    assert found["positions"].tolist() == [21]
-    assert math.isclose(found["overlap"].item(), 1.0, abs_tol=1e-6)
+    found = group_by_overlap(table, least=10)
+    assert len(found) == 21
+    assert found["mean_overlap"].unique() == pytest.approx([1.0], abs=1e-6)
 
 
 def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):

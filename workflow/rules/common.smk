@@ -85,7 +85,7 @@ def code_of(step, settings=None, modules=()):
 
 def code_of_output(name):
     """The files behind one table or figure: the program that writes all of them, and its own."""
-    return code_of("render", modules=specs.modules(name))
+    return code_of("render", modules=specs.rendering_modules(name))
 
 
 def code_of_training(wildcards):

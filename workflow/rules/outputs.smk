@@ -29,8 +29,8 @@ TIDY = {
 }
 
 for name, spec in specs.output_specs().items():
-    kind = specs.kind_of(name)
-    files = {ending: f"<figures>/{name}.{ending}" for ending in kind.endings}
+    kind = specs.output_kind(name)
+    files = {ending: f"<figures>/{name}.{ending}" for ending in kind.extensions}
     if "svg" in files:
         files["svg"] = report(files["svg"], caption="../report/output.rst", category="Figures")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import head, ink
+from geosd.reporting.panels import panel_title
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import PAGE_IN, method
+from geosd.reporting.style import PAGE_IN, method, text_colour
 from geosd.scores.alignment_table import mass_by_step
 
 SPEC = OutputSpec(
@@ -67,7 +67,7 @@ def draw(
             axes = grid[line, column]
             _panel(axes, found[model, variant], method(variant).colour, deepest, top)
             title = method(variant).label + (f", {model}" if len(models) > 1 else "")
-            head(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
+            panel_title(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
             if line == len(models) - 1:
                 axes.set_xlabel("rank of the token by the teacher")
             if column == 0:
@@ -83,12 +83,12 @@ def peak(table: pd.DataFrame) -> float:
 
 def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: float) -> None:
     ranks = table.columns.to_numpy()
-    ticks = []
+    ticks, shades = [], sns.blend_palette(["white", colour], as_cmap=True)
     for number, (step, mass) in enumerate(table.iterrows()):
         ground = -SPACING * number
         ticks.append((ground, f"{step}" if step else "π₀"))
         strength = PALEST + (1 - PALEST) * number / max(len(table) - 1, 1)
-        shade = tuple(1 - strength * (1 - part) for part in to_rgb(colour))
+        shade = shades(strength)
         # White below the fill hides what stands behind: the ridges are a range of mountains.
         layer = 2 + 2 * number
         axes.fill_between(ranks, ground, ground + mass, color="white", lw=0, zorder=layer)
@@ -106,7 +106,7 @@ def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: floa
             ha="right",
             va="center",
             fontsize=6.5,
-            color=ink(colour),
+            color=text_colour(colour),
             zorder=100,
         )
     axes.set_yticks([y for y, _ in ticks], [text for _, text in ticks])

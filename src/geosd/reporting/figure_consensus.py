@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-from geosd.reporting.panels import Estimate, estimate, head, ink
+from geosd.reporting.panels import legend_below, panel_title, student_interval
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import ABLATION, OTHER, PAGE_IN, method, ordered
+from geosd.reporting.style import (
+    ABLATION,
+    DASHED,
+    OTHER,
+    PAGE_IN,
+    hue_by_method,
+    method,
+    ordered,
+    style_by_method,
+    text_colour,
+)
 
 SPEC = OutputSpec(
     title="what the samples agree on",
@@ -35,49 +46,44 @@ STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
 FEWEST = 10
 """Problems, all seeds together, below which a bin is not drawn."""
-LOUD = ("pi_0", "fwdkl", "geosd")
+EMPHASIZED = ("pi_0", "fwdkl", "geosd")
 """Methods that the paper's text compares: drawn strong where many lines meet."""
+REFERENCES = ("pi_0",)
+"""Drawn dashed."""
 
 
-def curve(table: pd.DataFrame, model: str, variant: str) -> list[tuple[float, Estimate]]:
-    """OOD pass@k of a variant: k, and the mean over its runs in percent."""
-    mine = _of(table, model, variant, "pass@k")
-    return [(float(k), estimate(rows["value"])) for k, rows in mine.groupby("x")]
+def share_interval(values: Iterable[float]) -> tuple[float, float]:
+    """`student_interval` of percentages, cut where a share ends: at 0 and at 100."""
+    low, high = student_interval(values)
+    return max(low, 0.0), min(high, 100.0)
 
 
-def false_rate(table: pd.DataFrame, model: str, variant: str) -> Estimate | None:
-    """False-consensus rate of a variant in percent; None where it has no runs."""
-    mine = _of(table, model, variant, "false_consensus")
-    return None if mine.empty else estimate(mine["value"])
+def reliability(majority: pd.DataFrame) -> pd.DataFrame:
+    """Majority-answer accuracy of every run against consensus strength.
 
+    A run's accuracy in a bin is over its problems there. Problems of which no sample gave an answer
+    have no majority answer and are left out.
 
-def reliability(table: pd.DataFrame, model: str, variant: str) -> list[tuple[float, Estimate]]:
-    """Majority-answer accuracy of a variant against consensus strength.
-
-    A run's accuracy in a bin is over its problems there; the estimate is over the runs that have
-    any. Problems of which no sample gave an answer have no majority answer and are left out.
+    Args:
+        majority: Rows of one model of the consensus table, its quantity `majority_accuracy`.
 
     Returns:
-        For each bin of `STRENGTHS` with at least `FEWEST` problems: their mean C(x), and the
-        accuracy in percent.
+        One row a run and bin of `STRENGTHS` that holds at least `FEWEST` problems of the variant:
+        `variant`, `seed`, `strength` (mean C(x) over these problems) and `accuracy` in percent.
     """
-    mine = _of(table, model, variant, "majority_accuracy")
-    mine = mine[mine["x"] > 0]
+    answered = majority[majority["x"] > 0]
     # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
-    bins = np.searchsorted(STRENGTHS[:-1], mine["x"].to_numpy(dtype=float) + 1e-12, side="right")
-    found = []
-    for _, rows in mine.groupby(bins):
-        if rows["problems"].sum() < FEWEST:
+    edges = np.searchsorted(STRENGTHS[:-1], answered["x"].astype(float) + 1e-12, side="right")
+    answered = answered.assign(bin=edges)
+    rows = []
+    for (variant, _), in_bin in answered.groupby(["variant", "bin"]):
+        if in_bin["problems"].sum() < FEWEST:
             continue
-        runs = [np.average(r["value"], weights=r["problems"]) for _, r in rows.groupby("seed")]
-        found.append((float(np.average(rows["x"], weights=rows["problems"])), estimate(runs)))
-    return found
-
-
-def _of(table: pd.DataFrame, model: str, variant: str, quantity: str) -> pd.DataFrame:
-    return table[
-        (table["model"] == model) & (table["variant"] == variant) & (table["quantity"] == quantity)
-    ]
+        strength = np.average(in_bin["x"], weights=in_bin["problems"])
+        for seed, run in in_bin.groupby("seed"):
+            accuracy = np.average(run["value"], weights=run["problems"])
+            rows.append((variant, seed, strength, accuracy))
+    return pd.DataFrame(rows, columns=["variant", "seed", "strength", "accuracy"])
 
 
 def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
@@ -92,118 +98,119 @@ def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
         ValueError: A model has no OOD samples of any method.
     """
     shown = [v for v in ordered(methods) if method(v).kind not in (ABLATION, OTHER)]
-    present = [v for v in shown if any(curve(consensus, model, v) for model in models)]
+    runs = consensus[consensus["variant"].isin(shown)]
+    covered = runs[runs["quantity"] == "pass@k"]
     for model in models:
-        if not any(curve(consensus, model, variant) for variant in present):
+        if covered[covered["model"] == model].empty:
             raise ValueError(
                 f"{model}: no OOD samples of any of {', '.join(shown) or 'no methods'}, so there is"
                 " no consensus to draw.\nHint: the study must evaluate methods of the paper on OOD"
                 " benchmarks (data.purpose: study), and `analyse` must have run since."
             )
+    present = ordered(covered.loc[covered["model"].isin(models), "variant"])
     figure = Figure(figsize=(PAGE_IN, 0.35 + 2.2 * len(models)), layout="constrained")
     grid = figure.subplots(len(models), 3, squeeze=False, width_ratios=(1.1, 0.8, 1.1))
-    for row, (model, (passed, false, reliable)) in enumerate(zip(models, grid, strict=True)):
+    for row, (model, (coverage, wrong, right)) in enumerate(zip(models, grid, strict=True)):
+        of_model = runs[runs["model"] == model]
+        quantities = dict(iter(of_model.groupby("quantity")))
+        nothing = of_model.iloc[:0]
+        _pass_at_k(coverage, quantities["pass@k"], present)
+        _false_consensus(wrong, quantities.get("false_consensus", nothing), present)
+        _reliability(right, quantities.get("majority_accuracy", nothing), present)
         name = f" ({model})" if len(models) > 1 else ""
-        _passed(passed, consensus, model, present)
-        _false(false, consensus, model, present)
-        _reliable(reliable, consensus, model, present)
         if row == 0 or name:
-            head(passed, "A", f"coverage{name}")
-            head(false, "B", "false consensus")
-            head(reliable, "C", "is agreement right?")
-    _legend(figure, present)
+            panel_title(coverage, "A", f"coverage{name}")
+            panel_title(wrong, "B", "false consensus")
+            panel_title(right, "C", "is agreement right?")
+    handles = [
+        Line2D([], [], color=method(v).colour, marker=method(v).marker, mec="white", mew=0.3)
+        for v in present
+    ]
+    for variant, handle in zip(present, handles, strict=True):
+        handle.set(**_line_style(variant in EMPHASIZED))
+        handle.set_linestyle((0, DASHED) if variant in REFERENCES else "-")
+    legend_below(figure, handles, [method(v).label for v in present], handlelength=1.5)
     return figure
 
 
-def _line(axes: Axes, variant: str, points: Sequence[tuple[float, Estimate]]) -> None:
-    look, loud = method(variant), variant in LOUD
-    x = [at for at, _ in points]
-    axes.fill_between(
-        x,
-        [max(value.low, 0.0) for _, value in points],  # A share stays one, whatever its band.
-        [min(value.high, 100.0) for _, value in points],
-        color=look.colour,
-        alpha=0.18 if loud else 0.08,
-        lw=0,
-        zorder=1,
+def _line_style(emphasized: bool) -> dict[str, float]:
+    return (
+        {"linewidth": 1.5, "markersize": 3.6}
+        if emphasized
+        else {"linewidth": 0.9, "markersize": 2.8}
     )
-    axes.plot(x, [value.mean for _, value in points], zorder=3 if loud else 2, **_style(variant))
 
 
-def _style(variant: str) -> dict[str, object]:
-    look, loud = method(variant), variant in LOUD
-    return {
-        "color": look.colour,
-        "marker": look.marker,
-        "ms": 3.6 if loud else 2.8,
-        "mec": "white",
-        "mew": 0.3,
-        "lw": 1.5 if loud else 0.9,
-        "ls": (0, (4, 1.5)) if variant == "pi_0" else "-",
-    }
+def _lines(axes: Axes, runs: pd.DataFrame, x: str, y: str, variants: Sequence[str]) -> None:
+    """Means over seeds and their intervals; the methods that the text compares are emphasized."""
+    for emphasized in (False, True):
+        names = [name for name in variants if (name in EMPHASIZED) == emphasized]
+        of_names = runs[runs["variant"].isin(names)]
+        if of_names.empty:
+            continue
+        sns.lineplot(
+            of_names,
+            x=x,
+            y=y,
+            errorbar=share_interval,
+            err_kws={"alpha": 0.18 if emphasized else 0.08, "lw": 0, "zorder": 1},
+            markeredgewidth=0.3,
+            zorder=3 if emphasized else 2,
+            legend=False,
+            ax=axes,
+            **_line_style(emphasized),
+            **style_by_method(names, dashed=REFERENCES),
+        )
 
 
-def _passed(axes: Axes, table: pd.DataFrame, model: str, variants: Sequence[str]) -> None:
-    largest = 1
-    for variant in variants:
-        points = curve(table, model, variant)
-        largest = max([largest, *(int(k) for k, _ in points)])
-        # All k make the line and the band; markers at every k would hide it.
-        _line(axes, variant, points)
-        powers = [at for at, (k, _) in enumerate(points) if math.log2(k).is_integer()]
-        axes.lines[-1].set_markevery(powers)
-    ticks = [2**i for i in range(int(math.log2(largest)) + 1)]
+def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
+    _lines(axes, runs, "x", "value", variants)
+    # All k make the line and the band; markers at every k would hide it.
+    for line in axes.lines:
+        powers = [at for at, k in enumerate(line.get_xdata()) if math.log2(k).is_integer()]
+        line.set_markevery(powers)
+    ticks = [2**i for i in range(int(math.log2(runs["x"].max())) + 1)]
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([str(k) for k in ticks])
-    axes.set_xlabel("samples k")
-    axes.set_ylabel("OOD pass@k (%)")
+    axes.set(xlabel="samples k", ylabel="OOD pass@k (%)")
 
 
-def _false(axes: Axes, table: pd.DataFrame, model: str, variants: Sequence[str]) -> None:
+def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
+    sns.barplot(
+        runs,
+        x="value",
+        y="variant",
+        order=list(variants),
+        errorbar=share_interval,
+        err_kws={"color": "0.15", "linewidth": 0.8},
+        capsize=0.25,
+        width=0.7,
+        saturation=1,
+        alpha=0.85,
+        legend=False,
+        ax=axes,
+        **hue_by_method(variants),
+    )
+    rates = runs.groupby("variant")["value"].mean()
     for row, variant in enumerate(variants):
-        rate = false_rate(table, model, variant)
-        if rate is None:
-            continue
-        style = _style(variant)
-        axes.barh(row, rate.mean, height=0.7, color=style["color"], alpha=0.85, zorder=2)
-        if rate.mean == 0:
+        if rates.get(variant) == 0:
             axes.text(0, row, " 0", va="center", color="0.3", fontsize=7)
-        low = min(rate.half, rate.mean)
-        if rate.half:
-            axes.errorbar(
-                rate.mean, row, xerr=[[low], [rate.half]], color="0.15", elinewidth=0.8, capsize=1.5
-            )
     axes.set_yticks(range(len(variants)), [method(v).label for v in variants])
     for tick, variant in zip(axes.get_yticklabels(), variants, strict=True):
-        tick.set_color(ink(method(variant).colour))
+        tick.set_color(text_colour(method(variant).colour))
         tick.set_fontweight("bold" if variant == "geosd" else "normal")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(variants) - 0.4, -0.6)
     axes.set_xlim(left=0)
-    axes.set_xlabel("wrong at C(x) ≥ .75 (%)")
+    axes.set(xlabel="wrong at C(x) ≥ .75 (%)", ylabel="")
 
 
-def _reliable(axes: Axes, table: pd.DataFrame, model: str, variants: Sequence[str]) -> None:
+def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
-    for variant in variants:
-        _line(axes, variant, reliability(table, model, variant))
+    _lines(axes, reliability(majority), "strength", "accuracy", variants)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=""))
-    axes.set_xlabel("consensus strength C(x) (%)")
-    axes.set_ylabel("majority answer right (%)")
-
-
-def _legend(figure: Figure, variants: Sequence[str]) -> None:
-    figure.legend(
-        [Line2D([], [], **_style(variant)) for variant in variants],
-        [method(variant).label for variant in variants],
-        loc="outside lower center",
-        ncols=len(variants),
-        columnspacing=1.0,
-        handlelength=1.5,
-        handletextpad=0.4,
-        borderpad=0,
-    )
+    axes.set(xlabel="consensus strength C(x) (%)", ylabel="majority answer right (%)")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
+import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -32,7 +33,7 @@ SPEC = OutputSpec(
 BINS = 40
 """Cells along each axis; 40 puts the borders of the mismatch region on edges of cells."""
 MARK = "#B22222"
-SHADES = ListedColormap(colormaps["YlGnBu"](np.linspace(0.2, 1, 256)))
+SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.2, 1, 256)))
 """Without the palest: a cell that holds a single state must show on white."""
 
 
@@ -51,35 +52,46 @@ def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.6 * lines)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
-    found = {model: states[states["model"] == model] for model in models}
-    if empty := [model for model, mine in found.items() if mine.empty]:
+    of_model = {model: states[states["model"] == model] for model in models}
+    if empty := [model for model, rows in of_model.items() if rows.empty]:
         raise ValueError(
             f"{empty[0]} has no states.\nHint: let the workflow run `states` for every model of"
             " the study."
         )
     # Each state of the smallest table is one cell's least share: no cell falls off the scale.
-    norm = LogNorm(min(1 / len(mine) for mine in found.values()), 1.0)
+    norm = LogNorm(min(1 / len(rows) for rows in of_model.values()), 1.0)
     for axes in grid.flat[len(models) :]:
         axes.remove()
-    for number, (axes, (model, mine)) in enumerate(zip(grid.flat, found.items(), strict=False)):
-        mesh = _panel(axes, mine, norm)
-        axes.set_title(f"{model}, {len(mine):,} states")
-        axes.set_xlabel("teacher's mass on its first choice, q★")
-        if number % columns == 0:
-            axes.set_ylabel("student's mass on it, p★")
+    for number, (axes, (model, rows)) in enumerate(zip(grid.flat, of_model.items(), strict=False)):
+        mesh = _panel(axes, rows, norm)
+        first = number % columns == 0
+        axes.set(
+            title=f"{model}, {len(rows):,} states",
+            xlabel="teacher's mass on its first choice, q★",
+            ylabel="student's mass on it, p★" if first else "",
+        )
     bar = figure.colorbar(mesh, ax=grid.ravel().tolist(), shrink=0.85, pad=0.02)
     bar.set_label("share of positions in a cell")
     bar.outline.set_linewidth(0.6)
     return figure
 
 
-def _panel(axes: Axes, states: pd.DataFrame, norm: LogNorm):
-    edges = np.linspace(0, 1, BINS + 1)
-    counts, _, _ = np.histogram2d(
-        states["q_star"].clip(0, 1), states["p_star"].clip(0, 1), bins=(edges, edges)
+def _panel(axes: Axes, states: pd.DataFrame, norm: LogNorm) -> QuadMesh:
+    sns.histplot(
+        states.assign(q_star=states["q_star"].clip(0, 1), p_star=states["p_star"].clip(0, 1)),
+        x="q_star",
+        y="p_star",
+        bins=BINS,
+        binrange=(0, 1),
+        stat="probability",
+        cmap=SHADES,
+        norm=norm,
+        vmin=None,  # the norm has both ends; seaborn's own are for its linear scale
+        vmax=None,
+        rasterized=True,
+        ax=axes,
     )
-    share = np.ma.masked_equal(counts.T / len(states), 0)
-    mesh = axes.pcolormesh(edges, edges, share, norm=norm, cmap=SHADES, rasterized=True)
+    (mesh,) = axes.collections
     axes.plot([0, 1], [0, 1], color="0.35", lw=0.7, ls=(0, (4, 2)))
     axes.add_patch(
         Rectangle((SURE, 0), 1 - SURE, UNLIKELY, fill=False, ec=MARK, lw=1.1, clip_on=False)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.reporting.labels import Labelled, place
-from geosd.reporting.panels import ink
+from geosd.reporting.labels import LabelledPoint, place_labels
+from geosd.reporting.panels import legend_below, plane_whiskers
+from geosd.reporting.run_scores import base_scores, run_scores
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
-from geosd.reporting.sweep_points import untrained
+from geosd.reporting.style import (
+    COLUMN_IN,
+    PAGE_IN,
+    method,
+    ordered,
+    style_by_method,
+    text_colour,
+)
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
-from geosd.scores.statistics import Group
 
 SPEC = OutputSpec(
     title="accuracy in against out of distribution",
@@ -33,79 +40,56 @@ SPEC = OutputSpec(
 
 AREAS_PT2 = (12.0, 62.0)
 """Marker areas of the smallest and the largest pass@k of the figure."""
-
-SQUEEZED = 0.25
-"""Points nearer to the origin than this share of the farthest one's reach stand in a crowd."""
-MANY = 4
-"""A crowd of so many, beside the origin, has a panel of its own."""
-
-Area = Callable[[float], float]
+CROWDED = 0.25
+"""Points nearer to the origin than this share of the farthest one's distance stand in a crowd."""
+CROWD = 4
+"""So many points in a crowd have a panel of their own."""
 
 
-@dataclass(frozen=True)
-class Point:
-    """One method on the plane, all in percentage points.
-
-    Attributes:
-        variant: The method.
-        id_gain: Mean over runs of the ID accuracy, minus the base model's mean.
-        ood_gain: The same of the OOD average.
-        id_sd: Standard deviation over runs; 0 for a single run.
-        ood_sd: The same of the OOD average.
-        passed: Mean OOD pass@k, in percent; NaN where not scored.
-    """
-
-    variant: str
-    id_gain: float
-    ood_gain: float
-    id_sd: float
-    ood_sd: float
-    passed: float
-
-    @property
-    def reach(self) -> float:
-        """How far from the base model, along the axis on which it is farther."""
-        return max(abs(self.id_gain), abs(self.ood_gain))
-
-
-def points(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> list[Point]:
-    """Where each method of a model stands.
+def gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
+    """What every run of a model gains over the base model.
 
     Args:
         scores: Tidy scores.
         model: The model.
         methods: Variants; those without scores are left out, and pi_0 is the origin, not a point.
 
+    Returns:
+        One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain` (accuracy
+        minus the base model's mean, in percentage points), and `pass_at_k`, the OOD pass@k in
+        percent; NaN where it was not scored.
+
     Raises:
         ValueError: The base model was not evaluated.
     """
-    benchmarks = (ID, OOD_AVERAGE)
-    base = dict(zip(benchmarks, untrained(scores, model, benchmarks), strict=True))
-    found = []
+    base = base_scores(scores, model, (ID, OOD_AVERAGE)).mean()
+    tables = []
     for variant in ordered(methods):
-        mine = {name: values(scores, model, variant, name, "avg@k") for name in base}
-        if variant == "pi_0" or any(runs.empty for runs in mine.values()):
+        runs = run_scores(scores, model, variant, (ID, OOD_AVERAGE))
+        if variant == "pi_0" or runs.empty:
             continue
-        groups = {name: Group.of(runs) for name, runs in mine.items()}
-        passed = values(scores, model, variant, OOD_AVERAGE, "pass@k")
-        found.append(
-            Point(
-                variant,
-                groups[ID].mean - base[ID].mean(),
-                groups[OOD_AVERAGE].mean - base[OOD_AVERAGE].mean(),
-                groups[ID].sd if groups[ID].n > 1 else 0.0,
-                groups[OOD_AVERAGE].sd if groups[OOD_AVERAGE].n > 1 else 0.0,
-                passed.mean() if len(passed) else math.nan,
-            )
-        )
-    return found
+        pass_at_k = values(scores, model, variant, OOD_AVERAGE, "pass@k")
+        gained = {
+            "id_gain": runs[ID] - base[ID],
+            "ood_gain": runs[OOD_AVERAGE] - base[OOD_AVERAGE],
+            "pass_at_k": runs["seed"].map(pass_at_k).astype(float),
+        }
+        tables.append(pd.DataFrame({"variant": variant, "seed": runs["seed"], **gained}))
+    if not tables:
+        return pd.DataFrame(columns=["variant", "seed", "id_gain", "ood_gain", "pass_at_k"])
+    return pd.concat(tables, ignore_index=True)
 
 
-def squeezed(found: Sequence[Point]) -> list[Point]:
-    """The points that a panel of all would draw upon each other at the origin; none if few."""
-    farthest = max((point.reach for point in found), default=0.0)
-    near = [point for point in found if point.reach <= SQUEEZED * farthest]
-    return near if len(near) >= MANY else []
+def mean_gains(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over the runs of each variant, indexed by it."""
+    return runs.groupby("variant", sort=False)[["id_gain", "ood_gain", "pass_at_k"]].mean()
+
+
+def crowded(means: pd.DataFrame) -> list[str]:
+    """Variants that a panel of all would draw upon each other at the origin; none if few."""
+    distance = means[["id_gain", "ood_gain"]].abs().max(axis=1)
+    near = list(means.index[distance <= CROWDED * distance.max()])
+    return near if len(near) >= CROWD else []
 
 
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
@@ -113,44 +97,48 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
 
     Args:
         scores: Tidy scores.
-        models: Models, one panel each, at most three in a row; where points are squeezed together,
-            a second one below it.
+        models: Models, one panel each, at most three in a row; where points are crowded, a second
+            one below it.
         methods: Variants.
 
     Returns:
         The figure, one column wide for one model, else page wide.
     """
-    panels = {model: points(scores, model, methods) for model in models}
-    near = {model: squeezed(found) for model, found in panels.items()}
-    deep = 2 if any(near.values()) else 1
+    runs = {model: gains(scores, model, methods) for model in models}
+    crowds = {model: crowded(mean_gains(of_model)) for model, of_model in runs.items()}
+    rows_of_model = 2 if any(crowds.values()) else 1
     columns = min(len(models), 3)
-    lines = deep * math.ceil(len(models) / columns)
-    size = (COLUMN_IN, 2.75 * deep) if len(models) == 1 else (PAGE_IN, 2.5 * lines)
+    rows = rows_of_model * -(-len(models) // columns)
+    size = (COLUMN_IN, 2.75 * rows) if len(models) == 1 else (PAGE_IN, 2.5 * rows)
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False)
-    passed = [p.passed for found in panels.values() for p in found if not math.isnan(p.passed)]
-    area = _area(passed)
-    drawn = []
-    for number, (model, found) in enumerate(panels.items()):
-        column = grid[number // columns * deep :, number % columns]
-        column[0].set_title(model)
-        labelled = _panel(column[0], found, area)
-        if near[model]:
-            below = _panel(column[1], near[model], area, whiskers=False)
-            drawn.append((column[1], below))
-            _frame(column[0], column[1])
-            names = {one.text for one in below}
-            labelled = [replace(one, text="") if one.text in names else one for one in labelled]
-        drawn.append((column[0], labelled))
-    for axes in {*grid.flat} - {axes for axes, _ in drawn}:
-        axes.remove()
-    for axes, _ in drawn:
-        axes.set_xlabel("ID gain over π₀ (points)")
-        if axes in grid[:, 0]:
-            axes.set_ylabel("OOD gain over π₀ (points)")
-    _legend(figure, passed, area, _largest_k(scores))
-    for axes, labelled in drawn:
-        place(axes, labelled, size=7, bold=[method("geosd").label])
+    grid = figure.subplots(rows, columns, squeeze=False)
+    pass_at_k = pd.concat([mean_gains(of_model) for of_model in runs.values()])["pass_at_k"]
+    sizes = size_range(pass_at_k.dropna())
+    labels: dict[Axes, list[LabelledPoint]] = {}
+    for number, (model, of_model) in enumerate(runs.items()):
+        whole, *below = grid[number // columns * rows_of_model :, number % columns][:rows_of_model]
+        whole.set_title(model)
+        labels[whole] = _panel(whole, of_model, sizes)
+        if crowds[model]:
+            in_crowd = of_model[of_model["variant"].isin(crowds[model])]
+            labels[below[0]] = _panel(below[0], in_crowd, sizes, whiskers_fit=False)
+            _frame(whole, below[0])
+            names = {point.text for point in labels[below[0]]}
+            labels[whole] = [replace(p, text="") if p.text in names else p for p in labels[whole]]
+    for axes in grid.flat:
+        if axes not in labels:
+            axes.remove()
+            continue
+        first = axes in grid[:, 0]
+        axes.set(
+            xlabel="ID gain over π₀ (points)",
+            ylabel="OOD gain over π₀ (points)" if first else "",
+        )
+    if len(pass_at_k.dropna()):
+        k = scores.loc[scores["metric"] == "pass@k", "k"].max()
+        _legend(figure, sizes, f"OOD pass@{int(k)}")
+    for axes, points in labels.items():
+        place_labels(axes, points, size=7, bold=[method("geosd").label])
     return figure
 
 
@@ -161,94 +149,79 @@ def _frame(whole: Axes, part: Axes) -> None:
     whole.add_patch(Rectangle(corner, width, height, fill=False, ls="--", lw=0.6, ec="0.55"))
 
 
-def _panel(axes: Axes, found: Sequence[Point], area: Area, whiskers: bool = True) -> list[Labelled]:
-    """Draw points, with room for their whiskers or cutting these off; what is to be labelled."""
+def _panel(
+    axes: Axes, runs: pd.DataFrame, sizes: tuple[float, float], whiskers_fit: bool = True
+) -> list[LabelledPoint]:
+    """Draw means and deviations, with room for the whiskers or cutting these off; the labels."""
     axes.axhline(0, color="0.55", lw=0.6, zorder=0)
     axes.axvline(0, color="0.55", lw=0.6, zorder=0)
-    labelled = []
-    for point in found:
-        look = method(point.variant)
-        size = area(point.passed)
-        axes.errorbar(
-            point.id_gain,
-            point.ood_gain,
-            xerr=point.id_sd or None,
-            yerr=point.ood_sd or None,
-            color=look.colour,
-            elinewidth=0.7,
-            alpha=0.6,
-            zorder=2,
-        )
-        axes.scatter(
-            point.id_gain,
-            point.ood_gain,
-            s=size,
-            color=look.colour,
-            marker=look.marker,
-            edgecolor="white",
-            linewidth=0.4,
-            zorder=3,
-        )
-        radius = math.sqrt(size / math.pi)
-        spread = (point.id_sd, point.ood_sd)
-        labelled.append(
-            Labelled(point.id_gain, point.ood_gain, look.label, ink(look.colour), radius, spread)
-        )
+    style = style_by_method(runs["variant"])
+    plane_whiskers(
+        axes,
+        runs,
+        "id_gain",
+        "ood_gain",
+        "variant",
+        "sd",
+        palette=style["palette"],
+        alpha=0.6,
+        err_kws={"elinewidth": 0.7, "zorder": 2},
+    )
+    means = mean_gains(runs).fillna({"pass_at_k": sum(sizes) / 2})
+    sns.scatterplot(
+        means.reset_index(),
+        x="id_gain",
+        y="ood_gain",
+        size="pass_at_k",
+        sizes=AREAS_PT2,
+        size_norm=sizes,
+        linewidth=0.4,
+        zorder=3,
+        legend=False,
+        ax=axes,
+        **style,
+    )
     axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3)
-    labelled.append(Labelled(0, 0, method("pi_0").label, "black", 3.0))
-    _limits(axes, labelled, whiskers)
-    return labelled
+    deviations = runs.groupby("variant")[["id_gain", "ood_gain"]].std().fillna(0.0)
+    labels = [
+        LabelledPoint(
+            row.id_gain,
+            row.ood_gain,
+            method(row.Index).label,
+            text_colour(method(row.Index).colour),
+            float(np.sqrt(np.interp(row.pass_at_k, sizes, AREAS_PT2) / np.pi)),
+            tuple(deviations.loc[row.Index]),
+        )
+        for row in means.itertuples()
+    ]
+    labels.append(LabelledPoint(0, 0, method("pi_0").label, "black", 3.0))
+    _limits(axes, labels, whiskers_fit)
+    return labels
 
 
-def _limits(axes: Axes, labelled: Sequence[Labelled], whiskers: bool) -> None:
-    """Room for labels, and for whiskers if asked, around every point and the origin."""
+def _limits(axes: Axes, points: Sequence[LabelledPoint], whiskers_fit: bool) -> None:
+    """Room for labels, and for whiskers if they are to fit, around every point and the origin."""
     for at, (set_limits, value) in enumerate(
         ((axes.set_xlim, lambda p: p.x), (axes.set_ylim, lambda p: p.y))
     ):
-        low = min(value(p) - p.spread[at] * whiskers for p in labelled)
-        high = max(value(p) + p.spread[at] * whiskers for p in labelled)
+        low = min(value(p) - p.spread[at] * whiskers_fit for p in points)
+        high = max(value(p) + p.spread[at] * whiskers_fit for p in points)
         room = 0.14 * max(high - low, 1.0)
         set_limits(low - room, high + room)
 
 
-def _scale(passed: Sequence[float]) -> tuple[float, float]:
+def size_range(pass_at_k: Sequence[float]) -> tuple[float, float]:
     """Ends of the size scale in percent; at least ten points apart, lest noise look like much."""
-    low, high = (min(passed), max(passed)) if passed else (0.0, 0.0)
+    low, high = (min(pass_at_k), max(pass_at_k)) if len(pass_at_k) else (0.0, 0.0)
     span = max(high - low, 10.0)
     start = min(max((low + high - span) / 2, 0.0), 100.0 - span)
     return start, start + span
 
 
-def _area(passed: Sequence[float]) -> Area:
-    """Map pass@k to marker area; unknown values are drawn in the middle."""
-    (small, large), (low, high) = AREAS_PT2, _scale(passed)
-
-    def area(value: float) -> float:
-        share = 0.5 if math.isnan(value) else (value - low) / (high - low)
-        return small + (large - small) * share
-
-    return area
-
-
-def _legend(figure: Figure, passed: Sequence[float], area: Area, k: int | None) -> None:
-    if not passed or k is None:
-        return
-    low, high = _scale(passed)
-    shown = (low, (low + high) / 2, high)
-    handles = [figure.axes[0].scatter([], [], s=area(v), color="0.5", lw=0) for v in shown]
-    figure.legend(
-        handles,
-        [f"{v:.0f}%" for v in shown],
-        title=f"OOD pass@{k}",
-        loc="outside lower center",
-        ncols=len(shown),
-        title_fontsize=7,
-        handletextpad=0.2,
-        columnspacing=1.2,
-        borderpad=0,
-    )
-
-
-def _largest_k(scores: pd.DataFrame) -> int | None:
-    ks = scores.loc[scores["metric"] == "pass@k", "k"]
-    return None if ks.empty else int(ks.max())
+def _legend(figure: Figure, sizes: tuple[float, float], title: str) -> None:
+    shown = (sizes[0], sum(sizes) / 2, sizes[1])
+    areas = np.interp(shown, sizes, AREAS_PT2)
+    handles = [figure.axes[0].scatter([], [], s=area, color="0.5", lw=0) for area in areas]
+    labels = [f"{value:.0f}%" for value in shown]
+    compact = {"handlelength": None, "handletextpad": 0.2, "columnspacing": 1.2}
+    legend_below(figure, handles, labels, title=title, title_fontsize=7, **compact)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from geosd.reporting.panels import End, head, label_ends
+from geosd.reporting.panels import LineEnd, label_line_ends, panel_title
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import PAGE_IN, method
-from geosd.scores.drift_curves import mean_curve
-from geosd.scores.state_table import gradients_by_overlap
+from geosd.reporting.style import DASHED, PAGE_IN, SOLID, method, style_by_method
+from geosd.scores.state_table import group_by_overlap
 
 SPEC = OutputSpec(
     title="gradient norm against overlap, and drift over steps",
@@ -33,21 +31,14 @@ SPEC = OutputSpec(
 )
 
 
-@dataclass(frozen=True)
-class Curve:
-    """How a divergence appears: in the colour of the method that is trained by it."""
-
-    label: str
-    colour: str
-    dashes: str | tuple[float, tuple[float, ...]]
-
-
-CURVES = {
-    "fwdkl": Curve("FwdKL", method("fwdkl").colour, "-"),
-    "revkl": Curve("RevKL", method("revkl").colour, (0, (4, 1.5))),
-    "hellinger": Curve("Hellinger", method("geosd").colour, "-"),
+DIVERGENCES = {"FwdKL": "fwdkl", "RevKL": "revkl", "Hellinger": "hellinger"}
+COLOURS = {
+    "FwdKL": method("fwdkl").colour,
+    "RevKL": method("revkl").colour,
+    "Hellinger": method("geosd").colour,
 }
-DASHED = {"geosd_no_prox": (0, (4, 1.5))}
+"""Of each divergence, the colour of the method that is trained by it."""
+BAND = {"alpha": 0.16, "lw": 0}
 
 
 def draw(
@@ -70,25 +61,23 @@ def draw(
     figure = Figure(figsize=(PAGE_IN, 2.6 * len(models)), layout="constrained")
     layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
     panels = figure.subplot_mosaic(layout, height_ratios=[1, 5] * len(models))
-    ends = []
     for model in models:
-        mine = states[states["model"] == model]
-        if mine.empty:
+        of_model = states[states["model"] == model]
+        if of_model.empty:
             raise ValueError(
                 f"{model} has no states.\nHint: let the workflow run `states` for every model of"
                 " the study."
             )
-        named = f", {model}" if len(models) > 1 else ""
-        _counts(panels[f"n {model}"], mine)
-        head(panels[f"n {model}"], "A", "pull at one state" + named)
-        _norms(panels[f"A {model}"], mine)
-        head(panels[f"B {model}"], "B", "drift of the run" + named)
-        ends.append(
-            (panels[f"B {model}"], _drift(panels[f"B {model}"], drift_over_steps, model, methods))
-        )
-    for axes, found in ends:
-        _room(axes)
-        label_ends(axes, found)
+        suffix = f", {model}" if len(models) > 1 else ""
+        _counts(panels[f"n {model}"], of_model)
+        panel_title(panels[f"n {model}"], "A", "pull at one state" + suffix)
+        _norms(panels[f"A {model}"], of_model)
+        panel_title(panels[f"B {model}"], "B", "drift of the run" + suffix)
+    runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
+    ends = {model: _drift(panels[f"B {model}"], runs[runs["model"] == model]) for model in models}
+    for model, line_ends in ends.items():
+        _room(panels[f"B {model}"])
+        label_line_ends(panels[f"B {model}"], line_ends)
     return figure
 
 
@@ -103,52 +92,57 @@ def _room(axes: Axes) -> None:
 
 def _counts(axes: Axes, states: pd.DataFrame) -> None:
     """How many positions lie at each overlap: most of them agree."""
-    axes.hist(states["overlap"].clip(0, 1), bins=np.linspace(0, 1, 41), color="0.75", log=True)
-    axes.set(xlim=(0, 1), ylabel="positions", xticklabels=[])
+    overlap = states["overlap"].clip(0, 1)
+    sns.histplot(x=overlap, bins=40, binrange=(0, 1), color="0.75", alpha=1, lw=0, ax=axes)
+    axes.set_yscale("log")
+    axes.set(xlim=(0, 1), xlabel="", ylabel="positions", xticklabels=[])
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _norms(axes: Axes, states: pd.DataFrame) -> None:
-    for name, look in CURVES.items():
-        table = gradients_by_overlap(states, name)
-        axes.fill_between(
-            table["overlap"], table["low"], table["high"], color=look.colour, alpha=0.16, lw=0
-        )
-        axes.plot(
-            table["overlap"],
-            table["median"],
-            color=look.colour,
-            ls=look.dashes,
-            marker="o",
-            ms=2.2,
-            label=look.label,
-        )
+    """Median and quartiles of the gradients' norms in each bin of overlap."""
+    columns = {f"gradient_{name}": label for label, name in DIVERGENCES.items()}
+    norms = group_by_overlap(states).rename(columns=columns)
+    sns.lineplot(
+        norms.melt("mean_overlap", list(DIVERGENCES), "divergence", "norm"),
+        x="mean_overlap",
+        y="norm",
+        estimator="median",
+        errorbar=("pi", 50),
+        hue="divergence",
+        palette=COLOURS,
+        style="divergence",
+        dashes={name: DASHED if name == "RevKL" else SOLID for name in DIVERGENCES},
+        markers=dict.fromkeys(DIVERGENCES, "o"),
+        markersize=3.2,
+        markeredgewidth=0,
+        err_kws=BAND,
+        ax=axes,
+    )
     axes.set(xlim=(0, 1), xlabel="overlap of student and teacher, Σ √(p q)")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("gradient norm at the logits")
-    axes.legend(loc="best", handlelength=2.2)
+    sns.move_legend(axes, "best", title="", handlelength=2.2)
 
 
-def _drift(axes: Axes, drift: pd.DataFrame, model: str, methods: Sequence[str]) -> list[End]:
-    ends = []
-    for variant in methods:
-        table = mean_curve(drift, model, variant)
-        if table.empty:
-            continue
-        look = method(variant)
-        steps = table.index.to_numpy()
-        axes.fill_between(
-            steps,
-            table["mean"] - table["sd"],
-            table["mean"] + table["sd"],
-            color=look.colour,
-            alpha=0.16,
-            lw=0,
-        )
-        axes.plot(steps, table["mean"], color=look.colour, ls=DASHED.get(variant, "-"))
-        bold = variant == "geosd"
-        ends.append(End(steps[-1], table["mean"].iloc[-1], look.label, look.colour, bold))
+def _drift(axes: Axes, runs: pd.DataFrame) -> list[LineEnd]:
+    """Mean and standard deviation over seeds at each step."""
+    style = style_by_method(runs["variant"], dashed=("geosd_no_prox",)) | {"markers": False}
+    sns.lineplot(
+        runs,
+        x="step",
+        y="value",
+        errorbar="sd",
+        err_kws=BAND,
+        legend=False,
+        ax=axes,
+        **style,
+    )
     axes.set(xlabel="updates k", ylabel="$d_{\\mathrm{FR}}(\\pi_k, \\pi_0)$, radians")
     axes.set_ylim(bottom=0)
-    return ends
+    last = runs.groupby(["variant", "step"])["value"].mean().groupby("variant").tail(1)
+    return [
+        LineEnd(step, value, method(name).label, method(name).colour, name == "geosd")
+        for (name, step), value in last.items()
+    ]

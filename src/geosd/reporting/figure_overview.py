@@ -9,17 +9,20 @@ sqrt(1 - q*) to 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from geosd.reporting.panels import head, ink
+from geosd.reporting.panels import legend_below, panel_title
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import PAGE_IN, method
+from geosd.reporting.style import PAGE_IN, hue_by_method, method, text_colour
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
@@ -39,7 +42,7 @@ Weight = Callable[[Array, Array], Array]
 
 CERTAINTIES = (0.99, 0.7)
 """Teacher masses q* drawn: solid and dashed."""
-STYLES = ("-", (0, (3, 1.5)))
+DASHES = ("", (3, 1.5))
 ARC = "#0B5E8A"
 ANGLES = {"q": 17.0, "ckpt": 48.0, "p": 72.0}
 """Where teacher, checkpoint and student stand on the quarter circle, in degrees from token 1."""
@@ -64,6 +67,9 @@ WEIGHTS: Mapping[str, Weight] = MappingProxyType(
     }
 )
 """Weights w [..., V] in grad L = -sum_i w_i grad log p_i, of p and q [..., V]."""
+
+
+LINE_WIDTHS = {name: 1.7 if name == "geosd" else 1.1 for name in WEIGHTS}
 
 
 def overlap(p: Array, q: Array) -> Array:
@@ -100,53 +106,67 @@ def pairs(certainty: float, points: int = 400) -> tuple[Array, Array]:
     return np.stack([mass, 1 - mass], -1), np.array([certainty, 1 - certainty])
 
 
+def curves() -> pd.DataFrame:
+    """Weight and pull of each divergence along the students of `pairs`.
+
+    Returns:
+        Columns `variant`, `certainty`, `overlap`, `weight` (of the teacher's token) and `pull`.
+    """
+    tables = []
+    for (name, weight), certainty in product(WEIGHTS.items(), CERTAINTIES):
+        p, q = pairs(certainty)
+        columns = {"overlap": overlap(p, q), "weight": weight(p, q)[..., 0]}
+        columns["pull"] = pull(weight, p, q)
+        tables.append(pd.DataFrame(columns).assign(variant=name, certainty=certainty))
+    return pd.concat(tables, ignore_index=True)
+
+
 def draw() -> Figure:
     """Draw weight and pull against overlap for each divergence, and the circle's chord and arc."""
     figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
     weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
-    _against_overlap(weight, lambda w, p, q: w(p, q)[..., 0])
-    head(weight, "A1", "weight of the teacher’s token")
+    table = curves()
+    _against_overlap(weight, table, "weight")
+    panel_title(weight, "A1", "weight of the teacher’s token")
     weight.set_ylabel("$w_j$")
-    _against_overlap(norm, pull)
-    head(norm, "A2", "pull of the whole state")
+    _against_overlap(norm, table, "pull")
+    panel_title(norm, "A2", "pull of the whole state")
     norm.set_ylabel("norm of the gradient, logits")
     _circle(circle)
-    head(circle, "B", "chord and arc")
+    panel_title(circle, "B", "chord and arc")
     _legend(figure)
     return figure
 
 
-def _against_overlap(axes: Axes, value: Callable[[Weight, Array, Array], Array]) -> None:
-    for name, weight in WEIGHTS.items():
-        for certainty, style in zip(CERTAINTIES, STYLES, strict=True):
-            p, q = pairs(certainty)
-            axes.plot(overlap(p, q), value(weight, p, q), ls=style, **_look(name))
+def _against_overlap(axes: Axes, table: pd.DataFrame, quantity: str) -> None:
+    sns.lineplot(
+        table,
+        x="overlap",
+        y=quantity,
+        estimator=None,
+        sort=False,
+        style="certainty",
+        style_order=CERTAINTIES,
+        dashes=dict(zip(CERTAINTIES, DASHES, strict=True)),
+        size="variant",
+        sizes=LINE_WIDTHS,
+        legend=False,
+        ax=axes,
+        **hue_by_method(WEIGHTS),
+    )
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(r"overlap $\Sigma_i\,\sqrt{p_i q_i}$")
 
 
-def _look(name: str) -> dict[str, object]:
-    ours = name == "geosd"
-    width, order = (1.7, 3) if ours else (1.1, 2)
-    return {"color": method(name).colour, "lw": width, "zorder": order}
-
-
 def _legend(figure: Figure) -> None:
-    handles = [Line2D([], [], **_look(name)) for name in WEIGHTS]
-    handles += [Line2D([], [], color="0.3", lw=1.1, ls=style) for style in STYLES]
+    handles = [Line2D([], [], color=method(v).colour, lw=LINE_WIDTHS[v]) for v in WEIGHTS]
+    for dashes in DASHES:
+        handles.append(Line2D([], [], color="0.3", lw=1.1))
+        handles[-1].set_dashes(dashes)
     labels = ["Hellinger (GeoSD)" if name == "geosd" else method(name).label for name in WEIGHTS]
     labels += [f"teacher’s mass {certainty:g}" for certainty in CERTAINTIES]
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels),
-        columnspacing=1.1,
-        handlelength=1.6,
-        handletextpad=0.4,
-        borderpad=0,
-    )
+    legend_below(figure, handles, labels, columnspacing=1.1)
 
 
 def _circle(axes: Axes) -> None:
@@ -160,17 +180,17 @@ def _circle(axes: Axes) -> None:
     axes.set_yticks([])
     full = np.linspace(0, np.pi / 2, 200)
     axes.plot(np.cos(full), np.sin(full), color="0.6", lw=0.8, zorder=1)
-    for end in ((1.12, 0), (0, 1.12)):
-        axes.annotate("", end, (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 0.6, "color": "0.4"})
+    for tip in ((1.12, 0), (0, 1.12)):
+        axes.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 0.6, "color": "0.4"})
     axes.text(1.13, 0.0, r"$\sqrt{\pi_1}$", va="center", fontsize=7)
     axes.text(0.03, 1.1, r"$\sqrt{\pi_2}$", va="center", fontsize=7)
 
     at = {name: np.radians(angle) for name, angle in ANGLES.items()}
-    spot = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}
+    ends = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}
     colour = method("geosd").colour
-    for name in spot:
-        axes.plot(*zip((0, 0), spot[name], strict=True), color="0.8", lw=0.6, zorder=0.5)
-    chord = np.stack([spot["p"], spot["q"]], 1)
+    for name in ends:
+        axes.plot(*zip((0, 0), ends[name], strict=True), color="0.8", lw=0.6, zorder=0.5)
+    chord = np.stack([ends["p"], ends["q"]], 1)
     axes.plot(*chord, color=colour, lw=1.5, ls=(0, (4, 1.5)), zorder=2)
     arc = np.linspace(at["ckpt"], at["p"], 50)
     axes.plot(np.cos(arc), np.sin(arc), color=ARC, lw=3, solid_capstyle="butt", zorder=2)
@@ -180,14 +200,14 @@ def _circle(axes: Axes) -> None:
     axes.text(
         0.37 * np.cos(middle), 0.37 * np.sin(middle), "θ", ha="center", va="center", color=ARC
     )
-    for name, text, beside in (
+    for name, text, offset in (
         ("p", "student $p$", (2, 5)),
         ("q", "teacher $q$", (5, 2)),
         ("ckpt", "checkpoint", (6, -1)),
     ):
-        x, y = spot[name]
+        x, y = ends[name]
         axes.plot(x, y, marker="o", ms=4.5, color="black", mec="white", mew=0.5, zorder=4)
-        axes.annotate(text, (x, y), xytext=beside, textcoords="offset points", fontsize=7, zorder=5)
+        axes.annotate(text, (x, y), xytext=offset, textcoords="offset points", fontsize=7, zorder=5)
     cx, cy = chord.mean(1)
     axes.annotate(
         r"$D_H=\frac{1}{2}\,$chord$^2$",
@@ -197,7 +217,7 @@ def _circle(axes: Axes) -> None:
         ha="right",
         va="top",
         fontsize=7.5,
-        color=ink(colour),
+        color=text_colour(colour),
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
     )
     axes.annotate(

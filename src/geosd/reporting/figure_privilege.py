@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import End, label_ends
+from geosd.reporting.panels import LineEnd, label_line_ends, model_panels, student_interval
+from geosd.reporting.run_scores import base_scores, sweep_scores
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import COLUMN_IN, PAGE_IN, method
-from geosd.reporting.sweep_points import by_variant, untrained
+from geosd.reporting.style import method, style_by_method
 from geosd.scores.score_table import OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast
 
 SPEC = OutputSpec(
     title="accuracy against what the teacher sees",
@@ -30,27 +29,8 @@ SPEC = OutputSpec(
 )
 
 
-@dataclass(frozen=True)
-class Change:
-    """What a method trained at one privilege gains out of distribution, in percentage points.
-
-    Attributes:
-        privilege: Share of the solution revealed to the teacher.
-        mean: Mean OOD accuracy over runs, minus that of the base model.
-        low: Lower end of the 95 % interval of the difference; the mean where there is one run.
-        high: Its upper end.
-    """
-
-    privilege: float
-    mean: float
-    low: float
-    high: float
-
-
-def changes(
-    scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]
-) -> dict[str, list[Change]]:
-    """The sweep of each variant of a model.
+def changes(scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """What each run of the sweeps of a model gains out of distribution.
 
     Args:
         scores: Tidy scores.
@@ -58,32 +38,26 @@ def changes(
         points: `run` (the name in the scores), `variant` and `privilege` of each run of the sweep.
 
     Returns:
-        Variant -> its changes by privilege; runs without scores are left out.
+        One row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the
+        solution, and `change`, its OOD accuracy minus that of the base model on the same seed, in
+        percentage points. Runs without scores and variants of a single point are left out.
 
     Raises:
         ValueError: The base model was not evaluated, or no variant has two points.
     """
-    (base,) = untrained(scores, model, [OOD_AVERAGE])
-    ascending = sorted(points, key=lambda point: point["privilege"])
-    found = by_variant(scores, model, ascending, [OOD_AVERAGE])
-    swept = {
-        variant: [_change(point["privilege"], runs - base) for point, (runs,) in of]
-        for variant, of in found.items()
-        if len(of) > 1
-    }
-    if not swept:
+    base = base_scores(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
+    runs = sweep_scores(scores, model, points, [OOD_AVERAGE])
+    swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1]
+    if swept.empty:
         raise ValueError(
             f"{model}: no variant was trained at two or more privileges, so there is no sweep.\n"
             "Hint: give the study a grid, e.g. grid: {geosd: {privilege: [0.25, 0.5, 0.75, 1.0]}}."
         )
-    return swept
-
-
-def _change(privilege: float, gains: pd.Series) -> Change:
-    test = contrast([Group.of(gains.dropna())])
-    if pd.isna(test.low):
-        return Change(privilege, test.difference, test.difference, test.difference)
-    return Change(privilege, test.difference, test.low, test.high)
+    swept = swept.assign(
+        privilege=100 * swept["privilege"].astype(float),
+        change=swept[OOD_AVERAGE] - swept["seed"].map(base),
+    )
+    return swept[["variant", "seed", "privilege", "change"]].dropna()
 
 
 def draw(
@@ -102,42 +76,41 @@ def draw(
         The figure, one column wide for one model, else page wide.
     """
     sweeps = {model: changes(scores, model, points[model]) for model in models}
-    size = (COLUMN_IN, 2.4) if len(models) == 1 else (PAGE_IN, 2.3)
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
-    for axes, (model, sweep) in zip(panels, sweeps.items(), strict=True):
-        _panel(axes, sweep, room=0.22 if len(models) == 1 else 0.3)
-        axes.set_title(model)
-    panels[0].set_ylabel("OOD change from π₀ (points)")
-    for axes, sweep in zip(panels, sweeps.values(), strict=True):
-        label_ends(axes, [_end(variant, line) for variant, line in sweep.items()])
+    figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
+    for model, axes in panels.items():
+        _panel(axes, sweeps[model], room=0.22 if len(models) == 1 else 0.3)
+    panels[models[0]].set_ylabel("OOD change from π₀ (points)")
+    for model, axes in panels.items():
+        label_line_ends(axes, _line_ends(sweeps[model]))
     return figure
 
 
-def _panel(axes: Axes, sweep: Mapping[str, Sequence[Change]], room: float) -> None:
+def _panel(axes: Axes, sweep: pd.DataFrame, room: float) -> None:
     axes.axhline(0, color="0.55", lw=0.6, zorder=0)
-    for variant, line in sweep.items():
-        look = method(variant)
-        x = [100 * change.privilege for change in line]
-        low, high = [change.low for change in line], [change.high for change in line]
-        axes.fill_between(x, low, high, color=look.colour, alpha=0.15, lw=0, zorder=1)
-        axes.plot(
-            x,
-            [change.mean for change in line],
-            color=look.colour,
-            marker=look.marker,
-            ms=4,
-            mec="white",
-            mew=0.4,
-            zorder=2,
-        )
-    shares = sorted({100 * change.privilege for line in sweep.values() for change in line})
+    sns.lineplot(
+        sweep,
+        x="privilege",
+        y="change",
+        errorbar=student_interval,
+        err_kws={"alpha": 0.15, "lw": 0, "zorder": 1},
+        markersize=4,
+        markeredgewidth=0.4,
+        zorder=2,
+        legend=False,
+        ax=axes,
+        **style_by_method(sweep["variant"], dashed=()),
+    )
+    shares = sorted(sweep["privilege"].unique())
     axes.set_xticks(shares, [f"{share:g}" for share in shares])
     # The room is for the labels at the lines' ends.
     axes.set_xlim(shares[0] - 4, shares[-1] + room * (shares[-1] - shares[0]))
-    axes.set_xlabel("solution revealed to the teacher (%)")
+    axes.set(xlabel="solution revealed to the teacher (%)", ylabel="")
 
 
-def _end(variant: str, line: Sequence[Change]) -> End:
-    look = method(variant)
-    return End(100 * line[-1].privilege, line[-1].mean, look.label, look.colour, variant == "geosd")
+def _line_ends(sweep: pd.DataFrame) -> list[LineEnd]:
+    means = sweep.groupby(["variant", "privilege"], sort=False)["change"].mean().sort_index(level=1)
+    last = means.groupby("variant", sort=False).tail(1)
+    return [
+        LineEnd(privilege, change, method(name).label, method(name).colour, name == "geosd")
+        for (name, privilege), change in last.items()
+    ]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import head, ink
+from geosd.reporting.method_cells import accuracy_name
+from geosd.reporting.panels import panel_title
+from geosd.reporting.run_scores import run_scores
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import COLUMN_IN, method
-from geosd.reporting.table_main import said_k
+from geosd.reporting.style import COLUMN_IN, method, style_by_method, text_colour
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
-from geosd.scores.statistics import Group
 
 SPEC = OutputSpec(
     title="accuracy over the sizes of a model",
@@ -32,7 +32,7 @@ SPEC = OutputSpec(
 COMPARED = ("pi_0", "geosd")
 
 
-def steps(names: Sequence[str]) -> tuple[str, list[str]]:
+def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
     """What models of a ladder share in their names, and what tells them apart.
 
     Args:
@@ -43,9 +43,9 @@ def steps(names: Sequence[str]) -> tuple[str, list[str]]:
         alone is called `m`: it is the one that the family is named after.
 
     Example:
-        >>> steps(["mini-qwen3-s", "mini-qwen3", "mini-qwen3-l"])
+        >>> model_sizes(["mini-qwen3-s", "mini-qwen3", "mini-qwen3-l"])
         ('mini-qwen3', ['s', 'm', 'l'])
-        >>> steps(["qwen3-8b", "olmo"])
+        >>> model_sizes(["qwen3-8b", "olmo"])
         ('', ['qwen3-8b', 'olmo'])
     """
     # With a hyphen behind each name, `mini-qwen3` itself begins with `mini-qwen3-`.
@@ -55,19 +55,30 @@ def steps(names: Sequence[str]) -> tuple[str, list[str]]:
     return shared, [name[len(shared) + 1 :] or "m" for name in names]
 
 
-def ladder(
-    scores: pd.DataFrame, models: Sequence[str], variant: str, benchmark: str
-) -> list[Group | None]:
-    """Accuracy of a variant on each model in percent; None where it has no runs.
+def ladder(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Accuracy of every run of pi_0 and geosd over the models, in percent.
 
     Args:
         scores: Tidy scores.
         models: Models, from small to large.
-        variant: "pi_0" or "geosd".
-        benchmark: "id" or "ood_avg".
+
+    Returns:
+        One row a run and benchmark, "id" or "ood_avg": `size` (number of the model, from 0),
+        `variant`, `benchmark`, `seed` and `accuracy`.
     """
-    runs = [values(scores, model, variant, benchmark, "avg@k") for model in models]
-    return [None if found.empty else Group.of(found) for found in runs]
+    keys = [
+        {"size": size, "variant": variant, "benchmark": benchmark, "model": model}
+        for size, model in enumerate(models)
+        for variant in COMPARED
+        for benchmark in (ID, OOD_AVERAGE)
+    ]
+    tables = [
+        run_scores(scores, key["model"], key["variant"], [key["benchmark"]])
+        .rename(columns={key["benchmark"]: "accuracy"})
+        .assign(**key)
+        for key in keys
+    ]
+    return pd.concat([table for table in tables if not table.empty])
 
 
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
@@ -87,73 +98,62 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
             "Hint: list models of several sizes, from small to large, under the study's `models`."
         )
     for variant in COMPARED:
-        found = ladder(scores, models, variant, OOD_AVERAGE) if variant in methods else [None]
-        if None in found:
-            at = models[found.index(None)] if variant in methods else "any model"
+        scored = [values(scores, model, variant, OOD_AVERAGE, "avg@k") for model in models]
+        missing = [model for model, runs in zip(models, scored, strict=True) if runs.empty]
+        if missing or variant not in methods:
+            where = missing[0] if variant in methods else "any model"
             raise ValueError(
-                f"{variant} has no OOD score on {at}, so there is no gain over it to show.\n"
+                f"{variant} has no OOD score on {where}, so there is no gain over it to show.\n"
                 "Hint: pi_0 and geosd must be among the study's `methods`."
             )
-    family, sizes = steps(models)
+    runs = ladder(scores, models)
+    family, sizes = model_sizes(models)
     figure = Figure(figsize=(COLUMN_IN, 2.3), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, benchmark, letter, title in zip(
-        panels, (ID, OOD_AVERAGE), "AB", ("in distribution", "OOD average"), strict=True
-    ):
-        for variant in COMPARED:
-            _line(axes, variant, ladder(scores, models, variant, benchmark))
-        head(axes, letter, title)
+    titles = {ID: "in distribution", OOD_AVERAGE: "OOD average"}
+    for axes, letter, (benchmark, title) in zip(panels, "AB", titles.items(), strict=True):
+        _lines(axes, runs[runs["benchmark"] == benchmark])
+        panel_title(axes, letter, title)
         axes.set_xticks(range(len(models)), sizes)
-        axes.set_xlim(-0.5, len(models) - 0.5)
+        axes.set(xlim=(-0.5, len(models) - 0.5), xlabel="", ylabel="")
         if not family:
             axes.tick_params(axis="x", rotation=30)
-    panels[0].set_ylabel(f"{said_k(scores)} (%)")
+    panels[0].set_ylabel(f"{accuracy_name(scores)} (%)")
     figure.supxlabel(f"size of {family}" if family else "model", fontsize=7.5)
-    _gains(panels[1], scores, models)
-    panels[0].legend(loc="best", borderpad=0, handlelength=1.6)
+    _gains(panels[1], runs)
+    panels[0].legend(panels[0].lines, [method(name).label for name in COMPARED], handlelength=1.6)
     return figure
 
 
-def _line(axes: Axes, variant: str, groups: Sequence[Group | None]) -> None:
-    look = method(variant)
-    at = [i for i, group in enumerate(groups) if group]
-    shown = [group for group in groups if group]
-    deviation = [0.0 if math.isnan(group.sd) else group.sd for group in shown]
-    axes.fill_between(
-        at,
-        [group.mean - sd for group, sd in zip(shown, deviation, strict=True)],
-        [group.mean + sd for group, sd in zip(shown, deviation, strict=True)],
-        color=look.colour,
-        alpha=0.18,
-        lw=0,
-    )
-    axes.plot(
-        at,
-        [group.mean for group in shown],
-        color=look.colour,
-        marker=look.marker,
-        ms=4,
-        mec="white",
-        mew=0.4,
-        ls="--" if variant == "pi_0" else "-",
-        label=look.label,
+def _lines(axes: Axes, runs: pd.DataFrame) -> None:
+    sns.lineplot(
+        runs,
+        x="size",
+        y="accuracy",
+        errorbar="sd",
+        err_kws={"alpha": 0.18, "lw": 0},
+        markersize=4,
+        markeredgewidth=0.4,
+        legend=False,
+        ax=axes,
+        **style_by_method(COMPARED, dashed=("pi_0",)),
     )
 
 
-def _gains(axes: Axes, scores: pd.DataFrame, models: Sequence[str]) -> None:
+def _gains(axes: Axes, runs: pd.DataFrame) -> None:
     """The change from pi_0 to geosd of each model, as a row above the lines."""
-    base, ours = (ladder(scores, models, variant, OOD_AVERAGE) for variant in COMPARED)
+    of_ood = runs[runs["benchmark"] == OOD_AVERAGE]
+    means = of_ood.groupby(["variant", "size"])["accuracy"].mean()
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.12 * (high - low))
-    for at, (a, b) in enumerate(zip(base, ours, strict=True)):
-        if a and b:
-            axes.text(
-                at,
-                0.99,
-                f"{b.mean - a.mean:+.1f}",
-                transform=axes.get_xaxis_transform(),
-                ha="center",
-                va="top",
-                fontsize=6.5,
-                color=ink(method("geosd").colour),
-            )
+    for size, gain in (means["geosd"] - means["pi_0"]).items():
+        axes.text(
+            size,
+            0.99,
+            f"{gain:+.1f}",
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="top",
+            fontsize=6.5,
+            color=text_colour(method("geosd").colour),
+        )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.reporting.labels import Labelled, place
-from geosd.reporting.panels import Estimate, estimate, ink
+from geosd.reporting.labels import LabelledPoint, place_labels
+from geosd.reporting.method_cells import accuracy_name
+from geosd.reporting.panels import legend_below, model_panels, plane_whiskers, student_interval
+from geosd.reporting.run_scores import base_scores, sweep_scores
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, ordered
-from geosd.reporting.sweep_points import by_variant, untrained
-from geosd.reporting.table_main import said_k
+from geosd.reporting.style import hue_by_method, method, ordered, style_by_method, text_colour
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
@@ -36,51 +36,24 @@ SPEC = OutputSpec(
 DASHES = (0, (3, 1.5))
 
 
-@dataclass(frozen=True)
-class Spot:
-    """One configuration on the plane, in percent.
-
-    Attributes:
-        learning_rate: Of its training.
-        steps: Steps of its training.
-        id: ID accuracy, over runs.
-        ood: OOD average, over runs.
-    """
-
-    learning_rate: float
-    steps: int
-    id: Estimate
-    ood: Estimate
+def configurations(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over the runs of each configuration of `sweep_scores`, in the order of the runs."""
+    keys = ["run", "variant", "learning_rate", "steps"]
+    if runs.empty:
+        return pd.DataFrame(columns=[*keys, ID, OOD_AVERAGE])
+    return runs.groupby(keys, sort=False)[[ID, OOD_AVERAGE]].mean().reset_index()
 
 
-def spots(
-    scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]
-) -> dict[str, list[Spot]]:
-    """Every configuration of each variant of a model that has scores.
-
-    Args:
-        scores: Tidy scores.
-        model: The model.
-        points: `run` (the name in the scores), `variant`, `learning_rate` and `steps`.
-    """
-    return {
-        variant: [Spot(p["learning_rate"], p["steps"], *map(estimate, runs)) for p, runs in of]
-        for variant, of in by_variant(scores, model, points, (ID, OOD_AVERAGE)).items()
-    }
+def over_rates(configurations: pd.DataFrame) -> pd.DataFrame:
+    """The solid lines: the full runs of each variant by learning rate."""
+    full = configurations.groupby("variant")["steps"].transform("max")
+    return configurations[configurations["steps"] == full].sort_values("learning_rate")
 
 
-def over_rates(of: Sequence[Spot]) -> list[Spot]:
-    """The solid line: the full runs of a variant by learning rate."""
-    full = max(spot.steps for spot in of)
-    return sorted((s for s in of if s.steps == full), key=lambda spot: spot.learning_rate)
-
-
-def over_steps(of: Sequence[Spot]) -> list[list[Spot]]:
+def over_steps(configurations: pd.DataFrame) -> pd.DataFrame:
     """The dashed lines: for each learning rate that was stopped early, its runs by length."""
-    lines: dict[float, list[Spot]] = {}
-    for spot in sorted(of, key=lambda spot: (spot.learning_rate, spot.steps)):
-        lines.setdefault(spot.learning_rate, []).append(spot)
-    return [line for line in lines.values() if len(line) > 1]
+    lengths = configurations.groupby(["variant", "learning_rate"])["steps"].transform("size")
+    return configurations[lengths > 1].sort_values("steps")
 
 
 def draw(
@@ -96,7 +69,8 @@ def draw(
     Args:
         scores: Tidy scores.
         models: Models, one panel each.
-        points: The configurations of each model, as in `spots`.
+        points: The configurations of each model: `run` (the name in the scores), `variant`,
+            `learning_rate` and `steps`.
 
     Returns:
         The figure, one column wide for one model, else page wide.
@@ -104,110 +78,105 @@ def draw(
     Raises:
         ValueError: pi_0 was not evaluated, or no variant was trained at two learning rates.
     """
-    found = {model: spots(scores, model, points[model]) for model in models}
-    origins = {model: _origin(scores, model) for model in models}
-    for model, of in found.items():
-        if not any(len(over_rates(line)) > 1 for line in of.values()):
+    benchmarks = (ID, OOD_AVERAGE)
+    base = {model: base_scores(scores, model, benchmarks).mean() for model in models}
+    runs = {model: sweep_scores(scores, model, points[model], benchmarks) for model in models}
+    for model, of_model in runs.items():
+        full = over_rates(configurations(of_model))
+        if full["variant"].is_unique:
             raise ValueError(
                 f"{model}: no variant was trained at two or more learning rates, so there is no"
                 " sweep.\nHint: give the study a grid, e.g. grid: {fwdkl: [{learning_rate: [1.0e-7,"
                 " 1.0e-6, 1.0e-5]}, {steps: [25, 50, 100]}], geosd: ...}."
             )
-    size = (COLUMN_IN, 3.1) if len(models) == 1 else (PAGE_IN, 3.0)
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False)[0]
-    labelled = []
-    for axes, model in zip(panels, models, strict=True):
-        labelled.append(_panel(axes, found[model], origins[model]))
-        axes.set_title(model)
-        axes.set_xlabel(f"ID {said_k(scores)} (%)")
-    panels[0].set_ylabel(f"OOD {said_k(scores)} (%)")
-    _legend(figure, found)
-    for axes, labels in zip(panels, labelled, strict=True):
-        place(axes, labels, size=6, lines=_drawn(axes))
+    figure, panels = model_panels(models, 3.1, 3.0)
+    labels = {model: _panel(axes, runs[model], base[model]) for model, axes in panels.items()}
+    for axes in panels.values():
+        axes.set(xlabel=f"ID {accuracy_name(scores)} (%)", ylabel="")
+    panels[models[0]].set_ylabel(f"OOD {accuracy_name(scores)} (%)")
+    _legend(figure, list(runs.values()))
+    for model, axes in panels.items():
+        place_labels(axes, labels[model], size=6, lines=_drawn_lines(axes))
     return figure
 
 
-def _origin(scores: pd.DataFrame, model: str) -> tuple[float, float]:
-    at_id, at_ood = untrained(scores, model, (ID, OOD_AVERAGE))
-    return at_id.mean(), at_ood.mean()
-
-
-def _panel(
-    axes: Axes, found: Mapping[str, Sequence[Spot]], origin: tuple[float, float]
-) -> list[Labelled]:
-    axes.axhline(origin[1], color="0.7", lw=0.6, zorder=0)
-    axes.axvline(origin[0], color="0.7", lw=0.6, zorder=0)
-    labels = []
-    for variant, of in found.items():
-        look = method(variant)
-        rates = over_rates(of)
-        for line in over_steps(of):
-            x, y = _xy(line)
-            x, y = [origin[0], *x], [origin[1], *y]
-            axes.plot(x, y, color=look.colour, lw=0.9, ls=DASHES, zorder=2)
-            early = [spot for spot in line if spot not in rates]
-            axes.plot(
-                *_xy(early),
-                color=look.colour,
-                marker=look.marker,
-                mfc="white",
-                ms=2.6,
-                mew=0.7,
-                ls="",
-                zorder=3,
-            )
-            labels += [_label(s, f"step {s.steps}", look.colour, 1.5) for s in early[:1]]
-        axes.plot(*_xy(rates), color=look.colour, lw=1.4, zorder=2.5)
-        _whiskers(axes, of, look.colour)
-        axes.plot(
-            *_xy(rates),
-            color=look.colour,
-            marker=look.marker,
-            ms=4,
-            mec="white",
-            mew=0.4,
-            ls="",
-            zorder=3,
-        )
-        labels += [_label(s, _short(s.learning_rate), look.colour, 2.2) for s in rates]
-    axes.plot(*origin, color="black", marker=method("pi_0").marker, ms=5, ls="", mew=0, zorder=4)
-    labels.append(Labelled(*origin, method("pi_0").label, "black", 2.8))
+def _panel(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoint]:
+    """Draw the sweeps of a model; return what is to be labelled."""
+    axes.axhline(base[OOD_AVERAGE], color="0.7", lw=0.6, zorder=0)
+    axes.axvline(base[ID], color="0.7", lw=0.6, zorder=0)
+    means = configurations(runs)
+    full, stopped = over_rates(means), over_steps(means)
+    early = stopped[~stopped["run"].isin(full["run"])]
+    if len(stopped):
+        _paths(axes, _from_base(stopped, base), "learning_rate", ls=DASHES, lw=0.9, zorder=2)
+    _paths(axes, full, "variant", lw=1.4, zorder=2.5)
+    colours = {
+        run: method(name).colour for run, name in zip(runs["run"], runs["variant"], strict=True)
+    }
+    plane_whiskers(
+        axes,
+        runs,
+        ID,
+        OOD_AVERAGE,
+        "run",
+        student_interval,
+        palette=colours,
+        alpha=0.35,
+        err_kws={"elinewidth": 0.6, "zorder": 1.5},
+    )
+    style = style_by_method(means["variant"])
+    plane = {"x": ID, "y": OOD_AVERAGE, "legend": False, "ax": axes, "zorder": 3}
+    sns.scatterplot(full, s=16, linewidth=0.4, **plane, **style)
+    if len(early):
+        sns.scatterplot(early, s=7, linewidth=0.7, **plane, **style)
+        open_points = axes.collections[-1]
+        open_points.set_edgecolor(open_points.get_facecolor())
+        open_points.set_facecolor("white")
+    axes.plot(*base, color="black", marker=method("pi_0").marker, ms=5, ls="", mew=0, zorder=4)
     axes.margins(0.1)
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
-    return labels
+    first = early.drop_duplicates(["variant", "learning_rate"])
+    return [
+        *(_label(row, f"step {row.steps}", 1.5) for row in first.itertuples()),
+        *(_label(row, _short(row.learning_rate), 2.2) for row in full.itertuples()),
+        LabelledPoint(*base, method("pi_0").label, "black", 2.8),
+    ]
 
 
-def _drawn(axes: Axes) -> list[list[tuple[float, float]]]:
+def _from_base(stopped: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
+    """The dashed lines with the base model as their first point, where they are drawn from."""
+    first = stopped.drop_duplicates(["variant", "learning_rate"]).assign(steps=0, **base)
+    return pd.concat([first, stopped]).sort_values("steps", kind="stable")
+
+
+def _paths(axes: Axes, table: pd.DataFrame, line: str, **options: Any) -> None:
+    """One line through the points of each variant and each value of a column, in their order."""
+    sns.lineplot(
+        table,
+        x=ID,
+        y=OOD_AVERAGE,
+        units=line,
+        estimator=None,
+        sort=False,
+        legend=False,
+        ax=axes,
+        **hue_by_method(table["variant"]),
+        **options,
+    )
+
+
+def _drawn_lines(axes: Axes) -> list[list[tuple[float, float]]]:
     """Corners of all lines of a panel, its first two from edge to edge."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    across, up, *others = (list(zip(*line.get_data(), strict=True)) for line in axes.lines)
+    visible = [line for line in axes.lines if line.get_linestyle() != "None"]
+    across, up, *others = (list(zip(*line.get_data(), strict=True)) for line in visible)
     through = [[(left, across[0][1]), (right, across[0][1])], [(up[0][0], low), (up[0][0], high)]]
     return through + others
 
 
-def _xy(line: Sequence[Spot]) -> tuple[list[float], list[float]]:
-    return [spot.id.mean for spot in line], [spot.ood.mean for spot in line]
-
-
-def _whiskers(axes: Axes, of: Sequence[Spot], colour: str) -> None:
-    x, y = _xy(of)
-    axes.errorbar(
-        x,
-        y,
-        xerr=[spot.id.half for spot in of],
-        yerr=[spot.ood.half for spot in of],
-        color=colour,
-        ls="",
-        elinewidth=0.6,
-        alpha=0.35,
-        zorder=1.5,
-    )
-
-
-def _label(spot: Spot, text: str, colour: str, radius: float) -> Labelled:
-    return Labelled(spot.id.mean, spot.ood.mean, text, ink(colour), radius)
+def _label(row: Any, text: str, radius: float) -> LabelledPoint:
+    return LabelledPoint(row.id, row.ood_avg, text, text_colour(method(row.variant).colour), radius)
 
 
 def _short(rate: float) -> str:
@@ -221,8 +190,8 @@ def _short(rate: float) -> str:
     return f"{round(rate / 10**power, 3):g}e{power}"
 
 
-def _legend(figure: Figure, found: Mapping[str, Mapping[str, Sequence[Spot]]]) -> None:
-    variants = ordered(variant for of in found.values() for variant in of)
+def _legend(figure: Figure, runs: Sequence[pd.DataFrame]) -> None:
+    variants = ordered(name for of_model in runs for name in of_model["variant"])
     handles = [
         Line2D([], [], color=method(v).colour, marker=method(v).marker, ms=4, lw=1.4)
         for v in variants
@@ -230,16 +199,7 @@ def _legend(figure: Figure, found: Mapping[str, Mapping[str, Sequence[Spot]]]) -
     labels = [method(v).label for v in variants]
     handles.append(Line2D([], [], color="0.3", lw=1.4))
     labels.append("learning rate")
-    if any(over_steps(line) for of in found.values() for line in of.values()):
+    if any(len(over_steps(configurations(of_model))) for of_model in runs):
         handles.append(Line2D([], [], color="0.3", lw=0.9, ls=DASHES))
         labels.append("stopped early")
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels),
-        columnspacing=1.0,
-        handlelength=1.8,
-        handletextpad=0.4,
-        borderpad=0,
-    )
+    legend_below(figure, handles, labels, handlelength=1.8)

@@ -17,7 +17,7 @@ LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledPoint:
     """A point with its label.
 
     Attributes:
@@ -37,9 +37,9 @@ class Labelled:
     spread: tuple[float, float] = (0.0, 0.0)
 
 
-def place(
+def place_labels(
     axes: Axes,
-    points: Sequence[Labelled],
+    points: Sequence[LabelledPoint],
     size: float,
     bold: Sequence[str] = (),
     lines: Sequence[Sequence[tuple[float, float]]] = (),
@@ -112,7 +112,7 @@ def place(
             )
 
 
-def _marks(axes: Axes, point: Labelled, at: tuple[float, float], scale: float) -> list[Bbox]:
+def _marks(axes: Axes, point: LabelledPoint, at: tuple[float, float], scale: float) -> list[Bbox]:
     """Boxes in pixels of a point's marker and of its whiskers."""
     x, y = at
     r = point.radius_pt * scale
@@ -142,10 +142,10 @@ def _nearest(box: Bbox, x: float, y: float) -> tuple[float, float]:
 
 def _along(at: Sequence[tuple[float, float]], scale: float) -> list[Bbox]:
     """Small boxes along a line in pixels, close enough that no label fits between two."""
-    side, apart = 1.5 * scale, 4 * scale
+    side, step = 1.5 * scale, 4 * scale
     boxes = []
     for (x0, y0), (x1, y1) in pairwise(at):
-        count = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / apart))
+        count = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / step))
         for i in range(count + 1):
             x, y = x0 + (x1 - x0) * i / count, y0 + (y1 - y0) * i / count
             boxes.append(Bbox.from_extents(x - side, y - side, x + side, y + side))

@@ -43,7 +43,7 @@ def assumptions(assumed: Assumptions, times: Mapping[str, float]) -> str:
     return aligned(rows, left=3)
 
 
-def study(lines: Sequence[PlanRow]) -> str:
+def study_plan(lines: Sequence[PlanRow]) -> str:
     """A line for each model and rule, and the sums."""
     head = ["model", "rule", "jobs", "GPUs", "h reckoned", "expected", "GPU-h reckoned", "expected"]
     rows = [head]
@@ -55,7 +55,7 @@ def study(lines: Sequence[PlanRow]) -> str:
     return aligned(rows, left=2)
 
 
-def disk(kept: Sequence[DiskUsage]) -> str:
+def disk_use(kept: Sequence[DiskUsage]) -> str:
     """What the study keeps on disk, in words."""
     weights, samples = (sum(getattr(one, key) for one in kept) / 1e12 for key in WHOLE)
     most = max(one.resuming for one in kept) / GB
@@ -72,7 +72,7 @@ def _hours(line: PlanRow) -> list[str]:
     return each + [f"{line.gpu_hours(expected=e):,.0f}" for e in (False, True)]
 
 
-def holds(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
+def gpu_memory(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
     """What one GPU holds, part by part, against what it has."""
     rows = [[title, "GB", "how"]]
     rows += [[part.name, f"{part.bytes / GB:.1f}", part.how] for part in parts]
@@ -87,7 +87,7 @@ def _how_left(rows: list[list[str]]) -> str:
     return aligned([[row[0], row[1], row[2].ljust(width)] for row in rows])
 
 
-def state(model: str, blocks: int, storage: str) -> str:
+def training_state(model: str, blocks: int, storage: str) -> str:
     """The paper's own count of a training state beside its printed digits (Table kfac_memory)."""
     row = memory(architecture(model), blocks, storage)
     printed = published()["kfac_memory"]["rows"].get(model, {})
@@ -120,7 +120,7 @@ def state(model: str, blocks: int, storage: str) -> str:
     return aligned(rows)
 
 
-def units(
+def update_units(
     model: str, methods: Mapping[str, UpdateUnits], seconds: Mapping[str, tuple[float, float]]
 ) -> str:
     """Model-pass units of an update, the paper's at its 8B, and seconds of a step."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 REPORTING = Path(__file__).parent
-READERS: Mapping[str, str] = MappingProxyType(
+TIDY_READERS: Mapping[str, str] = MappingProxyType(
     {
         "scores": "geosd.scores.score_table",
         "drift": "geosd.scores.drift_table",
@@ -36,26 +36,26 @@ READERS: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Kind:
+class OutputKind:
     """What all tables, or all figures, have in common.
 
     Attributes:
         label: What one is called.
-        make: Function of its module that makes it.
+        function: Of its module, makes it.
         writer: Module whose `save` writes it.
-        endings: Of the files written.
+        extensions: Of the files written.
     """
 
     label: str
-    make: str
+    function: str
     writer: str
-    endings: tuple[str, ...]
+    extensions: tuple[str, ...]
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
+OUTPUT_KINDS: Mapping[str, OutputKind] = MappingProxyType(
     {
-        "table": Kind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
-        "figure": Kind("Figure", "draw", "geosd.reporting.style", ("pdf", "svg", "png")),
+        "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
+        "figure": OutputKind("Figure", "draw", "geosd.reporting.style", ("pdf", "svg", "png")),
     }
 )
 
@@ -67,7 +67,7 @@ class OutputSpec:
     Attributes:
         title: What it shows, a few words.
         caption: What one sees, as the report says it; reStructuredText.
-        reads: Tidy files, of `READERS`; each is an argument of its function.
+        reads: Tidy files, of `TIDY_READERS`; each is an argument of its function.
         settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
             `geosd.config.rule_settings`, or keys of the protocol such as
             `protocol.training.top_k`. The last part is the argument's name.
@@ -92,19 +92,19 @@ class OutputSpec:
             if not right:
                 kind = "a text" if name in ("title", "caption") else 'texts, as in ("scores",)'
                 raise ValueError(f"{name} is {value!r}; allowed is {kind}.")
-        if unread := [name for name in self.reads if name not in READERS]:
-            raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(READERS)}.")
+        if unread := [name for name in self.reads if name not in TIDY_READERS]:
+            raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(TIDY_READERS)}.")
 
 
-def kind_of(name: str) -> Kind:
+def output_kind(name: str) -> OutputKind:
     """Whether a name is a table's or a figure's."""
-    return KINDS[name.partition("_")[0]]
+    return OUTPUT_KINDS[name.partition("_")[0]]
 
 
-def modules(name: str) -> tuple[str, ...]:
+def rendering_modules(name: str) -> tuple[str, ...]:
     """The modules that are found by name: its own, the writer's, the readers'."""
-    readers = (READERS[tidy] for tidy in output_specs()[name].reads)
-    return f"geosd.reporting.{name}", kind_of(name).writer, *readers
+    readers = (TIDY_READERS[tidy] for tidy in output_specs()[name].reads)
+    return f"geosd.reporting.{name}", output_kind(name).writer, *readers
 
 
 @cache
@@ -117,7 +117,7 @@ def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
     Raises:
         ValueError: A declaration cannot be read; says which, and what is allowed.
     """
-    files = sorted(path for kind in KINDS for path in folder.glob(f"{kind}_*.py"))
+    files = sorted(path for kind in OUTPUT_KINDS for path in folder.glob(f"{kind}_*.py"))
     found = {path.stem: _declaration(path) for path in files}
     return MappingProxyType({name: shown for name, shown in found.items() if shown})
 

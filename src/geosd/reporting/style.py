@@ -1,17 +1,20 @@
 """How methods are named, ordered and drawn: the same in every table and every figure.
 
 Colours are fixed per method, so a figure of three methods and one of nine agree. They are Tol's
-"muted" scheme and Okabe-Ito's vermilion, which keep apart under the common colour blindnesses; the
-marker tells the kind of method as well, so no reading rests on colour alone.
+"muted" scheme and Okabe-Ito's vermilion, which differ under the common colour blindnesses; the
+marker tells the kind of method as well, so no reading rests on colour alone. Sizes of letters and
+lines are those of `matplotlibrc`; seaborn takes both from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from geosd.files import atomic_write
@@ -58,6 +61,9 @@ METHODS = {
     "geosd_plain": Method("GeoSD, plain step", "#BBBBBB", "p", ABLATION),
 }
 """In the paper's order (Table main_id_ood), then the ablations, the last of which is ours."""
+SOLID = ""
+DASHED = (4, 1.5)
+"""Dashes in seaborn's form: lengths of strokes and gaps, in line widths."""
 
 
 def method(variant: str) -> Method:
@@ -70,6 +76,37 @@ def ordered(variants: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys(variants))
     known = [name for name in METHODS if name in names]
     return known + [name for name in names if name not in METHODS]
+
+
+def text_colour(colour: str) -> tuple[float, float, float]:
+    """A darker shade of a colour: light ones do not carry small letters."""
+    red, green, blue = to_rgb(colour)
+    return (0.62 * red, 0.62 * green, 0.62 * blue)
+
+
+def hue_by_method(variants: Iterable[str]) -> dict[str, Any]:
+    """Seaborn's keywords that draw a column `variant` in the colours of the methods."""
+    names = ordered(variants)
+    palette = {name: method(name).colour for name in names}
+    return {"hue": "variant", "hue_order": names, "palette": palette}
+
+
+def style_by_method(variants: Iterable[str], dashed: Sequence[str] | None = None) -> dict[str, Any]:
+    """The same with the markers of the methods.
+
+    Args:
+        variants: What is drawn.
+        dashed: Variants with a dashed line; None for a plot that has no lines.
+    """
+    names = ordered(variants)
+    keywords = hue_by_method(names) | {
+        "style": "variant",
+        "style_order": names,
+        "markers": {name: method(name).marker for name in names},
+    }
+    if dashed is not None:
+        keywords["dashes"] = {name: DASHED if name in dashed else SOLID for name in names}
+    return keywords
 
 
 def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
@@ -91,9 +128,9 @@ def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
     }
     paths = []
     with matplotlib.rc_context({"svg.hashsalt": "geosd"}):
-        for ending, metadata in undated.items():
-            path = Path(folder) / f"{name}.{ending}"
+        for extension, metadata in undated.items():
+            path = Path(folder) / f"{name}.{extension}"
             with atomic_write(path) as temporary:
-                figure.savefig(temporary, format=ending, metadata=metadata)
+                figure.savefig(temporary, format=extension, metadata=metadata)
             paths.append(path)
     return paths

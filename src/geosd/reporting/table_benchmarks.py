@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 
 from geosd.claims import published as paper
+from geosd.reporting.method_cells import (
+    MethodColumns,
+    accuracy_cell,
+    accuracy_name,
+    count_runs,
+    group_title,
+    published_cell,
+)
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import method, ordered
-from geosd.reporting.table_main import measured, published, said_k, said_runs
-from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.reporting.style import ordered
+from geosd.reporting.tables import Column, Table, ranked
 from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 
 SPEC = OutputSpec(
@@ -37,24 +45,20 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         The table, best and second-best marked. The paper's number stands beside the average, and
         beside a benchmark only if it is one of the paper's: other benchmarks have no counterpart.
     """
-    columns: list[Column] = []
-    cells: dict[str, list[Cell]] = {variant: [] for variant in ordered(methods)}
+    table = MethodColumns(ordered(methods))
     for model in models:
         family = paper.family(model)
-        title = f"{model} (paper: {family})" if family else model
+        title = group_title(model, family)
         for benchmark in [*ood_benchmarks(scores, model), OOD_AVERAGE]:
             label = "OOD avg." if benchmark == OOD_AVERAGE else benchmark
-            columns.append(Column(f"{model}.{benchmark}", label, title, "high"))
-            for variant, row in cells.items():
-                row.append(measured(scores, model, variant, benchmark))
+            column = Column(f"{model}.{benchmark}", label, title, "high")
+            table.add(column, partial(accuracy_cell, scores, model, benchmark=benchmark))
             if paper.lookup(family, "pi_0", benchmark) is not None:
-                columns.append(Column(f"{model}.{benchmark}.paper", "paper", title))
-                for variant, row in cells.items():
-                    row.append(published(family, variant, benchmark))
-    rows = tuple(Row(method(v).label, method(v).kind, tuple(row)) for v, row in cells.items())
+                column = Column(f"{model}.{benchmark}.paper", "paper", title)
+                table.add(column, partial(published_cell, family, benchmark=benchmark))
     note = (
-        f"{said_k(scores)} in percent, mean ± standard deviation over {said_runs(scores)}; the"
-        " paper's numbers are avg@16 over ten runs."
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {count_runs(scores)}; the paper's numbers are avg@16 over ten runs."
     )
     title = "Per-benchmark OOD accuracy"
-    return ranked(Table("table_benchmarks", title, note, "Method", tuple(columns), rows))
+    return ranked(Table("table_benchmarks", title, note, "Method", table.columns, table.rows()))

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
 from geosd.claims import published as paper
+from geosd.reporting.method_cells import (
+    NOT_THE_SAME_MODEL,
+    MethodColumns,
+    accuracy_cell,
+    accuracy_name,
+    change_cell,
+    count_runs,
+    group_title,
+    published_cell,
+)
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import method, ordered
-from geosd.reporting.tables import Cell, Column, Row, Table, ranked
-from geosd.scores.score_table import OOD_AVERAGE, values
-from geosd.scores.statistics import Group
+from geosd.reporting.style import ordered
+from geosd.reporting.tables import Cell, Column, Table, ranked
+from geosd.scores.score_table import OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="accuracy in and out of distribution",
@@ -38,75 +49,39 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         The table, best and second-best marked. A model that stands for a family of the paper has
         the paper's number beside each of its own.
     """
-    columns: list[Column] = []
-    cells: dict[str, list[Cell]] = {variant: [] for variant in ordered(methods)}
+    table = MethodColumns(ordered(methods))
     for model in models:
         family = paper.family(model)
-        title = f"{model} (paper: {family})" if family else model
+        title = group_title(model, family)
         for key, label in QUANTITIES:
-            columns.append(Column(f"{model}.{key}", label, title, "high"))
-            for variant, row in cells.items():
-                row.append(_ours(scores, model, variant, key))
+            column = Column(f"{model}.{key}", label, title, "high")
+            table.add(column, partial(_measured, scores, model, key=key))
             if family:
-                columns.append(Column(f"{model}.{key}.paper", "paper", title))
-                for variant, row in cells.items():
-                    row.append(_paper(family, variant, key))
-    rows = tuple(Row(method(v).label, method(v).kind, tuple(row)) for v, row in cells.items())
+                column = Column(f"{model}.{key}.paper", "paper", title)
+                table.add(column, partial(_published, family, key=key))
     note = (
-        f"{said_k(scores)} in percent, mean ± standard deviation over {said_runs(scores)}. OOD avg."
-        " is taken within each run over its OOD benchmarks; Δ OOD is its change from π₀. A model of"
-        " this study stands beside the paper's model of the same architecture; they are not the"
-        " same model, and only the pattern can be compared."
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {count_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks; Δ OOD"
+        f" is its change from π₀. {NOT_THE_SAME_MODEL}"
     )
     title = "In-distribution and out-of-distribution accuracy"
-    return ranked(Table("table_main", title, note, "Method", tuple(columns), rows))
+    return ranked(Table("table_main", title, note, "Method", table.columns, table.rows()))
 
 
-def measured(scores: pd.DataFrame, model: str, variant: str, benchmark: str) -> Cell:
-    """avg@k of a variant on a benchmark, mean and standard deviation over its runs."""
-    runs = values(scores, model, variant, benchmark, "avg@k")
-    if runs.empty:
-        return Cell(None)
-    group = Group.of(runs)
-    return Cell(group.mean, group.sd if group.n > 1 else None)
-
-
-def _ours(scores: pd.DataFrame, model: str, variant: str, key: str) -> Cell:
+def _measured(scores: pd.DataFrame, model: str, variant: str, key: str) -> Cell:
     if key != "delta_ood":
-        return measured(scores, model, variant, key)
-    mine = measured(scores, model, variant, OOD_AVERAGE)
-    base = measured(scores, model, "pi_0", OOD_AVERAGE)
-    if variant == "pi_0" or mine.number is None or base.number is None:
+        return accuracy_cell(scores, model, variant, key)
+    if variant == "pi_0":
         return Cell(None)
-    return Cell(mine.number - base.number, form="+.1f")
+    ood, base = (accuracy_cell(scores, model, name, OOD_AVERAGE) for name in (variant, "pi_0"))
+    return change_cell(ood.number, base.number)
 
 
-def _paper(family: str, variant: str, key: str) -> Cell:
+def _published(family: str, variant: str, key: str) -> Cell:
     if key != "delta_ood":
-        return published(family, variant, key)
-    mine = paper.lookup(family, variant, OOD_AVERAGE)
-    base = paper.lookup(family, "pi_0", OOD_AVERAGE)
-    if variant == "pi_0" or mine is None or base is None:
+        return published_cell(family, variant, key)
+    if variant == "pi_0":
         return Cell(None)
-    return Cell(round(mine.mean - base.mean, 10), form="+.1f")
-
-
-def published(family: str | None, variant: str, benchmark: str) -> Cell:
-    """The paper's avg@16 for a benchmark."""
-    number = paper.lookup(family, variant, benchmark)
-    return Cell(None) if number is None else Cell(number.mean, number.sd)
-
-
-def said_k(scores: pd.DataFrame) -> str:
-    """The accuracy's name with its k, e.g. `avg@16`."""
-    ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
-    return " / ".join(f"avg@{k}" for k in ks)
-
-
-def said_runs(scores: pd.DataFrame) -> str:
-    """How many runs a variant has, e.g. `3 runs` or `1 to 3 runs`."""
-    counts = scores.groupby(["model", "variant"])["seed"].nunique()
-    low, high = counts.min(), counts.max()
-    if low != high:
-        return f"{low} to {high} runs"
-    return "1 run" if high == 1 else f"{high} runs"
+    ood, base = (published_cell(family, name, OOD_AVERAGE) for name in (variant, "pi_0"))
+    change = change_cell(ood.number, base.number)
+    return change if change.number is None else replace(change, value=round(change.number, 10))

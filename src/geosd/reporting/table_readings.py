@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from geosd.reporting.method_cells import accuracy_name, count_runs, mean_cell
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import method
-from geosd.reporting.table_main import said_k, said_runs
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores import drift_table as drifts
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
@@ -53,16 +53,16 @@ def build(
     Raises:
         ValueError: A method with other readings is not itself among the study's methods.
     """
-    read = [name for name in methods if name in candidates.values()]
-    if lacking := sorted({*candidates.values()} - {*read}):
+    chosen = [name for name in methods if name in candidates.values()]
+    if missing := sorted({*candidates.values()} - {*chosen}):
         raise ValueError(
-            f"table_readings compares with {', '.join(lacking)} as it is read here, which the study"
+            f"table_readings compares with {', '.join(missing)} as it is read here, which the study"
             " does not train.\nHint: list it under the study's `methods`."
         )
     columns = [column for model in models for column in _columns(model)]
     rows = []
-    for variant in read:
-        others = [name for name, of in candidates.items() if of == variant]
+    for variant in chosen:
+        others = [name for name, owner in candidates.items() if owner == variant]
         for name in (variant, *others):
             cells = [
                 cell for model in models for cell in _cells(scores, drift, model, name, variant)
@@ -70,7 +70,8 @@ def build(
             label = method(variant).label if name == variant else f"  {_words(changes[name])}"
             rows.append(Row(label, variant, tuple(cells)))
     note = (
-        f"{said_k(scores)} in percent, mean ± standard deviation over {said_runs(scores)}. Δ is the"
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {count_runs(scores)}. Δ is the"
         " change from the reading that is used, the mean over pairs of equal seed ± the half-width"
         " of Student's 95 % interval, without correction for the number of rows. d_FR is the mean"
         " Fisher-Rao distance from π₀ at the end of training, in radians."
@@ -91,28 +92,25 @@ def _columns(model: str) -> list[Column]:
     ]
 
 
-def _cells(scores: pd.DataFrame, drift: pd.DataFrame, model: str, name: str, of: str) -> list[Cell]:
+def _cells(
+    scores: pd.DataFrame, drift: pd.DataFrame, model: str, name: str, variant: str
+) -> list[Cell]:
+    """Value and change of each quantity, for a method (`name` is `variant`) or another reading."""
     cells = []
     for benchmark in (*BENCHMARKS, DRIFT):
         if benchmark == DRIFT:
             form = ".3f"
-            mine, chosen = (drifts.values(drift, model, v, DRIFT) for v in (name, of))
+            runs, chosen = (drifts.values(drift, model, v, DRIFT) for v in (name, variant))
         else:
             form = ".1f"
-            mine, chosen = (values(scores, model, v, benchmark, "avg@k") for v in (name, of))
-        cells += [_cell(mine, form), Cell(None) if name == of else _change(mine, chosen, form)]
+            runs, chosen = (values(scores, model, v, benchmark, "avg@k") for v in (name, variant))
+        change = Cell(None) if name == variant else _change(runs, chosen, form)
+        cells += [mean_cell(runs, form), change]
     return cells
 
 
-def _cell(runs: pd.Series, form: str) -> Cell:
-    if runs.empty:
-        return Cell(None)
-    group = Group.of(runs)
-    return Cell(group.mean, group.sd if group.n > 1 else None, form)
-
-
-def _change(mine: pd.Series, chosen: pd.Series, form: str) -> Cell:
-    pairs = (mine - chosen).dropna()
+def _change(runs: pd.Series, chosen: pd.Series, form: str) -> Cell:
+    pairs = (runs - chosen).dropna()
     if pairs.empty:
         return Cell(None)
     test = contrast([Group.of(pairs)])

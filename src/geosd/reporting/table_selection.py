@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from geosd.reporting.method_cells import accuracy_cell, accuracy_name, count_runs
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import method
-from geosd.reporting.table_main import measured, said_k, said_runs
 from geosd.reporting.tables import Column, Row, Table, ranked
 
 SPEC = OutputSpec(
@@ -41,19 +41,21 @@ def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, 
     )
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):
-        mine = [name for name, of in candidates.items() if of == variant]
-        cells = [
-            tuple(measured(scores, model, name, VALIDATION) for model in models) for name in mine
-        ]
+        names = [name for name, owner in candidates.items() if owner == variant]
         label = method(variant).label
         block = tuple(
-            Row(name.replace(f"{variant}-", f"{label} "), variant, row)
-            for name, row in zip(mine, cells, strict=True)
+            Row(
+                name.replace(f"{variant}-", f"{label} "),
+                variant,
+                tuple(accuracy_cell(scores, model, name, VALIDATION) for model in models),
+            )
+            for name in names
         )
         rows += ranked(Table("block", "", "", "", columns, block)).rows
     note = (
-        f"{said_k(scores)} on the validation problems, in percent, over {said_runs(scores)}; every"
-        " candidate is trained on the selection problems. Best and second-best of each method."
+        f"{accuracy_name(scores)} on the validation problems, in percent, over"
+        f" {count_runs(scores)}; every candidate is trained on the selection problems. Best and"
+        " second-best of each method."
     )
     title = "Selection of hyperparameters"
     return Table("table_selection", title, note, "Candidate", columns, tuple(rows))

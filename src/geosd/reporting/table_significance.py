@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from geosd.claims import published as paper
+from geosd.reporting.method_cells import accuracy_name
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ABLATION, method, ordered
-from geosd.reporting.table_main import said_k
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, values
 from geosd.scores.statistics import ContrastResult, Group, contrast, holm, welch
@@ -39,6 +39,9 @@ COLUMNS = (
     Column("p_paired", "p paired"),
 )
 
+PUBLISHED = ("geosd", "baseline", "baseline_mean", "difference", "low", "high", "g", "p_holm")
+"""Of a row, what the paper prints."""
+
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """A row per model: GeoSD, its strongest baseline, and the one-sided tests between them.
@@ -60,11 +63,11 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     paired: dict[str, float] = {}
     for model in models:
         runs = {
-            variant: found
+            variant: seeds
             for variant in ordered(methods)
-            if len(found := values(scores, model, variant, OOD_AVERAGE, "avg@k"))
+            if len(seeds := values(scores, model, variant, OOD_AVERAGE, "avg@k"))
         }
-        groups = {variant: Group.of(found) for variant, found in runs.items()}
+        groups = {variant: Group.of(seeds) for variant, seeds in runs.items()}
         rivals = {v: g for v, g in groups.items() if v != "geosd" and method(v).kind != ABLATION}
         if "geosd" in groups and rivals:
             best = max(rivals, key=lambda v: rivals[v].mean)
@@ -81,24 +84,14 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             _row(model, "this study", min(geosd.n, rival.n), geosd.mean, best, rival.mean,
                  test.difference, test.low, test.high, test.g, p, pair)
         )  # fmt: skip
-        printed = paper.published()["significance"]
-        cells = printed["families"].get(paper.family(model))
-        if cells:
+        published = paper.published()["significance"]
+        if cells := published["families"].get(paper.family(model)):
             label = f"paper: {paper.family(model)}"
-            keys = (
-                "geosd",
-                "baseline",
-                "baseline_mean",
-                "difference",
-                "low",
-                "high",
-                "g",
-                "p_holm",
-            )
-            rows.append(_row(label, "paper", printed["n"], *(cells[key] for key in keys), math.nan))
+            numbers = (cells[key] for key in PUBLISHED)
+            rows.append(_row(label, "paper", published["n"], *numbers, math.nan))
     note = (
-        f"Average OOD accuracy ({said_k(scores)}); Δ is GeoSD's lead over the strongest baseline"
-        " with its 95% interval; one-sided Welch t-test as in the paper, and the t-test of"
+        f"Average OOD accuracy ({accuracy_name(scores)}); Δ is GeoSD's lead over the strongest"
+        " baseline with its 95% interval; one-sided Welch t-test as in the paper, and the t-test of"
         " differences within a seed, each Holm-corrected over the models. The run is the unit. An"
         " empty entry cannot be estimated: a single run, or no variance."
     )

@@ -55,10 +55,3 @@ def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
 def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
     """Read the table back; see `read_tidy`."""
     return read_tidy(files, COLUMNS, "a table of drift over steps", "drift_over_steps")
-
-
-def mean_curve(drift: pd.DataFrame, model: str, variant: str) -> pd.DataFrame:
-    """Mean and standard deviation over seeds at each step: columns `mean` and `sd` (0 for one)."""
-    mine = drift[(drift["model"] == model) & (drift["variant"] == variant)]
-    values = mine.groupby("step")["value"]
-    return pd.DataFrame({"mean": values.mean(), "sd": values.std(ddof=1).fillna(0.0)})

@@ -64,35 +64,23 @@ def mismatch_share(states: pd.DataFrame) -> float:
     return float(((states["q_star"] >= SURE) & (states["p_star"] <= UNLIKELY)).mean())
 
 
-def gradients_by_overlap(
-    states: pd.DataFrame, divergence: str, bins: int = 20, least: int = 10
-) -> pd.DataFrame:
-    """Gradient norms in bins of equal width in overlap, from 0 to 1.
+def group_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> pd.DataFrame:
+    """States with the bin of equal width, from 0 to 1, that their overlap lies in.
 
     Args:
         states: The tidy table of one model.
-        divergence: One of `DIVERGENCES`.
         bins: How many.
-        least: Positions that a bin must hold; others have no row: their quartiles would be noise.
+        least: Positions that a bin must hold; the states of others are left out: quartiles of so
+            few would be noise.
 
     Returns:
-        One row a bin: `overlap` (the mean of its positions), `low`, `median` and `high` (quartiles
-        of the norm), `positions`.
+        The states with a column `mean_overlap`: the mean over the positions of their bin.
     """
     # rho may exceed 1 by rounding; its last bin is closed.
-    place = np.clip((states["overlap"] * bins).astype(int), 0, bins - 1)
-    groups = states.groupby(place.to_numpy(), sort=True)
-    norms = groups[f"gradient_{divergence}"]
-    table = pd.DataFrame(
-        {
-            "overlap": groups["overlap"].mean(),
-            "low": norms.quantile(0.25),
-            "median": norms.median(),
-            "high": norms.quantile(0.75),
-            "positions": groups.size(),
-        }
-    )
-    return table[table["positions"] >= least].reset_index(drop=True)
+    bin_of_state = np.clip((states["overlap"] * bins).astype(int), 0, bins - 1).to_numpy()
+    overlaps = states.groupby(bin_of_state)["overlap"]
+    grouped = states.assign(mean_overlap=overlaps.transform("mean"))
+    return grouped[overlaps.transform("size") >= least]
 
 
 def read(paths: Sequence[Path]) -> pd.DataFrame:

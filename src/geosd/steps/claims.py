@@ -11,7 +11,7 @@ from geosd.claims.verdicts import evaluate
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.costs.update_cost import UpdateSize
-from geosd.reporting.table_claims import write
+from geosd.reporting.claims_page import write_ledger
 from geosd.scores import alignment_table as alignment_table
 from geosd.scores import consensus_table as agreement_table
 from geosd.scores import drift_curves as path_table
@@ -65,7 +65,7 @@ def main(
         sizes=tuple(settings["ladder"]),
         **more,
     )
-    write(evaluate(ledger(), evidence, settings["models"]), study, out)
+    write_ledger(evaluate(ledger(), evidence, settings["models"]), study, out)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from geosd.config.runs import read_index
 from geosd.files import write_text
-from geosd.reporting.environment import Ran, to_markdown
+from geosd.reporting.environment_page import StepManifest, to_markdown
 from geosd.steps import begin
 
 
@@ -30,7 +30,7 @@ def main(study: str, out: Path, runs: Path | None = None) -> None:
         if (folder := getattr(row, step))
     }
     made = [
-        Ran(step, json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8")))
+        StepManifest(step, json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8")))
         for folder, step in folders.items()
     ]
     packages = importlib.metadata.distributions()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import gather
-from geosd.reporting.table_claims import write
+from geosd.reporting.claims_page import write_ledger
 from geosd.steps import begin
 
 
@@ -21,7 +21,7 @@ def main(out: Path, ledgers: tuple[Path, ...] = ()) -> None:
         ledgers: The `claims.csv` of studies of different kinds; claims of other kinds are not
             tested.
     """
-    written = write(gather(ledger(), ledgers), None, out, "claims_all")
+    written = write_ledger(gather(ledger(), ledgers), None, out, "claims_all")
     print("\n".join(map(str, written)))
 
 

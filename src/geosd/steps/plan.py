@@ -69,10 +69,10 @@ def _of_study(study: Study, times: Mapping[str, float], assumed: Assumptions) ->
     found = [line for work in works for line in plan_rows(work, times, assumed)]
     once = f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}."
     parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
-    parts += [plan_tables.study(found), once]
+    parts += [plan_tables.study_plan(found), once]
     if any(line.gpus for line in found):
         on_disk = [disk(work, assumed) for work in works]
-        parts += [plan_tables.disk(on_disk), plan_tables.assumptions(assumed, times)]
+        parts += [plan_tables.disk_use(on_disk), plan_tables.assumptions(assumed, times)]
     return "\n\n".join(parts)
 
 
@@ -99,19 +99,19 @@ def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Ass
         f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
         f"A training asks for {asked.gpus} GPUs: {trainers} train, {asked.inference} generate and"
         f" score the anchor. Its state needs {fewest} or more to train.",
-        plan_tables.holds(
+        plan_tables.gpu_memory(
             f"One of {trainers} training GPUs", training_gpu(shape, layout, assumed), assumed
         ),
     ]
     if asked.inference:
         title = f"One of {asked.inference} inference GPUs"
-        parts.append(plan_tables.holds(title, inference_gpu(shape, layout, assumed), assumed))
+        parts.append(plan_tables.gpu_memory(title, inference_gpu(shape, layout, assumed), assumed))
     parts += [
-        plan_tables.state(model, kfac["blocks"], kfac["storage"]),
-        plan_tables.units(model, methods, seconds),
+        plan_tables.training_state(model, kfac["blocks"], kfac["storage"]),
+        plan_tables.update_units(model, methods, seconds),
     ]
     if model in study.models:
-        parts.append(plan_tables.study(plan_rows(work, times, assumed)))
+        parts.append(plan_tables.study_plan(plan_rows(work, times, assumed)))
     else:
         homes = [name for name, s in study.params.studies.items() if model in s.models]
         parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")

@@ -10,7 +10,7 @@ import tyro
 
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.reporting.specs import kind_of, modules, output_specs
+from geosd.reporting.specs import output_kind, output_specs, rendering_modules
 from geosd.steps import begin
 
 
@@ -31,7 +31,7 @@ def main(
         params: The configuration.
     """
     settings = settings_of(name, resolve(load(params), study))
-    own, writer, *readers = map(import_module, modules(name))
+    own, writer, *readers = map(import_module, rendering_modules(name))
     files: dict[str, list[Path]] = {}
     for path in tidy:
         files.setdefault(path.stem, []).append(path)
@@ -42,7 +42,7 @@ def main(
             " workflow call this program, or give `--tidy` the files it reads."
         )
     tables = {tidy: module.read(files[tidy]) for tidy, module in zip(reads, readers, strict=True)}
-    made = getattr(own, kind_of(name).make)(**tables, **settings)
+    made = getattr(own, output_kind(name).function)(**tables, **settings)
     writer.save(made, out, name)
 
 

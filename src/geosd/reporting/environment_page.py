@@ -12,7 +12,7 @@ from geosd.reporting.tables import MISSING, aligned
 
 
 @dataclass(frozen=True)
-class Ran:
+class StepManifest:
     """One run of a step.
 
     Attributes:
@@ -24,7 +24,7 @@ class Ran:
     manifest: Mapping[str, Any]
 
 
-def to_markdown(runs: Sequence[Ran], installed: Mapping[str, str], study: str) -> str:
+def to_markdown(runs: Sequence[StepManifest], installed: Mapping[str, str], study: str) -> str:
     """The page for people.
 
     Args:
@@ -53,7 +53,7 @@ PACKAGES = "As each run found them; more than one version means that the runs di
 INSTALLED = "In the interpreter that wrote this page."
 
 
-def _steps(runs: Sequence[Ran]) -> str:
+def _steps(runs: Sequence[StepManifest]) -> str:
     lines = [["step", "commit", "runs", "time", "host memory", "device memory"]]
     for step in dict.fromkeys(run.step for run in runs):
         own = [run.manifest for run in runs if run.step == step]
@@ -78,8 +78,8 @@ def _commit(code: Mapping[str, Any]) -> str:
     return code["commit"][:10] + ("+" if code["dirty"] else "")
 
 
-def _machines(runs: Sequence[Ran]) -> str:
-    def told(run: Ran) -> tuple[str, ...]:
+def _machines(runs: Sequence[StepManifest]) -> str:
+    def told(run: StepManifest) -> tuple[str, ...]:
         device = run.manifest["device"]
         counted = Counter(device["accelerators"])
         names = (f"{n} × {name}" if n > 1 else name for name, n in counted.items())
@@ -89,7 +89,7 @@ def _machines(runs: Sequence[Ran]) -> str:
     return _counted(["platform", "accelerators", "CPUs", "threads"], runs, told)
 
 
-def _packages(runs: Sequence[Ran]) -> str:
+def _packages(runs: Sequence[StepManifest]) -> str:
     found: dict[str, list[str]] = {}
     for run in runs:
         for name, version in run.manifest["packages"].items():
@@ -101,7 +101,9 @@ def _packages(runs: Sequence[Ran]) -> str:
 
 
 def _counted(
-    header: Sequence[str], runs: Iterable[Ran], told: Callable[[Ran], tuple[str, ...]]
+    header: Sequence[str],
+    runs: Iterable[StepManifest],
+    told: Callable[[StepManifest], tuple[str, ...]],
 ) -> str:
     counts = Counter(told(run) for run in runs).most_common()
     return aligned([[*header, "runs"], *([*words, str(n)] for words, n in counts)], left=2)

@@ -33,7 +33,7 @@ OF_ALL = (
 )
 
 
-def write(
+def write_ledger(
     findings: Sequence[Finding], study: str | None, folder: Path | str, name: str = "claims"
 ) -> list[Path]:
     """Write the ledger as Markdown and CSV.

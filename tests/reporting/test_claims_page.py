@@ -7,7 +7,7 @@ import pandas as pd
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import VERDICTS, evaluate
-from geosd.reporting.table_claims import to_markdown, write
+from geosd.reporting.claims_page import to_markdown, write_ledger
 from geosd.scores.drift_table import COLUMNS
 
 QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
@@ -58,7 +58,7 @@ def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
 def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
     models = ("mini-qwen3", "mini-olmo3")
     found = findings(make, models=models)
-    write(found, "quick", tmp_path)
+    write_ledger(found, "quick", tmp_path)
     table = pd.read_csv(tmp_path / "claims.csv")
     once = sum(bool(c.computed or c.unmeasured or c.is_about_sizes) for c in ledger())
     assert len(table) == len(ledger()) * 2 - once

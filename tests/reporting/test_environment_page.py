@@ -11,7 +11,7 @@ from geosd.config import load, resolve
 from geosd.config.runs import RunRow, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
-from geosd.reporting.environment import Ran, to_markdown
+from geosd.reporting.environment_page import StepManifest, to_markdown
 from geosd.steps import environment
 
 
@@ -23,7 +23,7 @@ def ran(step="train", **changed):
         "wall_s": 100.0,
         "peak_memory_bytes": {"host": 2**30, "device": 2**34},
     }
-    return Ran(step, {**told, **changed})
+    return StepManifest(step, {**told, **changed})
 
 
 def row(text: str, *cells: str) -> bool:
