@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, get_args
 
+from geosd.claims.claim import StudyKind
 from geosd.claims.computed_costs import quantities
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
@@ -65,7 +68,14 @@ def main(
         sizes=tuple(settings["ladder"]),
         **more,
     )
-    write(evaluate(ledger(), evidence, settings["models"]), study, out)
+    findings = evaluate(ledger(), evidence, settings["models"])
+    write(findings, study, out, kind=study_kind(study, settings))
+
+
+def study_kind(study: str, settings: Mapping[str, Any]) -> str:
+    """What a study is designed for: its key `kind`, else the ending of its name."""
+    ending = study.rpartition("_")[2]
+    return settings.get("kind") or (ending if ending in get_args(StudyKind) else "main")
 
 
 if __name__ == "__main__":
