@@ -9,11 +9,13 @@ from geosd.claims.claim import Claim
 from geosd.claims.verdicts import VERDICTS, Finding, corrected
 from geosd.scores.tidy import read_tidy
 
-COLUMNS = (
-    *("claim", "study", "model", "verdict", "weakest_comparison", "metric", "effect", "low"),
-    *("high", "p", "n_a", "n_b", "paper_effect", "note"),
-)
 NUMBERS = ("effect", "low", "high", "p", "paper_effect")
+# Numbers are read as text, since float() is exact where pandas may round the last digit.
+COLUMNS = {
+    **dict.fromkeys(("claim", "study", "model", "verdict", "metric", *NUMBERS), str),
+    **dict.fromkeys(("weakest_comparison", "note"), str),
+    **dict.fromkeys(("n_a", "n_b"), int),
+}
 
 
 def merge_ledgers(
@@ -79,8 +81,8 @@ def _finding(claim: Claim, row: dict[str, object], path: Path) -> Finding:
         "undetermined" if verdict == "reproduced" and not claim.computed else verdict,
         weakest=str(row["weakest_comparison"]),
         metric=str(row["metric"]),
-        n_a=int(row["n_a"]),
-        n_b=int(row["n_b"]),
+        n_a=row["n_a"],
+        n_b=row["n_b"],
         note=str(row["note"]),
         study=str(row["study"]),
         **numbers,
