@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geosd.claims.claim import Claim, ComputedNumber, kind_of
+from geosd.claims.claim import Claim, ComputedNumber
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.merge import gather
+from geosd.claims.merge import merge_ledgers
 from geosd.claims.quantities import accuracy
 from geosd.claims.verdicts import COSTS, evaluate
-from geosd.config import load, resolve
+from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import to_markdown, write_ledger
 from geosd.scores.score_table import COLUMNS
 from geosd.steps import merge_claims
@@ -45,6 +45,10 @@ def scores(*models: str) -> pd.DataFrame:
         for seed, value in enumerate(values)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def gather(claims, ledgers):
+    return merge_ledgers(claims, ledgers, {"tiny": "main", "tiny_ladder": "ladder"}.__getitem__)
 
 
 @pytest.fixture
@@ -118,9 +122,9 @@ def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
     params = load(Path(__file__).parents[2] / "params.yaml")
     names = [n for n in params.studies if n.startswith("miniature") and "selection" not in n]
     judged = [study for n in names if "claims" in (study := resolve(params, n)).outputs]
-    of = {kind_of(study.name): study for study in judged}
-    assert len(of) == len(judged)
+    by_kind = {settings("claims", study)["kind"]: study for study in judged}
+    assert len(by_kind) == len(judged)
     for entry in ledger():
-        study = of[entry.study_kind]
+        study = by_kind[entry.study_kind]
         swept = {variant for variant, _ in study.candidates.values()}
         assert set(entry.variants()) <= {*study.methods, *swept}, entry.id

@@ -50,7 +50,7 @@ def test_not_tested_claims_say_what_they_need(make):
 
 
 def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
-    text = to_markdown(findings(make), "miniature")
+    text = to_markdown(findings(make), "miniature", "main")
     listed = text.split("## Not tested in this study")[1]
     assert "- needs tropd, tip: `filtering-gain`, " in " ".join(listed.split())
 
@@ -58,13 +58,13 @@ def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
 def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
     models = ("mini-qwen3", "mini-olmo3")
     found = findings(make, models=models)
-    write_ledger(found, "quick", tmp_path)
+    write_ledger(found, "quick", tmp_path, "main")
     table = pd.read_csv(tmp_path / "claims.csv")
     once = sum(bool(c.computed or c.unmeasured or c.is_about_sizes) for c in ledger())
     assert len(table) == len(ledger()) * 2 - once
     assert table["effect"].iloc[0] == found[0].effect
     assert set(table["verdict"]) <= set(VERDICTS)
-    assert (tmp_path / "claims.md").read_text() == to_markdown(found, "quick")
+    assert (tmp_path / "claims.md").read_text() == to_markdown(found, "quick", "main")
 
 
 def test_a_study_of_single_runs_decides_nothing_and_says_why(make):

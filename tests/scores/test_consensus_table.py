@@ -81,4 +81,4 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
 def test_a_selection_has_no_ood_problem_and_so_no_row():
     agreed = agreement.consensus_rows(problem("select_validation", 0, "ab"), first=2)
     table = agreement.collect({scores.Run("m", "geosd", 0): agreed})
-    assert table.empty and tuple(table.columns) == agreement.COLUMNS
+    assert table.empty and list(table.columns) == list(agreement.COLUMNS)

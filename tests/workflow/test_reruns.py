@@ -102,7 +102,7 @@ def test_the_training_loop_retrains_every_variant_and_no_base(done, root):
 
 
 def test_the_claims_as_data_are_judged_again_when_they_change(done):
-    done.append("src/geosd/claims/claims.yaml", "\n# edited\n")
+    done.append("src/geosd/claims/ledger/accuracy.py", "\n# edited\n")
     wanted = done.wanted()
     assert wanted["claims"] == 1
     assert wanted["train"] == wanted["evaluate"] == 0

@@ -21,7 +21,7 @@ import pandas as pd
 from geosd.claims.evidence import EXAMPLE, Evidence, MissingDataError, StudyRuns, VariantRuns
 
 StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize"]
-"""What a study is designed for."""
+"""What a study is designed for; studies of other kinds judge no claim."""
 Direction = Literal["greater", "less", "within"]
 Read = Callable[[Evidence, str, str], pd.Series]
 """Values by seed or problem, given the evidence, a model and the name of its runs."""
@@ -279,9 +279,3 @@ class Claim:
     def is_about_sizes(self) -> bool:
         """Whether it compares models of several sizes, so that it is judged once for all."""
         return any(side.run.model for c in self.comparisons(EXAMPLE) for side in c.sides)
-
-
-def kind_of(study: str) -> str:
-    """The kind of a study by its name: `miniature_ladder` is a ladder, `miniature` a main study."""
-    ending = study.rpartition("_")[2]
-    return ending if ending in get_args(StudyKind) else "main"

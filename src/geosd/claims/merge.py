@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from geosd.claims.claim import Claim, kind_of
+from geosd.claims.claim import Claim
 from geosd.claims.verdicts import VERDICTS, Finding, corrected
 from geosd.scores.tidy import read_tidy
 
-COLUMNS = (
-    *("claim", "study", "model", "verdict", "weakest_comparison", "metric", "effect", "low"),
-    *("high", "p", "n_a", "n_b", "paper_effect", "note"),
-)
 NUMBERS = ("effect", "low", "high", "p", "paper_effect")
+# Numbers are read as text, since float() is exact where pandas may round the last digit.
+COLUMNS = {
+    **dict.fromkeys(("claim", "study", "model", "verdict", "metric", *NUMBERS), str),
+    **dict.fromkeys(("weakest_comparison", "note"), str),
+    **dict.fromkeys(("n_a", "n_b"), int),
+}
 
 
-def gather(claims: Sequence[Claim], ledgers: Sequence[Path]) -> list[Finding]:
+def merge_ledgers(
+    claims: Sequence[Claim], ledgers: Sequence[Path], kind_of: Callable[[str], str]
+) -> list[Finding]:
     """Judge every claim once.
 
     Args:
         claims: All claims.
         ledgers: The `claims.csv` of studies of different kinds; of each only the claims count that
             its kind is designed for.
+        kind_of: The kind of a study by its name.
 
     Returns:
         A finding for each claim and model, claims in their order. Holm runs over all of them, so
@@ -34,13 +39,13 @@ def gather(claims: Sequence[Claim], ledgers: Sequence[Path]) -> list[Finding]:
             of another, so that a claim would be judged twice.
     """
     known = {claim.id: claim for claim in claims}
-    found: dict[str, list[Finding]] = {}
+    findings: dict[str, list[Finding]] = {}
     kinds: dict[str, Path] = {}
     for path in ledgers:
         table = read_tidy(path, COLUMNS, "a ledger", "claims")
-        if strange := sorted(set(table["claim"]) - set(known)):
+        if unknown := sorted(set(table["claim"]) - set(known)):
             raise ValueError(
-                f"{path}: claim {', '.join(strange)} is not in the ledger of today.\nHint: let the"
+                f"{path}: claim {', '.join(unknown)} is not in the ledger of today.\nHint: let the"
                 " workflow run `claims` again for this study."
             )
         for kind in {kind_of(study) for study in table["study"]}:
@@ -53,12 +58,12 @@ def gather(claims: Sequence[Claim], ledgers: Sequence[Path]) -> list[Finding]:
         for row in table.to_dict("records"):
             claim = known[row["claim"]]
             if claim.study_kind == kind_of(row["study"]):
-                found.setdefault(claim.id, []).append(_finding(claim, row, path))
+                findings.setdefault(claim.id, []).append(_finding(claim, row, path))
     for claim in claims:
-        if claim.id not in found:
+        if claim.id not in findings:
             note = f"needs the ledger of a study of kind {claim.study_kind}"
-            found[claim.id] = [Finding(claim, claim.study_kind, "not tested", note=note)]
-    return corrected([f for claim in claims for f in found[claim.id]], by_family=False)
+            findings[claim.id] = [Finding(claim, claim.study_kind, "not tested", note=note)]
+    return corrected([f for claim in claims for f in findings[claim.id]], by_family=False)
 
 
 def _finding(claim: Claim, row: dict[str, object], path: Path) -> Finding:
@@ -76,8 +81,8 @@ def _finding(claim: Claim, row: dict[str, object], path: Path) -> Finding:
         "undetermined" if verdict == "reproduced" and not claim.computed else verdict,
         weakest=str(row["weakest_comparison"]),
         metric=str(row["metric"]),
-        n_a=int(row["n_a"]),
-        n_b=int(row["n_b"]),
+        n_a=row["n_a"],
+        n_b=row["n_b"],
         note=str(row["note"]),
         study=str(row["study"]),
         **numbers,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
-
 from geosd.costs.assumptions import Assumptions
 from geosd.costs.update_cost import SNAPSHOT_BYTES, STATE_BYTES, dimensions, memory
 from geosd.models.published_architectures import Architecture
@@ -146,7 +144,7 @@ def gpus_needed(
 def _kfac(model: Architecture, layout: TrainingLayout) -> list[MemoryPart]:
     """Averages and inverses are shared out; every rank sums over its own tokens for all blocks."""
     kept = memory(model, layout.blocks, layout.storage, share_inputs=True).kfac
-    sums = factor_bytes(dimensions(model), layout.blocks, torch.float32, share_inputs=True) / 2
+    sums = factor_bytes(dimensions(model), layout.blocks, "float32", share_inputs=True) / 2
     how = f"g = {layout.blocks}, {layout.storage} / {layout.training}"
     return [
         MemoryPart("K-FAC factors", kept / layout.training, how),

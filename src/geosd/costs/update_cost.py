@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
 from geosd.models.published_architectures import Architecture
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
 from geosd.optim.layer_selection import input_factor_owners
@@ -225,10 +223,10 @@ def memory(
     Source: the paper, Tables memory_methods and kfac_memory.
     """
     sizes = dimensions(model)
-    kept = factor_bytes(sizes, blocks, getattr(torch, storage), share_inputs=share_inputs)
+    kept = factor_bytes(sizes, blocks, storage, share_inputs=share_inputs)
     return TrainingMemory(
         base=sum(STATE_BYTES.values()) * model.parameters,
-        full=factor_bytes(sizes, 1, torch.float32, share_inputs=False) // 2,
+        full=factor_bytes(sizes, 1, "float32", share_inputs=False) // 2,
         kfac=kept,
         snapshot=SNAPSHOT_BYTES * model.parameters,
     )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from geosd.optim.layer_selection import Select, input_factor_owners, is_projection, select_layers
 from geosd.optim.partition import partition
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+ITEM_BYTES = {"float32": 4, "bfloat16": 2}
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Dimensions:
 def factor_bytes(
     model: Dimensions | nn.Module,
     blocks: int = 16,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | str = "float32",
     *,
     share_inputs: bool = True,
     select: Select = is_projection,
@@ -60,7 +64,7 @@ def factor_bytes(
     Args:
         model: The model (on any device, "meta" too), or its dimensions.
         blocks: The paper's g. With 1 and half the result: the table's column "Full EMA".
-        dtype: Of averages and inverses.
+        dtype: Of averages and inverses, float32 or bfloat16.
         share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them; False counts one
             for each, which is the paper's formula 7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2.
         select: Which linear layers of a module; without effect on `Dimensions`.
@@ -79,4 +83,4 @@ def factor_bytes(
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if leaders[name] == name else (outputs,)
         elements += sum(run.count * run.size**2 for d in sides for run in partition(d, blocks))
-    return 2 * elements * dtype.itemsize
+    return 2 * elements * ITEM_BYTES[str(dtype).removeprefix("torch.")]

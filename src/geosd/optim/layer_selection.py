@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from torch import nn
+if TYPE_CHECKING:  # the sizes of factors are counted without torch
+    from torch import nn
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 # Sisters that read one input have one A: storing it once is exact and saves three of seven.
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
-Select = Callable[[str, nn.Linear], bool]
+Select = Callable[[str, "nn.Linear"], bool]
 
 
 def is_projection(name: str, module: nn.Linear) -> bool:
@@ -32,6 +34,8 @@ def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
     Raises:
         ValueError: Nothing was selected, or two selected layers share one weight.
     """
+    from torch import nn
+
     linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     taken = {n: m for n, m in linears.items() if m.weight.requires_grad and select(n, m)}
     if not taken:

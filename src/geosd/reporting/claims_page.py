@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.claims.claim import kind_of
 from geosd.claims.quantities import unit
 from geosd.claims.verdicts import COSTS, VERDICTS, Finding
 from geosd.files import atomic_write, write_text
@@ -34,7 +33,11 @@ OF_ALL = (
 
 
 def write_ledger(
-    findings: Sequence[Finding], study: str | None, folder: Path | str, name: str = "claims"
+    findings: Sequence[Finding],
+    study: str | None,
+    folder: Path | str,
+    kind: str | None = None,
+    name: str = "claims",
 ) -> list[Path]:
     """Write the ledger as Markdown and CSV.
 
@@ -42,6 +45,7 @@ def write_ledger(
         findings: The verdicts.
         study: The study; None for the ledger over several.
         folder: Where.
+        kind: What the study is designed for.
         name: Of the files, without ending.
 
     Returns:
@@ -50,7 +54,7 @@ def write_ledger(
     if study is not None:
         findings = [replace(finding, study=study) for finding in findings]
     text, table = Path(folder) / f"{name}.md", Path(folder) / f"{name}.csv"
-    write_text(text, to_markdown(findings, study))
+    write_text(text, to_markdown(findings, study, kind))
     with atomic_write(table) as temporary:
         to_frame(findings).to_csv(temporary, index=False)
     return [text, table]
@@ -85,12 +89,13 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     )
 
 
-def to_markdown(findings: Sequence[Finding], study: str | None) -> str:
+def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None = None) -> str:
     """The ledger for people: the count, tables of what was tested, then each claim's words.
 
     Args:
         findings: The verdicts.
         study: The study; None for the ledger over several.
+        kind: What the study is designed for.
     """
     tested = [finding for finding in findings if finding.verdict != "not tested"]
     counts = Counter(finding.verdict for finding in findings)
@@ -111,7 +116,7 @@ def to_markdown(findings: Sequence[Finding], study: str | None) -> str:
         parts += ["## What the claims say", *_words(findings, tested)]
     judged = {finding.claim.id for finding in tested}
     rest = [finding for finding in findings if finding.claim.id not in judged]
-    return "\n\n".join([*parts, *_rest(rest, study)]) + "\n"
+    return "\n\n".join([*parts, *_rest(rest, study, kind)]) + "\n"
 
 
 def _line(finding: Finding) -> list[str]:
@@ -159,14 +164,14 @@ def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
     return said
 
 
-def _rest(findings: Sequence[Finding], study: str | None) -> list[str]:
+def _rest(findings: Sequence[Finding], study: str | None, kind: str | None) -> list[str]:
     """What was not judged, each claim once, by what it needs or by who else has it."""
     if not findings:
         return []
     needs: dict[str, list[str]] = {}
     for finding in findings:
         claim = finding.claim
-        here = claim.unmeasured or study is None or kind_of(study) == claim.study_kind
+        here = claim.unmeasured or study is None or kind == claim.study_kind
         reason = finding.note if here else f"a study of kind {claim.study_kind} has what these need"
         if f"`{claim.id}`" not in needs.setdefault(reason, []):
             needs[reason].append(f"`{claim.id}`")

@@ -18,9 +18,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
-COLUMNS = ("model", "variant", "seed", "step", "ranking", "rank", "mass", "positions")
+COLUMNS = RUN_COLUMNS | {
+    "step": int,
+    "ranking": str,
+    "rank": int,
+    "mass": float,
+    "positions": int,
+}
 
 
 def read(paths: Sequence[Path]) -> pd.DataFrame:

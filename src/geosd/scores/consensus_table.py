@@ -27,9 +27,9 @@ from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rat
 from geosd.evaluation.pass_at_k import pass_at_k
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.scores.score_table import Run
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
-COLUMNS = ("model", "variant", "seed", "quantity", "x", "problems", "value")
+COLUMNS = RUN_COLUMNS | {"quantity": str, "x": float, "problems": int, "value": float}
 THRESHOLD = 0.75
 """The paper's tau."""
 

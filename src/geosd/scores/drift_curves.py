@@ -14,9 +14,9 @@ from pathlib import Path
 import pandas as pd
 
 from geosd.scores.score_table import Run
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
-COLUMNS = ("model", "variant", "seed", "step", "value")
+COLUMNS = RUN_COLUMNS | {"step": int, "value": float}
 QUANTITY = "drift/pi_0"
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pandas as pd
 
 from geosd.scores.score_table import Run
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
-COLUMNS = ("model", "variant", "seed", "quantity", "value")
+COLUMNS = RUN_COLUMNS | {"quantity": str, "value": float}
 QUANTITIES = ("drift/pi_0", "drift/anchor", "overlap", "loss/total")
 WINDOW = 8
 

@@ -26,9 +26,13 @@ from geosd.evaluation.consensus import consensus, false_consensus_rate, majority
 from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.files import read_jsonl
 from geosd.problems.records import ID, Sample
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
-COLUMNS = ("model", "variant", "seed", "benchmark", "split", "metric", "k", "value")
+COLUMNS = RUN_COLUMNS | {
+    **dict.fromkeys(("benchmark", "split", "metric"), str),
+    "k": int,
+    "value": float,
+}
 OOD_AVERAGE = "ood_avg"
 
 

@@ -25,11 +25,16 @@ import pandas as pd
 from geosd.scores.tidy import read_tidy
 
 DIVERGENCES = ("fwdkl", "revkl", "hellinger")
-COLUMNS = (
-    *("model", "problem_id", "rollout", "position", "token", "entropy", "selected", "overlap"),
-    *("top_token", "q_star", "p_star"),
-    *(f"gradient_{name}" for name in DIVERGENCES),
-)
+COLUMNS = {
+    **dict.fromkeys(("model", "problem_id"), str),
+    **dict.fromkeys(("rollout", "position", "token"), int),
+    "entropy": float,
+    "selected": bool,
+    "overlap": float,
+    "top_token": int,
+    **dict.fromkeys(("q_star", "p_star"), float),
+    **{f"gradient_{name}": float for name in DIVERGENCES},
+}
 SHARE = 0.1
 """Of a rollout's positions, those that are selected (paper, section 5.1: top 10 %)."""
 SURE, UNLIKELY = 0.8, 0.1

@@ -1,36 +1,46 @@
-"""Reading tidy tables back: one row a number, columns known by name."""
+"""Reading tidy tables back: one row a number, columns known by name and type."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int}
+"""The columns that name a run."""
+
 
 def read_tidy(
-    files: Path | str | Sequence[Path], columns: Sequence[str], what: str, rule: str = "analyse"
+    files: Path | str | Sequence[Path],
+    columns: Mapping[str, type],
+    table: str,
+    rule: str = "analyse",
 ) -> pd.DataFrame:
-    """A tidy table, with models and variants as names whatever they look like.
+    """A tidy table, with names as text whatever they look like.
 
     Args:
         files: A CSV file that the workflow wrote, or several, which are read as one.
-        columns: Columns that it must have.
-        what: What the table is called in the message, e.g. "a score table".
+        columns: Columns that it must have, and their types; an empty number is NaN.
+        table: What the table is called in messages, e.g. "a score table".
         rule: The rule that writes it.
 
     Raises:
-        ValueError: A column is missing.
+        ValueError: A column is missing, or a cell is not of its column's type.
     """
     paths = [files] if isinstance(files, (Path, str)) else files
-    tables = []
-    for path in paths:
+    return pd.concat([_read(Path(path), columns, table, rule) for path in paths], ignore_index=True)
+
+
+def _read(path: Path, columns: Mapping[str, type], table: str, rule: str) -> pd.DataFrame:
+    hint = f"Hint: remove the file and let the workflow run `{rule}` again."
+    numbers = {name: [""] for name, kind in columns.items() if kind is float}
+    try:
         # pandas would take some names for numbers, and the name "nan" for nothing.
-        table = pd.read_csv(path, dtype={"model": str, "variant": str}, keep_default_na=False)
-        if missing := [name for name in columns if name not in table]:
-            raise ValueError(
-                f"{path}: missing column {', '.join(missing)}; {what} has {', '.join(columns)}."
-                f"\nHint: remove the file and let the workflow run `{rule}` again."
-            )
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+        rows = pd.read_csv(path, dtype=dict(columns), keep_default_na=False, na_values=numbers)
+    except ValueError as error:
+        raise ValueError(f"{path}: {table} cannot be read: {error}.\n{hint}") from error
+    if missing := [name for name in columns if name not in rows]:
+        needed = f"{table} has {', '.join(columns)}"
+        raise ValueError(f"{path}: missing column {', '.join(missing)}; {needed}.\n{hint}")
+    return rows

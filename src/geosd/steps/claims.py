@@ -12,12 +12,14 @@ from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.costs.update_cost import UpdateSize
 from geosd.reporting.claims_page import write_ledger
-from geosd.scores import alignment_table as alignment_table
-from geosd.scores import consensus_table as agreement_table
-from geosd.scores import drift_curves as path_table
-from geosd.scores import drift_table as drift_table
-from geosd.scores import score_table as score_table
-from geosd.scores import state_table as state_table
+from geosd.scores import (
+    alignment_table,
+    consensus_table,
+    drift_curves,
+    drift_table,
+    score_table,
+    state_table,
+)
 from geosd.steps import begin
 
 
@@ -48,7 +50,7 @@ def main(
     settings = settings_of("claims", resolve(load(params), study))
     more = {}
     if drift_over_steps:
-        more["drift_over_steps"] = path_table.read(drift_over_steps)
+        more["drift_over_steps"] = drift_curves.read(drift_over_steps)
     if states:
         more["states"] = state_table.read(states)
     if alignment:
@@ -59,13 +61,14 @@ def main(
     evidence = Evidence(
         scores=score_table.read(scores),
         drift=drift_table.read(drift),
-        consensus=agreement_table.read(consensus),
+        consensus=consensus_table.read(consensus),
         privilege=settings["privilege"],
         rates_and_steps=settings["plane"],
         sizes=tuple(settings["ladder"]),
         **more,
     )
-    write_ledger(evaluate(ledger(), evidence, settings["models"]), study, out)
+    findings = evaluate(ledger(), evidence, settings["models"])
+    write_ledger(findings, study, out, kind=settings["kind"])
 
 
 if __name__ == "__main__":

@@ -8,20 +8,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from geosd.claims.ledger import ledger
-from geosd.claims.merge import gather
+from geosd.claims.merge import merge_ledgers
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
 from geosd.reporting.claims_page import write_ledger
 from geosd.steps import begin
 
 
-def main(out: Path, ledgers: tuple[Path, ...] = ()) -> None:
+def main(out: Path, ledgers: tuple[Path, ...] = (), params: Path = Path("params.yaml")) -> None:
     """Judge every claim by the study that is designed for it.
 
     Args:
         out: Folder of `claims_all.md` and `claims_all.csv`.
         ledgers: The `claims.csv` of studies of different kinds; claims of other kinds are not
             tested.
+        params: The configuration, which knows the kind of each study.
     """
-    written = write_ledger(gather(ledger(), ledgers), None, out, "claims_all")
+    loaded = load(params)
+
+    def kind_of(study: str) -> str:
+        return settings_of("claims", resolve(loaded, study))["kind"]
+
+    written = write_ledger(merge_ledgers(ledger(), ledgers, kind_of), None, out, name="claims_all")
     print("\n".join(map(str, written)))
 
 
