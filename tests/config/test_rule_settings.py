@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.inheritance import merge
 from geosd.config.rule_settings import PER_VARIANT, RULES
 
 MODEL = "mini-qwen3"
@@ -94,14 +93,6 @@ def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_ask
 ):
     asked = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
     assert (asked["samples"], asked["coverage"]) == (samples, coverage)
-
-
-def test_an_objective_of_another_name_replaces_all_hyperparameters():
-    below = {"objective": {"name": "geosd", "drift_penalty": 1.0}, "steps": 3}
-    same = merge(below, {"objective": {"name": "geosd", "beta": 0.5}})
-    other = merge(below, {"objective": {"name": "jsd", "beta": 0.5}})
-    assert same["objective"] == {"name": "geosd", "drift_penalty": 1.0, "beta": 0.5}
-    assert other == {"objective": {"name": "jsd", "beta": 0.5}, "steps": 3}
 
 
 def test_settings_are_plain_values_that_json_keeps(study):

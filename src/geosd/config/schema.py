@@ -23,6 +23,7 @@ from geosd.config.sections import (
     Rollout,
     Scalar,
     Section,
+    Strict,
     Training,
 )
 
@@ -32,17 +33,20 @@ DEFAULT = "default"
 """Name of the resources of every model that has none of its own."""
 
 
-def overlay_of(section: type[Section]) -> type[Section]:
+def overlay_of(section: type[Section]) -> type[Strict]:
     """The class of partial sections: the same keys with the same bounds, each of them optional."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
         loose = FieldInfo.from_annotation(typing.cast(Any, _loosened(field.annotation)))
         # A factory, so that the JSON schema shows no default: a key left out is inherited.
-        unset = Field(default_factory=lambda: None, description=field.description)
-        unset.discriminator = field.discriminator
+        unset = Field(
+            default_factory=lambda: None,
+            description=field.description,
+            discriminator=field.discriminator,
+        )
         bounded = Annotated[(loose.annotation, *field.metadata)] if field.metadata else None
         fields[name] = (bounded or loose.annotation, unset)
-    made = create_model(f"{section.__name__}Overlay", __base__=Section, **fields)
+    made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
     made.__doc__ = f"{section.__doc__} Keys left out are inherited."
     return made
 

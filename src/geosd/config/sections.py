@@ -19,12 +19,17 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Scalar = bool | int | float | str
 
 
-class Section(BaseModel):
-    """A section of params.yaml: unknown keys are mistakes, and nothing is converted silently."""
+class Strict(BaseModel):
+    """Values of which unknown ones are mistakes, and none is converted silently."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
-    )
+    # Built at its first use: of the many classes, few check a file by themselves.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class Section(Strict):
+    """A section of params.yaml; a docstring below each key says what it means."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class Data(Section):
@@ -153,23 +158,21 @@ class Optimiser(Section):
     """Read only where the rule is kfac."""
 
 
-def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Section]:
-    """The section of one objective: its name, and what its class declares; unset is its default."""
+def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
+    """The section of one objective: its name, and what its class declares, each key optional."""
     keys: dict[str, Any] = {
         one.name: (one.annotation, Field(default_factory=lambda: None, description=one.meaning))
         for one in hyperparameters
     }
     named = (Literal[name], Field(description="Name under which geosd.objectives registers it."))
-    made = create_model(f"Objective_{name}", __base__=Section, name=named, **keys)
+    made = create_model(f"Objective_{name}", __base__=Strict, name=named, **keys)
     made.__doc__ = f"The loss of geosd.objectives.{name.replace('-', '_')}, with its own keys."
     return made
 
 
 HYPERPARAMETERS = declared()
-Objective = Annotated[
-    Union[tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.items())],  # noqa: UP007
-    Field(discriminator="name", description="The variant's loss, with its hyperparameters."),
-]
+OBJECTIVES = tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.items())
+Objective = Annotated[Union[OBJECTIVES], Field(discriminator="name")]  # noqa: UP007
 
 
 class Recipe(Section):
@@ -235,7 +238,8 @@ class Recipe(Section):
 class Training(Recipe):
     """The recipe of one variant: the shared one, and its objective."""
 
-    objective: Objective  # type: ignore[valid-type]  # built from what the methods declare
+    objective: Objective  # type: ignore[valid-type]
+    """The variant's loss, with its hyperparameters."""
 
     @model_validator(mode="after")
     def _read_together(self) -> Training:

@@ -1,0 +1,89 @@
+"""Hyperparameters in params.yaml are held to the annotations of their objective."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import pytest
+
+from geosd.config import ConfigError, load
+from geosd.objectives.hyperparameters import MISSING, declared
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{name: jsd, beta: 0.5}", "{name: jsd, beta: 1}", "jsd.training.objective.beta: 1 is not"),
+        (
+            "{name: jsd, beta: 0.5}",
+            "{name: jsd, beta: true}",
+            "objective.beta: true is not allowed",
+        ),
+        ("{name: jsd, beta: 0.5}", "{name: jsd, bta: 0.5}", "no such key. Did you mean beta?"),
+        ("{name: jsd, beta: 0.5}", "{name: jds, beta: 0.5}", 'name: "jds" is not allowed. Did you'),
+        ("        alpha: 0.1\n", "        alpha: .nan\n", "alpha: .* is not allowed"),
+        ("direction: forward ", "direction: foward ", "mean forward. Allowed: forward, reverse"),
+        ("drift_penalty: 0.0}", "drift_penalty: -0.1}", "drift_penalty: -0.1 is not allowed"),
+        ("drift_penalty: 0.0}", "drift_penalty: .inf}", "drift_penalty: .* is not allowed"),
+        ("        mode: select ", "        mode: 3 ", "tip.training.objective.mode: 3 is not"),
+    ],
+)
+def test_a_wrong_hyperparameter_is_named_with_what_is_allowed(edited, old, new, message):
+    path = edited((old, new))
+    line = path.read_text()[: path.read_text().index(new)].count("\n") + 1
+    with pytest.raises(ConfigError, match=message) as error:
+        load(path)
+    assert f"params.yaml:{line}:" in str(error.value)
+
+
+def test_infinity_is_allowed_where_the_objective_allows_it(edited):
+    params = load(edited(("        outlier_cap: 0.1\n", "        outlier_cap: .inf\n")))
+    assert params.variants["tropd"].training.objective.outlier_cap == float("inf")
+
+
+def test_a_value_of_a_grid_is_checked_too(edited):
+    path = edited(("optimiser.kfac.per_token: [false]}", "objective.drift_penalty: [-1.0]}"))
+    message = r"drift_penalty of geosd-drift_penalty_-1.0 of mini-qwen3: .*greater than or"
+    with pytest.raises(ConfigError, match=message):
+        load(path)
+
+
+def test_a_hyperparameter_that_is_not_read_with_the_others_is_refused(edited):
+    hellinger = "divergence: hellinger, drift_penalty: 1.0}"
+    path = edited((hellinger, "divergence: hellinger, beta: 0.3, drift_penalty: 1.0}"))
+    with pytest.raises(ConfigError, match=r"objective.beta is 0.3; it is read only with diverg"):
+        load(path)
+
+
+def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():
+    from geosd.objectives import objective
+
+    read = declared()
+    assert tuple(read) == objective.names()
+    for name, hyperparameters in read.items():
+        cls = type(objective.build(name))
+        hints = typing.get_type_hints(cls, include_extras=True)
+        fields = [(field.name, field.default) for field in dataclasses.fields(cls)]
+        assert [(one.name, one.default) for one in hyperparameters] == fields
+        for one in hyperparameters:
+            assert repr(one.annotation) == repr(hints[one.name])
+            assert one.default is not MISSING
+            assert one.meaning, f"{name}.{one.name} has no docstring"
+
+
+def test_a_type_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "extra.py").write_text(
+        "@register('extra')\nclass Extra:\n    weight: Weight = 1.0\n"
+    )
+    with pytest.raises(ValueError, match=r"(?s)'Weight' is not defined; allowed are.*Hint: "):
+        declared(tmp_path)
+
+
+def test_fields_of_a_base_class_are_read_too(tmp_path):
+    text = (
+        "class A:\n    x: int = 1\n\n@register('b-c')\nclass B(A):\n    y: float\n    '''Why.'''\n"
+    )
+    (tmp_path / "b_c.py").write_text(text)
+    (x, y) = declared(tmp_path)["b-c"]
+    assert (x.name, x.default, y.name, y.default, y.meaning) == ("x", 1, "y", MISSING, "Why.")
