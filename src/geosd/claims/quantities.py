@@ -15,7 +15,7 @@ import pandas as pd
 
 from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
-from geosd.problems.benchmarks import ID
+from geosd.problems.records import ID
 from geosd.scores import drift_table, score_table
 from geosd.scores.consensus_table import THRESHOLD
 from geosd.scores.frontier import frontier_gaps
