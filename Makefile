@@ -20,13 +20,13 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 
-# `make miniature` runs these in turn; docs/miniature.md says what each is for and costs. A run that
-# several of them have is trained once: first where it keeps snapshots, for they cannot be taken over.
-MINIATURE := miniature_selection miniature_ablation miniature miniature_privilege \
-  miniature_ladder miniature_stepsize
+# `make miniature` runs these in turn, after a first selection whose rates the second starts from;
+# docs/miniature.md says what each is for and costs. Their order does not matter.
+MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege miniature_ladder \
+  miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger select-rates plan figures report repro test test-core test-vllm test-slurm lint schema pins stop gpu-check \
-  publish restore stale clean clean-study
+.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-core test-vllm test-slurm lint schema pins stop gpu-check \
+  publish restore stale clean clean-study unused
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,8 +42,9 @@ smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
 miniature: .venv/installed  ## every study of the miniature in turn; two to three hours on two cores
-	@set -e; for study in miniature_selection select-rates $(MINIATURE); do \
-	  [ $$study != select-rates ] || { $(MAKE) --no-print-directory select-rates STUDY=miniature; continue; }; \
+	@echo "== miniature_selection"; $(MAKE) --no-print-directory run STUDY=miniature_selection
+	@$(MAKE) --no-print-directory select-rates STUDY=miniature
+	@set -e; for study in $(MINIATURE); do \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
 	@$(MAKE) --no-print-directory ledger
 
@@ -68,7 +69,10 @@ $(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/repor
   workflow/scripts/report.py
 	@$(BIN)/python workflow/scripts/report.py $@ $(snakemake) --quiet all
 
-repro: .venv/installed  ## bring study quick up to date with DVC, one job after another
+dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
+	@$(BIN)/python workflow/dvc/generate.py
+
+repro: dvc  ## bring study quick up to date with DVC, one job after another
 	@$(BIN)/dvc repro
 
 test: .venv/installed-test  ## all tests, the slow ones too
@@ -90,10 +94,10 @@ stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
 	@$(snakemake) --unlock
 
 publish:  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
-	@$(BIN)/python workflow/dvc/published.py publish --study $(STUDY)
+	@$(BIN)/python workflow/dvc/dvc_publish.py publish --study $(STUDY)
 
 restore: .venv/installed  ## fetch a published study; nothing is left to do (STUDY=name TARGETS=part)
-	@$(BIN)/python workflow/dvc/published.py restore --study $(STUDY) $(TARGETS)
+	@$(BIN)/python workflow/dvc/dvc_publish.py restore --study $(STUDY) $(TARGETS)
 
 stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
 	@$(BIN)/python -m geosd.steps.stale --study $(STUDY)
@@ -118,8 +122,11 @@ pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
 clean:  ## remove logs, resume states and caches; results stay
 	rm -rf logs scratch .pytest_cache .ruff_cache .hypothesis
 
-clean-study:  ## remove all results of one study (STUDY=name)
-	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY) scratch/$(STUDY)
+clean-study:  ## remove what is one study's own: tables, figures, logs; shared runs stay (STUDY=name)
+	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY)
+
+unused:  ## list shared results that no study of params.yaml has any more; `make -s unused | xargs rm -r`
+	@$(BIN)/python -m geosd.steps.unused
 
 .venv/installed: pyproject.toml envs/laptop.txt
 	@envs/install.sh

@@ -183,6 +183,15 @@ class RunFolders:
             for seed in study.seeds
         ]
 
+    def shared(self) -> list[str]:
+        """The shared folders that the study uses; early stops lie inside those of their runs."""
+        models = self.study.models
+        folders = [self.data, *map(self.base, models), *map(self.pool, models)]
+        folders += map(self.states, models)
+        for row in self.rows():
+            folders += [row.train.partition("/stopped_")[0], row.evaluate]
+        return [folder for folder in dict.fromkeys(folders) if folder]
+
 
 Snapshots = dict[tuple[str, str, int], tuple[int, ...]]
 

@@ -1,0 +1,246 @@
+"""Publish a finished study with DVC, and restore it in another clone.
+
+    python workflow/dvc/dvc_publish.py publish --study quick
+    python workflow/dvc/dvc_publish.py restore --study quick [DVC TARGET ...]
+
+DVC knows content, Snakemake knows what each file was made from, and when: its records. DVC keeps
+the files of a study, its own and the shared ones that it uses; published/<study>.json.gz, in git,
+keeps Snakemake's records of them and the hash of each. A clone that gets both has nothing to do,
+until code, parameters or inputs are not those of the records. A file whose hash is not the recorded
+one gets no record, and is made again.
+
+Folders that are outputs of a stage of dvc.yaml are kept by the stage, every other folder by a file
+of its own, published/<folder>.dvc: studies that share a folder share the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dvc.repo import Repo
+
+from geosd.config import load, resolve
+from geosd.config.runs import SHARED, RunFolders
+from geosd.files import sha256
+
+RECORDS = Path(".snakemake/metadata")
+PUBLISHED = Path("published")
+LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
+SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src")
+
+
+def run(*command: str) -> str:
+    """Run a command; what it prints.
+
+    Raises:
+        SystemExit: The command failed; shows what it printed.
+    """
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def own_folders(study: str) -> list[Path]:
+    """The folders that belong to a study alone."""
+    return [Path("results", study), Path("figures", study)]
+
+
+def all_folders(study: str) -> list[Path]:
+    """The folders of a study that exist: its own, and the shared ones that it uses."""
+    found = [Path(folder) for folder in RunFolders(resolve(load("params.yaml"), study)).shared()]
+    return [folder for folder in (*own_folders(study), *found) if folder.exists()]
+
+
+def stage_outputs() -> dict[Path, str]:
+    """Each output of a stage of dvc.yaml, and the stage's name."""
+    with Repo() as repo:
+        root = Path(repo.root_dir)
+        return {
+            Path(out.fs_path).relative_to(root): stage.addressing
+            for stage in repo.index.stages
+            if stage.path_in_repo == "dvc.yaml"
+            for out in stage.outs
+        }
+
+
+def pointer_of(folder: Path) -> Path:
+    """The file by which DVC keeps a folder that no stage makes."""
+    return PUBLISHED / f"{folder}.dvc"
+
+
+def write_pointer(folder: Path) -> Path:
+    """Write a folder's pointer where there is none; DVC adds the content's hash."""
+    path = pointer_of(folder)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        root = os.path.relpath(".", path.parent)
+        path.write_text(yaml.safe_dump({"wdir": root, "outs": [{"path": str(folder)}]}))
+    return path
+
+
+def records_file(study: str) -> Path:
+    """The file of a study's records."""
+    return PUBLISHED / f"{study}.json.gz"
+
+
+def record_path(output: str) -> Path:
+    """Where Snakemake keeps its record of an output: base64, cut to what a file's name may hold."""
+    longest = os.pathconf(".", "PC_NAME_MAX") - 1
+    name = base64.urlsafe_b64encode(output.encode()).decode()
+    parts = [name[i : i + longest] for i in range(0, len(name), longest)]
+    return RECORDS.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])
+
+
+def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
+    """Snakemake's record, hash and time of each file that it made.
+
+    Args:
+        folders: Where the files of a study lie.
+        tracked: What DVC keeps. The few other files, pages of the report, are kept as text.
+    """
+    outputs = {}
+    kept_by_dvc = set(tracked)
+    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.is_file()):
+        record = record_path(str(path))
+        if record.exists():
+            outputs[str(path)] = {
+                "sha256": sha256(path),
+                "time_ns": path.stat().st_mtime_ns,
+                "record": json.loads(record.read_text()),
+            }
+            if not kept_by_dvc & {path, *path.parents}:
+                outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
+    return outputs
+
+
+def install(study: str, outputs: dict[str, Any]) -> tuple[int, int, int]:
+    """Give back its record and time to each file of a study that is the recorded one.
+
+    Returns:
+        How many files are as recorded, how many are others, and how many are not there.
+
+    Raises:
+        SystemExit: A recorded name leads out of the study's folders.
+    """
+    shared = [Path("results", kind) for kind in SHARED]
+    allowed = [folder.resolve() for folder in (*own_folders(study), *shared)]
+    for name in outputs:
+        if not any(Path(name).resolve().is_relative_to(folder) for folder in allowed):
+            raise SystemExit(
+                f"{records_file(study)} names {name}, which is no file of study {study}.\n"
+                "Hint: publish the study again from a clone that has its results."
+            )
+    count: Counter[str] = Counter()
+    made_otherwise = set()
+    for name, recorded in outputs.items():
+        path, record = Path(name), record_path(name)
+        if "text" in recorded and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(recorded["text"], encoding="utf-8")
+        if not path.exists():
+            count["absent"] += 1
+        elif sha256(path) == recorded["sha256"]:
+            record.parent.mkdir(parents=True, exist_ok=True)
+            record.write_text(json.dumps(recorded["record"]))
+            # Files too large for a checksum in the records are compared by time.
+            os.utime(path, ns=(recorded["time_ns"], recorded["time_ns"]))
+            count["same"] += 1
+        else:
+            made_otherwise.add(recorded["record"]["shellcmd"])
+            count["other"] += 1
+    for name, recorded in outputs.items():
+        # The whole job: a record of one of its files would speak for all.
+        if recorded["record"]["shellcmd"] in made_otherwise and Path(name).exists():
+            record_path(name).unlink(missing_ok=True)
+            os.utime(name, (LONG_AGO, LONG_AGO))
+    return count["same"], count["other"], count["absent"]
+
+
+def publish(study: str) -> None:
+    """Hand a finished study to DVC, its records to git, and both on.
+
+    Raises:
+        SystemExit: The sources are not committed, or the study is not finished.
+    """
+    if changed := run("git", "status", "--porcelain", "--untracked-files=no", "--", *SOURCES):
+        raise SystemExit(
+            f"Not committed yet:\n{changed}Hint: commit first; what is published names the commit"
+            " that it can be made again from."
+        )
+    planned = run("snakemake", "--profile", "local", "--config", f"study={study}", "--dry-run")
+    if "Nothing to be done" not in planned:
+        raise SystemExit(
+            f"Study {study} is not finished, or not up to date.\n"
+            f"Hint: `make plan STUDY={study}` says what is missing."
+        )
+    folders, stages = all_folders(study), stage_outputs()
+    tracked, targets = [], []
+    for folder in folders:
+        inside = [out for out in stages if out == folder or folder in out.parents]
+        tracked += inside or [folder]
+        targets += [stages[out] for out in inside] or [str(write_pointer(folder))]
+    targets = list(dict.fromkeys(targets))
+    # --force: trust the files, which Snakemake has just called up to date.
+    run("dvc", "commit", "--force", "--no-relink", *targets)
+    outputs = collect(folders, tracked)
+    packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
+    records_file(study).parent.mkdir(exist_ok=True)
+    records_file(study).write_bytes(gzip.compress(packed, mtime=0))
+    committed = [str(records_file(study)), *(name for name in targets if name.endswith(".dvc"))]
+    if Path("dvc.lock").exists():
+        committed.append("dvc.lock")
+    run("git", "add", "--", *committed)
+    if run("git", "diff", "--cached", "--name-only", "--", *committed):
+        run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
+    print(run("dvc", "push", *targets).strip())
+    print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
+
+
+def restore(study: str, targets: list[str]) -> None:
+    """Fetch what DVC keeps of a study, and let Snakemake know what it was made from.
+
+    Args:
+        study: Name of the study.
+        targets: What of it, as `dvc pull` takes it; empty: everything.
+
+    Raises:
+        SystemExit: The study has not been published.
+    """
+    if not records_file(study).exists():
+        names = sorted(path.name.split(".")[0] for path in PUBLISHED.glob("*.json.gz"))
+        raise SystemExit(
+            f"Study {study} has not been published: there is no {records_file(study)}.\n"
+            f"Hint: published are: {', '.join(names) or 'none'}."
+        )
+    published = json.loads(gzip.decompress(records_file(study).read_bytes()))
+    print(run("dvc", "pull", *(targets or published["targets"])).strip())
+    same, other, absent = install(study, published["outputs"])
+    print(f"{same} files are as published, {other} are others, {absent} are not here.")
+
+
+def main() -> None:
+    """Publish or restore."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("action", choices=["publish", "restore"])
+    parser.add_argument("--study", required=True)
+    parser.add_argument("targets", nargs="*", help="for restore: targets of `dvc pull`")
+    arguments = parser.parse_intermixed_args()
+    if arguments.action == "publish":
+        publish(arguments.study)
+    else:
+        restore(arguments.study, arguments.targets)
+
+
+if __name__ == "__main__":
+    main()
