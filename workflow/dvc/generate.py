@@ -225,7 +225,7 @@ def shown(folders: RunFolders) -> dict[str, Stage]:
             spec = specs.output_specs()[name]
             read = [f"{results}/analyse/{table}.csv" for table in spec.reads]
             deps = [*read, *code("render", modules=specs.rendering_modules(name))]
-            outs = specs.output_kind(name).endings
+            outs = specs.output_kind(name).extensions
             desc = f"{specs.output_kind(name).label}: {spec.title}."
         files = [f"{figures}/{name}.{ending}" for ending in outs]
         stages[name] = stage(desc, name, files[0], deps, files, name)
