@@ -37,7 +37,7 @@ def test_every_job_of_a_model_is_sampled_alike(params):
 def test_the_largest_model_is_shared_by_as_many_gpus_as_its_job_asks_for(params):
     for model in resolve(params, "paper_ladder").models:
         devices = rollout(params, "paper_ladder", model, "pool")["tensor_parallel"]
-        needs = params.needs(model)
+        needs = params.resources_of(model)
         assert devices == needs.pool.gpus == needs.evaluate.gpus == needs.train.inference_gpus
 
 

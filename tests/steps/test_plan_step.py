@@ -29,7 +29,7 @@ def test_every_job_is_given_half_as_long_again_as_it_should_take(given):
         for model in study.models:
             for line in plan_rows(plan._workload(study, model, DEFAULTS), given.times, DEFAULTS):
                 if line.gpus:
-                    asked = study.params.needs(model).of(line.rule).minutes / 60
+                    asked = study.params.resources_of(model).job(line.rule).minutes / 60
                     most = max(line.expected_hours, line.roofline_hours)
                     assert asked >= 1.5 * most, (study.name, model, line.rule, most)
 
@@ -37,7 +37,8 @@ def test_every_job_is_given_half_as_long_again_as_it_should_take(given):
 def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
     for study in given.studies:
         for model in study.models:
-            work, asked = plan._workload(study, model, DEFAULTS), study.params.needs(model).train
+            work = plan._workload(study, model, DEFAULTS)
+            asked = study.params.resources_of(model).train
             trainers = asked.gpus - asked.inference_gpus
             layout = plan._largest_layout(study, model, work, trainers, asked.inference_gpus)
             for holds in (training_gpu, inference_gpu):
@@ -84,7 +85,7 @@ def test_unknown_names_are_told_with_what_is_known(root, study, model, says):
 def test_as_many_gpus_sample_as_the_sampler_shares_a_model_out_among(given):
     for study in given.studies:
         for model in study.models:
-            needs = study.params.needs(model)
+            needs = study.params.resources_of(model)
             among = study.section("rollout", model)["tensor_parallel"]
             asked = {needs.pool.gpus, needs.evaluate.gpus, needs.train.inference_gpus}
             assert asked == {among}, model

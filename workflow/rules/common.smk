@@ -136,7 +136,7 @@ def requested(rule, amount, factor=1):
         factor: By which each retry requests more.
     """
     return lambda wildcards, attempt: getattr(
-        PARAMS.needs(wildcards.model).of(rule), amount
+        PARAMS.resources_of(wildcards.model).job(rule), amount
     ) * factor ** (attempt - 1)
 
 
@@ -144,7 +144,7 @@ def gpu_model(rule):
     """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
     site = safe_load(Path("profiles/slurm/site.yaml").read_text())
     return lambda wildcards: (
-        site["gpu_model"] if PARAMS.needs(wildcards.model).of(rule).gpus else None
+        site["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
     )
 
 

@@ -164,7 +164,7 @@ class Resources(Extendable):
     alignment: Job
     """Rule alignment."""
 
-    def of(self, rule: str) -> Job:
+    def job(self, rule: str) -> Job:
         """The resources of one rule's jobs."""
         return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)
 
@@ -221,7 +221,7 @@ class Params(Section):
     studies: dict[Name, StudyOverlay]
     """Studies by name."""
 
-    def needs(self, model: str) -> Resources:
+    def resources_of(self, model: str) -> Resources:
         """What the jobs of a model ask for."""
         return self.resources.get(model, self.resources[DEFAULT])
 

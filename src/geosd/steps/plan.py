@@ -120,7 +120,7 @@ def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Ass
 
 def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
     """What the jobs of a model do, out of the resolved configuration."""
-    resources = study.params.needs(model)
+    resources = study.params.resources_of(model)
     pool, evaluation = study.section("pool", model), study.section("evaluation", model)
     recipe, data = study.section("training", model), study.section("data", model)
     counts = job_counts(study)
@@ -131,7 +131,9 @@ def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
         if variant not in study.early_stops
     }
     asked = {
-        rule: GpuRequest(resources.of(rule).gpus, getattr(resources.of(rule), "inference_gpus", 0))
+        rule: GpuRequest(
+            resources.job(rule).gpus, getattr(resources.job(rule), "inference_gpus", 0)
+        )
         for rule in (*counts, "train")
     }
     # An early stop's weights and its snapshot of the longer run are one file.
