@@ -1,4 +1,4 @@
-"""What values a method's hyperparameters may have, said where each is defined.
+"""What values a method's hyperparameters may have, declared where each is defined.
 
     beta: Annotated[float, Bounds(gt=0, lt=1), OnlyWith(divergence="jsd")] = 0.5
     \"\"\"Share of the teacher in the mixture; the paper selects 0.5.\"\"\"

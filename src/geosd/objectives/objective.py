@@ -56,17 +56,17 @@ class States:
     @property
     def student(self) -> Tensor:
         """[N, S] log p, with gradient."""
-        return self._given("log_p", "the student on a support")
+        return self._required("log_p", "the student on a support")
 
     @property
     def teacher(self) -> Tensor:
         """[N, S] log q, without gradient."""
-        return self._given("log_q", "the teacher").detach()
+        return self._required("log_q", "the teacher").detach()
 
     @property
     def anchor(self) -> Tensor:
         """[N, S] log-probabilities of the anchor, without gradient."""
-        return self._given("log_anchor", "the anchor").detach()
+        return self._required("log_anchor", "the anchor").detach()
 
     @property
     def sampled(self) -> Tensor:
@@ -76,18 +76,18 @@ class States:
     @property
     def sampled_teacher(self) -> Tensor:
         """[N] log q(y_t), without gradient."""
-        return self._given("token_log_q", "the teacher").detach()
+        return self._required("token_log_q", "the teacher").detach()
 
     @property
     def sampled_reference(self) -> Tensor:
         """[N] log pi_0(y_t), without gradient."""
-        return self._given("token_log_ref", "the reference").detach()
+        return self._required("token_log_ref", "the reference").detach()
 
-    def _given(self, name: str, whose: str) -> Tensor:
+    def _required(self, name: str, model: str) -> Tensor:
         value = getattr(self, name)
         if value is None:
             raise ValueError(
-                f"States.{name} is None, but the objective reads {whose}.\n"
+                f"States.{name} is None, but the objective reads {model}.\n"
                 "Hint: name it in the objective's `needs`, so that the loop computes it."
             )
         return value
@@ -126,7 +126,7 @@ class Terms:
 
 
 class Objective(ABC):
-    """A method. Subclasses are frozen dataclasses whose fields are its hyperparameters.
+    """A method. Subclasses are frozen dataclasses; their fields are its hyperparameters.
 
     The annotation of a field says what is allowed (`geosd.objectives.hyperparameters`).
 
