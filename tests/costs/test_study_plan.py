@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.claims.published import published
+from geosd.claims.published import gpu_hours, published
 from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.gpu_memory import (
     TrainingLayout,
@@ -199,7 +199,7 @@ SWEEP = ModelWorkload(
 
 @pytest.mark.parametrize("assumed", [DEFAULTS, Assumptions(length=0.5, mfu=0.3)])
 def test_the_papers_hours_at_8b_are_expected_whatever_is_taken_for_granted(assumed):
-    times = paper_hours_ratio(SWEEP, "fwdkl", assumed)
+    times = paper_hours_ratio(SWEEP, "fwdkl", gpu_hours(), assumed)
     baseline = replace(SWEEP, trainings={"fwdkl": NINE["fwdkl"]}, jobs=dict.fromkeys(SWEEP.jobs, 1))
     expected = {
         one.rule: one.gpu_hours(expected=True) for one in plan_rows(baseline, times, assumed)
@@ -209,7 +209,7 @@ def test_the_papers_hours_at_8b_are_expected_whatever_is_taken_for_granted(assum
 
 def test_a_sweep_of_nine_methods_is_expected_to_cost_about_what_the_papers_does():
     told = {entry["key"]: entry["value"] for entry in published()["text"]}
-    parts = plan_rows(SWEEP, paper_hours_ratio(SWEEP, "fwdkl", DEFAULTS), DEFAULTS)
+    parts = plan_rows(SWEEP, paper_hours_ratio(SWEEP, "fwdkl", gpu_hours(), DEFAULTS), DEFAULTS)
     together = sum(line.gpu_hours(expected=True) for line in parts)
     # The paper counts nine like trainings; SFT here generates nothing, and GeoSD takes longer.
     assert together == pytest.approx(told["gpu_hours_run"], rel=0.03)

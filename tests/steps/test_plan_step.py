@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from geosd.claims.published import gpu_hours
 from geosd.config import load, resolve
 from geosd.costs.assumptions import DEFAULTS
 from geosd.costs.gpu_memory import inference_gpu, total_bytes, training_gpu
@@ -20,7 +21,8 @@ PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")
 def given(root):
     params = load(root / "params.yaml")
     studies = [resolve(params, f"paper{part}") for part in PAPERS]
-    times = paper_hours_ratio(plan._paper_workload(studies[0], DEFAULTS), plan.BASELINE, DEFAULTS)
+    paper = plan._paper_workload(studies[0], DEFAULTS)
+    times = paper_hours_ratio(paper, plan.BASELINE, gpu_hours(), DEFAULTS)
     return SimpleNamespace(studies=studies, times=times)
 
 

@@ -43,6 +43,12 @@ def published() -> Mapping[str, Any]:
     return yaml.safe_load(text)
 
 
+def gpu_hours() -> dict[str, float]:
+    """Rule -> GPU-hours of one 8B job on an H200 (Appendix Runtime)."""
+    values = {entry["key"]: entry["value"] for entry in published()["text"]}
+    return {rule: values[f"gpu_hours_{rule}"] for rule in ("train", "evaluate", "pool")}
+
+
 def family(model: str) -> str | None:
     """The paper's family that a study's model stands for, or None."""
     return published()["stands_for"].get(model)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from geosd.claims.published import published
 from geosd.costs.assumptions import Assumptions
 from geosd.costs.roofline import HOUR, TrainingWorkload, decoding, pass_seconds, training_hours
 from geosd.costs.update_cost import UpdateSize
@@ -140,7 +139,7 @@ def _scoring_seconds(
 
 
 def paper_hours_ratio(
-    reference: ModelWorkload, variant: str, assumed: Assumptions
+    reference: ModelWorkload, variant: str, published: Mapping[str, float], assumed: Assumptions
 ) -> dict[str, float]:
     """How many times our GPU-hours of an 8B job the paper's are, by rule.
 
@@ -152,15 +151,14 @@ def paper_hours_ratio(
     Args:
         reference: The paper's protocol on `REFERENCE`.
         variant: The training that the paper's hours are of: a baseline.
+        published: Rule -> the paper's GPU-hours of an 8B job.
         assumed: What is taken for granted; the GPU is the paper's all the same.
     """
     only = replace(reference, trainings={variant: reference.trainings[variant]})
     theirs = replace(assumed, gpu="h200")
-    told = {entry["key"]: entry["value"] for entry in published()["text"]}
     return {
-        rule: told[f"gpu_hours_{rule}"]
-        / (reference.gpu_requests[rule].gpus * hours(only, rule, theirs))
-        for rule in ("train", "evaluate", "pool")
+        rule: gpu_hours / (reference.gpu_requests[rule].gpus * hours(only, rule, theirs))
+        for rule, gpu_hours in published.items()
     }
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from geosd.claims.published import gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.rule_settings import job_counts
 from geosd.config.schema import StudyOverlay
@@ -54,7 +55,8 @@ def main(
     """
     try:
         resolved = resolve(load(params), study)
-        times = paper_hours_ratio(_paper_workload(resolved, assumed), BASELINE, assumed)
+        paper = _paper_workload(resolved, assumed)
+        times = paper_hours_ratio(paper, BASELINE, gpu_hours(), assumed)
         if model is None:
             print(_of_study(resolved, times, assumed))
         else:
