@@ -74,7 +74,7 @@ ROLLOUTS = ([[3, 5], [4, 6, 7]], [[3, 9, 9, 5], [4, 8, 6, 7]], [[10, 11, 12], [1
 
 
 def ask(model, rows=8, chunk=4096, top_k=V):
-    return survey_states(model, *ROLLOUTS, pad_id=0, top_k=top_k, rows=rows, chunk=chunk)
+    return survey_states(model, *ROLLOUTS, pad_id=0, top_k=top_k, batch_size=rows, chunk=chunk)
 
 
 @torch.no_grad()

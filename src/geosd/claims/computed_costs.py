@@ -22,7 +22,9 @@ MODEL = "qwen3-8b"
 """The model of the paper's tables of one size."""
 
 
-def quantities(update: UpdateSize, top_k: int, blocks: int, subsample: float) -> dict[str, float]:
+def computed_costs(
+    update: UpdateSize, top_k: int, blocks: int, subsample: float
+) -> dict[str, float]:
     """Every number that a claim on costs is held to, by name.
 
     Args:
@@ -33,26 +35,26 @@ def quantities(update: UpdateSize, top_k: int, blocks: int, subsample: float) ->
 
     Source: paper, Compute overhead; Tables flops, memory_methods, kfac_memory; Appendix Memory.
     """
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, row in published()["kfac_memory"]["rows"].items():
-        held = memory(architecture(name), row["blocks"], row["storage"])
-        found |= {
-            f"unblocked covariances of {name}": held.full / GB,
-            f"K-FAC state of {name}": held.kfac / GB,
-            f"anchor of {name}": held.snapshot / GB,
-            f"method's state of {name}": held.extra / GB,
-            f"increase of {name}": held.increase,
+        state = memory(architecture(name), row["blocks"], row["storage"])
+        numbers |= {
+            f"unblocked covariances of {name}": state.full / GB,
+            f"K-FAC state of {name}": state.kfac / GB,
+            f"anchor of {name}": state.snapshot / GB,
+            f"method's state of {name}": state.extra / GB,
+            f"increase of {name}": state.increase,
         }
         if name == MODEL:
-            found |= {
-                f"common footprint of {name}": held.base / GB,
-                f"whole footprint of {name}": held.total / GB,
-                f"memory ratio of {name}": held.total / held.base,
-                f"K-FAC share of {name}": 100 * held.kfac / held.base,
+            numbers |= {
+                f"common footprint of {name}": state.base / GB,
+                f"whole footprint of {name}": state.total / GB,
+                f"memory ratio of {name}": state.total / state.base,
+                f"K-FAC share of {name}": 100 * state.kfac / state.base,
             }
     kfac = kfac_units(architecture(MODEL), update, blocks, subsample).total
     opsd, geosd = rule_of_thumb(update), rule_of_thumb(update, kfac)
-    return found | {
+    return numbers | {
         f"K-FAC operations of {MODEL}": kfac,
         f"operations ratio of {MODEL}": geosd.total / opsd.total,
         f"logits of an update of {MODEL}": logits_bytes(update, 3 * top_k) / GB,

@@ -1,27 +1,9 @@
-"""Verdicts on the paper's claims for one study.
+"""Verdicts on the paper's claims for one study; docs/claims.md gives the rules of decision.
 
-A claim is evaluated for every model of the study, one row a model; a claim along a ladder of models
-or on costs has one row. As in the paper (Statistical analysis of OOD gains) the run is the unit and
-the tests are one-sided; runs of one model are paired by seed, models are not; and Holm's correction
-runs over a family: all rows, of one study's ledger, of the claims that one kind of study is
-designed for.
-
-Rules of decision:
-
-reproduced      Holm-adjusted p < .05. The p of a conjunction is the largest p of its comparisons
-                (intersection-union test): every one of them must hold. A `within` comparison
-                (|difference| < margin) is two one-sided tests, and its p the larger of theirs.
-not reproduced  For some comparison the confidence interval lies wholly where the claim is false:
-                at or below the margin for `greater`, at or above it for `less`, outside
-                (-margin, margin) for `within`. The intervals are simultaneous: 95 % for the claim,
-                so 1 - .05/m each for m comparisons.
-undetermined    Neither; also where a spread cannot be estimated: a single run, or no variance.
-not tested      The study lacks a variant, a sweep or a quantity that the claim needs.
-
-`geosd.claims.quantities` says what is paired: differences are taken within a seed.
-A computed number has no spread: it agrees with the printed one to its last digit, give or take
-one, or it does not. Absence of evidence is never "not reproduced", and no outcome is written
-anywhere but computed here.
+A claim is judged for every model of the study, one row a model; a claim on models of several sizes
+or on costs has one row. A claim's p is the largest of its comparisons (intersection-union test).
+Holm's correction runs over all rows of the claims that one kind of study is designed for.
+No outcome is written anywhere but computed here.
 """
 
 from __future__ import annotations
@@ -56,7 +38,7 @@ class Finding:
         weakest: The comparison with the largest p (or, if not reproduced, the one that fails most
             clearly), in words.
         metric: Its metric, or the computed quantity.
-        effect: Its a - times b (each less the value of `over`); the computed number; NaN where not
+        effect: Its a - b (each less its baseline's value), or the computed number; NaN where not
             tested.
         low: Lower end of its simultaneous interval.
         high: Upper end.

@@ -51,9 +51,9 @@ def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sa
             )
     sizes = {len(group): name for name, group in problems.items()}
     if len(sizes) > 1:
-        told = "; ".join(f"{n} for {name[1]} of {name[0]}" for n, name in sorted(sizes.items()))
+        numbers = "; ".join(f"{n} for {name[1]} of {name[0]}" for n, name in sorted(sizes.items()))
         raise UnevenSamplesError(
-            f"problems have unequal numbers of samples: {told}. avg@k needs k for each.\n"
+            f"problems have unequal numbers of samples: {numbers}. avg@k needs k for each.\n"
             "Hint: the sample file is incomplete; remove it and evaluate again."
         )
     return problems

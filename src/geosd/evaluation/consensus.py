@@ -69,26 +69,26 @@ def _agreement(benchmark: str, problem_id: str, group: Sequence[Sample]) -> Cons
     return Consensus(benchmark, problem_id, first.answer, count / len(group), winner[0])
 
 
-def majority_accuracy(found: Sequence[Consensus]) -> float:
+def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
     """Share of problems whose majority answer is right: maj@m, in [0, 1].
 
     Raises:
         ValueError: There are no problems.
     """
-    return _share([c.correct for c in found])
+    return _share([c.correct for c in consensuses])
 
 
-def false_consensus_rate(found: Sequence[Consensus], threshold: float = 0.75) -> float:
+def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = 0.75) -> float:
     """Share of problems whose samples agree strongly on a wrong answer, in [0, 1].
 
     Args:
-        found: The problems of one benchmark.
+        consensuses: The problems of one benchmark.
         threshold: tau; .75 in the paper.
 
     Raises:
         ValueError: There are no problems.
     """
-    return _share([c.is_false(threshold) for c in found])
+    return _share([c.is_false(threshold) for c in consensuses])
 
 
 def _share(flags: Sequence[bool]) -> float:

@@ -25,7 +25,7 @@ RANKINGS = ("pi_0", "live")
 
 @torch.no_grad()
 def mass_on_ranks(
-    model: nn.Module, rollouts: Sequence[ProbeRollout], pad_id: int, rows: int, chunk: int
+    model: nn.Module, rollouts: Sequence[ProbeRollout], pad_id: int, batch_size: int, chunk: int
 ) -> dict[str, Tensor]:
     """The student's mean mass on the teacher's ranks 1..R at the selected positions.
 
@@ -33,7 +33,7 @@ def mass_on_ranks(
         model: A checkpoint; the student, and with the solution the live teacher.
         rollouts: The fixed rollouts.
         pad_id: Fills the right of short rows.
-        rows: Rollouts that are looked at together.
+        batch_size: Rollouts of one forward pass.
         chunk: Positions whose logits are held at once.
 
     Returns:
@@ -52,16 +52,16 @@ def mass_on_ranks(
             f"none of the {len(rollouts)} rollouts has a selected position.\nHint: let the workflow"
             " make the states of this study again."
         )
-    for start in range(0, len(rollouts), rows):
-        part = rollouts[start : start + rows]
-        mine_MD = _hidden(model, part, [r.student for r in part], pad_id)
-        theirs_MD = _hidden(model, part, [r.teacher for r in part], pad_id)
-        ranked = [tokens for rollout in part for tokens in rollout.ranked]
-        fixed_MR = torch.tensor(ranked, device=mine_MD.device)
-        for at in range(0, len(mine_MD), chunk):
+    for start in range(0, len(rollouts), batch_size):
+        batch = rollouts[start : start + batch_size]
+        student_MD = _hidden(model, batch, [r.student for r in batch], pad_id)
+        teacher_MD = _hidden(model, batch, [r.teacher for r in batch], pad_id)
+        ranked = [tokens for rollout in batch for tokens in rollout.ranked]
+        fixed_MR = torch.tensor(ranked, device=student_MD.device)
+        for at in range(0, len(student_MD), chunk):
             here = slice(at, at + chunk)
-            p_mV = head_logits(model, mine_MD[here]).float().softmax(-1)
-            live_mR = top_tokens(head_logits(model, theirs_MD[here]))
+            p_mV = head_logits(model, student_MD[here]).float().softmax(-1)
+            live_mR = top_tokens(head_logits(model, teacher_MD[here]))
             for ranking, tokens_mR in zip(RANKINGS, (fixed_MR[here], live_mR), strict=True):
                 mass_R = p_mV.gather(-1, tokens_mR).double().sum(0)
                 totals[ranking] = totals.get(ranking, 0) + mass_R
@@ -69,12 +69,12 @@ def mass_on_ranks(
 
 
 def _hidden(
-    model: nn.Module, part: Sequence[ProbeRollout], prompts: Sequence[Sequence[int]], pad_id: int
+    model: nn.Module, batch: Sequence[ProbeRollout], prompts: Sequence[Sequence[int]], pad_id: int
 ) -> Tensor:
     """States at the selected positions, rollout after rollout [M, D]."""
-    packed = pack(prompts, [r.response for r in part], pad_id, next(model.parameters()).device)
+    packed = pack(prompts, [r.response for r in batch], pad_id, next(model.parameters()).device)
     chosen, before = [], 0
-    for rollout in part:
+    for rollout in batch:
         chosen += [before + position for position in rollout.selected]
         before += len(rollout.response)
     return response_logits(model, packed).hidden[chosen]

@@ -69,10 +69,10 @@ def evaluate(
             calls["coverage"] = range(samples, coverage)
         prompts = [encoding.student(problem) for problem in members.values()]
         for purpose, numbers in calls.items():
-            asked = [(problem, n) for problem in members.values() for n in numbers]
+            pairs = [(problem, n) for problem in members.values() for n in numbers]
             ids = [prompt for prompt in prompts for _ in numbers]
-            drawn = sampler.sample(ids, decoding, seed_of(seed, purpose, benchmark))
-            for (problem, number), completion in zip(asked, drawn, strict=True):
+            completions = sampler.sample(ids, decoding, seed_of(seed, purpose, benchmark))
+            for (problem, number), completion in zip(pairs, completions, strict=True):
                 row = _graded(problem, number, completion, encoding, grade)
                 rows.setdefault((benchmark, problem.id), []).append(row)
     return [row for problem in problems for row in rows[problem.benchmark, problem.id]]

@@ -1,4 +1,4 @@
-"""What student and teacher say at the states that pi_0 visits.
+"""Student against teacher at the states that pi_0 visits.
 
 A state is a response position of a rollout: the student reads the question and the response so far,
 the teacher the question, a solution, and the same response. p = student, q = teacher; here both are
@@ -62,10 +62,10 @@ def survey_states(
     responses: Sequence[Sequence[int]],
     pad_id: int,
     top_k: int,
-    rows: int,
+    batch_size: int,
     chunk: int,
 ) -> dict[str, Tensor]:
-    """Look at every response position through the student's and through the teacher's eyes.
+    """Compare student and teacher at every response position.
 
     Args:
         model: pi_0; both student and teacher.
@@ -74,7 +74,7 @@ def survey_states(
         responses: Response ids.
         pad_id: Fills the right of short rows.
         top_k: K of the union of top-K supports, as in training.
-        rows: Rollouts that are looked at together.
+        batch_size: Rollouts of one forward pass.
         chunk: Positions whose logits are held at once.
 
     Returns:
@@ -86,39 +86,39 @@ def survey_states(
 
     Source: paper, Figure mechanism A; appendix "Teacher top-token support"; section 5.1.
     """
-    found: dict[str, list[Tensor]] = {}
+    columns: dict[str, list[Tensor]] = {}
     device = next(model.parameters()).device
-    for start in range(0, len(responses), rows):
-        at = slice(start, start + rows)
-        mine = pack(students[at], responses[at], pad_id, device)
-        theirs = pack(teachers[at], responses[at], pad_id, device)
+    for start in range(0, len(responses), batch_size):
+        at = slice(start, start + batch_size)
+        student = pack(students[at], responses[at], pad_id, device)
+        teacher = pack(teachers[at], responses[at], pad_id, device)
         lengths = [len(response) for response in responses[at]]
         _add(
-            found,
-            rollout=start + mine.row,
+            columns,
+            rollout=start + student.row,
             position=torch.cat([torch.arange(length, device=device) for length in lengths]),
-            token=mine.token,
+            token=student.token,
         )
-        for mine_nV, theirs_nV in _logits(
-            response_logits(model, mine), response_logits(model, theirs), chunk
+        for student_nV, teacher_nV in _logits(
+            response_logits(model, student), response_logits(model, teacher), chunk
         ):
-            _add(found, **_states(mine_nV, theirs_nV, top_k))
-    return {name: torch.cat(pieces).cpu() for name, pieces in found.items()}
+            _add(columns, **_states(student_nV, teacher_nV, top_k))
+    return {name: torch.cat(pieces).cpu() for name, pieces in columns.items()}
 
 
-def _states(mine_nV: Tensor, theirs_nV: Tensor, top_k: int) -> dict[str, Tensor]:
-    support = union_support([mine_nV, theirs_nV], top_k)
-    log_p, log_q = support.restrict(mine_nV).double(), support.restrict(theirs_nV).double()
+def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int) -> dict[str, Tensor]:
+    support = union_support([student_nV, teacher_nV], top_k)
+    log_p, log_q = support.restrict(student_nV).double(), support.restrict(teacher_nV).double()
     best = log_q.argmax(-1, keepdim=True)
     norms = gradient_norms(log_p, log_q)
     return {
-        "entropy": entropy(mine_nV),
+        "entropy": entropy(student_nV),
         "overlap": overlap(log_p, log_q),
         "top_token": support.ids.gather(-1, best)[:, 0],
         "q_star": log_q.gather(-1, best)[:, 0].exp(),
         "p_star": log_p.gather(-1, best)[:, 0].exp(),
         **{f"gradient_{name}": norm for name, norm in norms.items()},
-        "ranked": top_tokens(theirs_nV),
+        "ranked": top_tokens(teacher_nV),
     }
 
 
@@ -155,13 +155,13 @@ def top_tokens(logits_NV: Tensor) -> Tensor:
 
 
 def _logits(
-    mine: ChunkedLogits, theirs: ChunkedLogits, chunk: int
+    student: ChunkedLogits, teacher: ChunkedLogits, chunk: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    for start in range(0, len(mine.hidden), chunk):
+    for start in range(0, len(student.hidden), chunk):
         at = slice(start, start + chunk)
-        yield mine.logits(at), theirs.logits(at)
+        yield student.logits(at), teacher.logits(at)
 
 
-def _add(found: dict[str, list[Tensor]], **values: Tensor) -> None:
+def _add(columns: dict[str, list[Tensor]], **values: Tensor) -> None:
     for name, value in values.items():
-        found.setdefault(name, []).append(value)
+        columns.setdefault(name, []).append(value)

@@ -40,14 +40,14 @@ def mass_by_step(alignment: pd.DataFrame, model: str, variant: str, ranking: str
     Raises:
         ValueError: The runs of the variant have no such rows, or not the same checkpoints.
     """
-    mine = alignment[
+    rows = alignment[
         (alignment["model"] == model)
         & (alignment["variant"] == variant)
         & (alignment["ranking"] == ranking)
     ]
-    runs = mine.groupby(["step", "rank"])["mass"].agg(["mean", "size"])
+    runs = rows.groupby(["step", "rank"])["mass"].agg(["mean", "size"])
     if runs.empty or runs["size"].nunique() != 1:
-        seen = sorted(mine["seed"].unique())
+        seen = sorted(rows["seed"].unique())
         raise ValueError(
             f"alignment of {variant} on {model}, tokens ranked by {ranking}: seeds {seen} have"
             f" {'no rows' if runs.empty else 'unlike checkpoints'}.\nHint: let the workflow run"

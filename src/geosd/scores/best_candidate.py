@@ -23,13 +23,13 @@ def best_candidate(scores: pd.DataFrame, candidates: Sequence[str]) -> str:
         candidates: Names of variants, in the grid's order.
 
     Raises:
-        ValueError: A candidate has not been judged.
+        ValueError: A candidate has not been validated.
 
     Source:
         The paper, Appendix Baselines: selected on 200 validation problems by avg@8.
     """
-    judged = scores[(scores["benchmark"] == VALIDATION) & (scores["metric"] == "avg@k")]
-    means = judged.groupby("variant")["value"].mean()
+    validated = scores[(scores["benchmark"] == VALIDATION) & (scores["metric"] == "avg@k")]
+    means = validated.groupby("variant")["value"].mean()
     if missing := [name for name in candidates if name not in means.index]:
         raise ValueError(
             f"No validation of {', '.join(missing)}; judged are {', '.join(means.index)}.\n"

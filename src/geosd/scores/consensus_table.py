@@ -36,18 +36,18 @@ THRESHOLD = 0.75
 Row = tuple[str, float, int, float]
 
 
-def collect(agreed: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
+def collect(tables: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
     """The agreement of a study's runs as one table.
 
     Args:
-        agreed: What `consensus_rows` returns of each run.
+        tables: What `consensus_rows` returns of each run.
 
     Returns:
         The tidy table described above, runs in the order given; a run without OOD problems, as in
         a selection of hyperparameters, has no row.
     """
     rows = [
-        (run.model, run.variant, run.seed, *row) for run, found in agreed.items() for row in found
+        (run.model, run.variant, run.seed, *row) for run, rows in tables.items() for row in rows
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -66,7 +66,7 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
     if not benchmarks:
         return []
     counts = [count_correct(members) for members in benchmarks.values()]
-    agreed = [
+    consensuses = [
         consensus([sample for sample in members if sample.sample < first])
         for members in benchmarks.values()
     ]
@@ -75,26 +75,26 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
     largest = min(members[0].n for members in counts)
     distinct = [Counter((t.n, t.c) for t in members) for members in counts]
     rows: list[Row] = [
-        ("pass@k", float(k), problems, 100 * _mean([_passed(of, k) for of in distinct]))
+        ("pass@k", float(k), problems, 100 * _mean([_mean_pass_at_k(c, k) for c in distinct]))
         for k in range(1, largest + 1)
     ]
-    false = _mean([false_consensus_rate(found, THRESHOLD) for found in agreed])
+    false = _mean([false_consensus_rate(members, THRESHOLD) for members in consensuses])
     rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
-    return rows + _by_strength([found for members in agreed for found in members])
+    return rows + _by_strength([one for members in consensuses for one in members])
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _passed(counts: Counter[tuple[int, int]], k: int) -> float:
+def _mean_pass_at_k(counts: Counter[tuple[int, int]], k: int) -> float:
     """pass@k over problems, each distinct (n, c) computed once."""
     return sum(m * pass_at_k(n, c, k) for (n, c), m in counts.items()) / counts.total()
 
 
-def _by_strength(found: Sequence[Consensus]) -> list[Row]:
+def _by_strength(consensuses: Sequence[Consensus]) -> list[Row]:
     strengths: dict[float, list[bool]] = {}
-    for one in found:
+    for one in consensuses:
         strengths.setdefault(one.strength, []).append(one.correct)
     return [
         ("majority_accuracy", strength, len(right), 100 * sum(right) / len(right))
@@ -103,5 +103,5 @@ def _by_strength(found: Sequence[Consensus]) -> list[Row]:
 
 
 def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
-    """Read an agreement table back; see `read_tidy`."""
-    return read_tidy(files, COLUMNS, "an agreement table")
+    """Read a consensus table back; see `read_tidy`."""
+    return read_tidy(files, COLUMNS, "a consensus table")

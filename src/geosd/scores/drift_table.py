@@ -64,9 +64,9 @@ def final_values(path: Path) -> dict[str, float]:
             " run again."
         )
     log = log.sort_values("step", kind="stable")
-    found = {name: log[name].dropna() for name in QUANTITIES if name in log}
+    logged = {name: log[name].dropna() for name in QUANTITIES if name in log}
     return {
-        name: float(column.iloc[-WINDOW:].mean()) for name, column in found.items() if len(column)
+        name: float(column.iloc[-WINDOW:].mean()) for name, column in logged.items() if len(column)
     }
 
 

@@ -32,24 +32,24 @@ def frontier_gaps(
 
     Source: paper, Robustness to step size and early stopping ("at matched ID accuracy").
     """
-    line, stops = (_plane(scores, model, runs) for runs in (frontier, stopped))
-    found = {}
+    line, stops = (_id_and_ood(scores, model, runs) for runs in (frontier, stopped))
+    gaps = {}
     for seed in sorted(set(line) & set(stops)):
         points = sorted(line[seed])
         x, y = [p[0] for p in points], [p[1] for p in points]
         inside = [(i, o) for i, o in stops[seed] if x[0] <= i <= x[-1]]
         if len(points) > 1 and inside:
-            found[seed] = float(np.mean([ood - np.interp(at, x, y) for at, ood in inside]))
-    return pd.Series(found, dtype=float)
+            gaps[seed] = float(np.mean([ood - np.interp(at, x, y) for at, ood in inside]))
+    return pd.Series(gaps, dtype=float)
 
 
-def _plane(
+def _id_and_ood(
     scores: pd.DataFrame, model: str, runs: Sequence[str]
 ) -> dict[int, list[tuple[float, float]]]:
     """Seed -> (ID, OOD) of each of some runs."""
-    found: dict[int, list[tuple[float, float]]] = {}
+    points: dict[int, list[tuple[float, float]]] = {}
     for run in runs:
         both = [values(scores, model, run, name, "avg@k") for name in (ID, OOD_AVERAGE)]
         for seed, (at, ood) in pd.concat(both, axis=1, join="inner").iterrows():
-            found.setdefault(seed, []).append((at, ood))
-    return found
+            points.setdefault(seed, []).append((at, ood))
+    return points

@@ -128,7 +128,7 @@ def score(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
 
 def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[str, object]]:
     counts = count_correct(samples)
-    agreed = consensus(samples)
+    consensuses = consensus(samples)
     k = counts[0].n
 
     def row(metric: str, k: int, value: float) -> dict[str, object]:
@@ -137,8 +137,8 @@ def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[st
     return [
         row("avg@k", k, 100 * avg_at_k(counts)),
         *(row("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k),
-        row("maj@k", k, 100 * majority_accuracy(agreed)),
-        row("false_consensus", k, 100 * false_consensus_rate(agreed)),
+        row("maj@k", k, 100 * majority_accuracy(consensuses)),
+        row("false_consensus", k, 100 * false_consensus_rate(consensuses)),
         row("truncated", k, 100 * sum(s.finish == "length" for s in samples) / len(samples)),
         row("tokens", k, sum(s.tokens for s in samples) / len(samples)),
     ]
@@ -181,5 +181,5 @@ def values(
 
 def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
     """The OOD benchmarks of a model, in the table's order, without their average."""
-    mine = scores[(scores["model"] == model) & (scores["split"] == "OOD")]
-    return [name for name in mine["benchmark"].unique() if name != OOD_AVERAGE]
+    rows = scores[(scores["model"] == model) & (scores["split"] == "OOD")]
+    return [name for name in rows["benchmark"].unique() if name != OOD_AVERAGE]

@@ -35,14 +35,14 @@ COLUMNS = {
     **dict.fromkeys(("q_star", "p_star"), float),
     **{f"gradient_{name}": float for name in DIVERGENCES},
 }
-SHARE = 0.1
+SELECTED_SHARE = 0.1
 """Of a rollout's positions, those that are selected (paper, section 5.1: top 10 %)."""
 SURE, UNLIKELY = 0.8, 0.1
 """The mismatch region: q* >= SURE and p* <= UNLIKELY (paper, Teacher top-token support)."""
 
 
 def most_uncertain(
-    entropy: Sequence[float], rollout: Sequence[int], share: float = SHARE
+    entropy: Sequence[float], rollout: Sequence[int], share: float = SELECTED_SHARE
 ) -> np.ndarray:
     """Which positions are among the highest `share` of their own rollout by entropy.
 
@@ -57,10 +57,10 @@ def most_uncertain(
     values, owner = np.asarray(entropy, dtype=float), np.asarray(rollout)
     chosen = np.zeros(len(values), dtype=bool)
     for name in np.unique(owner):
-        (mine,) = np.nonzero(owner == name)
+        (positions,) = np.nonzero(owner == name)
         # The small term undoes products such as 0.1 * 30 = 3.0000000000000004.
-        count = math.ceil(share * len(mine) - 1e-9)
-        chosen[mine[np.argsort(-values[mine], kind="stable")[:count]]] = True
+        count = math.ceil(share * len(positions) - 1e-9)
+        chosen[positions[np.argsort(-values[positions], kind="stable")[:count]]] = True
     return chosen
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
 
-CALLED = {ID: "ID", OOD_AVERAGE: "OOD"}
+LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 
 
 def summary(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
@@ -23,16 +23,16 @@ def summary(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
         metric: int(scores.loc[scores["metric"] == metric, "k"].max())
         for metric in ("avg@k", "pass@k")
     }
-    told: dict[str, dict[str, dict[str, float]]] = {}
+    numbers_by_run: dict[str, dict[str, dict[str, float]]] = {}
     for (model, variant), _ in scores.groupby(["model", "variant"], sort=False):
         numbers = {
-            f"{called} {metric.replace('k', str(k))}": values(
+            f"{label} {metric.replace('k', str(k))}": values(
                 scores, str(model), str(variant), benchmark, metric, k
             ).mean()
-            for benchmark, called in CALLED.items()
+            for benchmark, label in LABELS.items()
             for metric, k in largest.items()
         }
-        told.setdefault(str(model), {})[str(variant)] = {
+        numbers_by_run.setdefault(str(model), {})[str(variant)] = {
             name: round(float(number), 2) for name, number in numbers.items() if pd.notna(number)
         }
-    return told
+    return numbers_by_run

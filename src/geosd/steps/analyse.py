@@ -14,9 +14,7 @@ from geosd.config import settings as settings_of
 from geosd.config.runs import read_index
 from geosd.files import atomic_write, write_json
 from geosd.provenance.manifest import manifest
-from geosd.scores import consensus_table as agreement
-from geosd.scores import drift_table as drift
-from geosd.scores import score_table as scores
+from geosd.scores import consensus_table, drift_table, score_table
 from geosd.scores.score_table import Run, read_samples
 from geosd.scores.summary import summary
 from geosd.steps import begin
@@ -36,16 +34,16 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     rows = {Run(row.model, row.variant, row.seed): row for row in read_index(runs)}
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
     files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
-    scored, agreed = {}, {}
+    scored, consensus = {}, {}
     for run, file in files.items():  # one at a time: those of all would not fit into memory
         samples = read_samples(run, file)
         k = settings["samples"]
-        scored[run] = scores.score([s for s in samples if s.sample < k], settings["pass_k"])
-        agreed[run] = agreement.consensus_rows(samples, first=k)
+        scored[run] = score_table.score([s for s in samples if s.sample < k], settings["pass_k"])
+        consensus[run] = consensus_table.consensus_rows(samples, first=k)
     tables = {
-        "scores": scores.collect(scored),
-        "drift": drift.collect(logs),
-        "consensus": agreement.collect(agreed),
+        "scores": score_table.collect(scored),
+        "drift": drift_table.collect(logs),
+        "consensus": consensus_table.collect(consensus),
     }
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:

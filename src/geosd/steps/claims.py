@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.claims.computed_costs import quantities
+from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import evaluate
@@ -57,7 +57,7 @@ def main(
         more["alignment"] = alignment_table.read(alignment)
     if costs := settings["costs"]:
         update = UpdateSize(costs["problems"], costs["response_tokens"])
-        more["costs"] = quantities(update, costs["top_k"], costs["blocks"], costs["subsample"])
+        more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])
     evidence = Evidence(
         scores=score_table.read(scores),
         drift=drift_table.read(drift),

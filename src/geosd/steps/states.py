@@ -79,27 +79,27 @@ def main(
             lambda text, gold: grade(text, gold).correct,
             step=0,
         )
-    seen = survey_states(
+    columns = survey_states(
         student,
         rollouts.student_prompts,
         rollouts.teacher_prompts,
         rollouts.responses,
         encoding.pad_id,
         top_k=settings["top_k"],
-        rows=settings["problems"],
+        batch_size=settings["problems"],
         chunk=settings["chunk"],
     )
-    ranked = seen.pop("ranked")
-    table = pd.DataFrame({name: value.numpy() for name, value in seen.items()})
+    ranked = columns.pop("ranked")
+    table = pd.DataFrame({name: value.numpy() for name, value in columns.items()})
     table["model"] = model
     table["problem_id"] = [rollouts.problems[row].id for row in table["rollout"]]
     table["selected"] = most_uncertain(table["entropy"], table["rollout"])
-    write_jsonl(out / "states.jsonl", _fixed(rollouts, table, ranked))
+    write_jsonl(out / "states.jsonl", _probe_rollouts(rollouts, table, ranked))
     with atomic_write(out / "states.csv") as temporary:
         table[list(COLUMNS)].to_csv(temporary, index=False, float_format="%.9g")
 
 
-def _fixed(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:
+def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:
     """The rollouts with their selected positions, and the teacher's best tokens there."""
     rows = []
     for row, states in table.groupby("rollout", sort=True):
