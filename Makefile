@@ -65,9 +65,10 @@ figures: .venv/installed  ## the tables and figures alone, from a study's result
 report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
 
 # Its prerequisites exist only after a run, so `run` asks a second make for it.
-$(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*) \
-  workflow/scripts/report.py
-	@$(BIN)/python workflow/scripts/report.py $@ $(snakemake) --quiet all
+# It is renamed when it is whole.
+$(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*)
+	@$(snakemake) --quiet all --report $(@D)/.report.html \
+	  --report-stylesheet workflow/report/style.css && mv $(@D)/.report.html $@
 
 dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
 	@$(BIN)/python workflow/dvc/generate.py

@@ -108,11 +108,17 @@ def test_every_printed_cell_of_the_ladder_stands_in_the_table():
 
 def test_digits_are_compared_as_printed():
     q = (Quantity("x", "X", ".1f"), Quantity("y", "Y", ".2f"))
-    assert differing(q, [(1.04, 1.0), (2.0, None)]) == "none"
-    assert differing(q, [(1.06, 1.0), (2.006, 2.0)]) == "X, Y"
-    assert differing(q, [(9.4, 9), (None, 2.0)]) == "none"  # 9 was printed without decimals
-    assert differing(q, [(9.6, 9), (1.0, None)]) == "X"
-    assert differing(q, [(1.0, None), (2.0, None)]) == "–"
+
+    def labels(x, y):
+        """Of (computed, published) of both quantities."""
+        computed, published = ({"x": a, "y": b} for a, b in zip(x, y, strict=True))
+        return differing(q, computed, published).value
+
+    assert labels((1.04, 1.0), (2.0, None)) == "none"
+    assert labels((1.06, 1.0), (2.006, 2.0)) == "X, Y"
+    assert labels((9.4, 9), (None, 2.0)) == "none"  # 9 was printed without decimals
+    assert labels((9.6, 9), (1.0, None)) == "X"
+    assert labels((1.0, None), (2.0, None)) == "–"
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from geosd.reporting.latex import latex
+from geosd.reporting.latex import escape_latex
 from geosd.reporting.tables import (
     Cell,
     Column,
@@ -116,7 +116,7 @@ def test_latex_compiles(tmp_path):
 
 
 def test_every_special_character_is_escaped():
-    assert latex("a_b & 5% #1 {x} ~ ^ \\ $") == (
+    assert escape_latex("a_b & 5% #1 {x} ~ ^ \\ $") == (
         r"a\_b \& 5\% \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \$"
     )
 

@@ -30,29 +30,29 @@ code, pre { font: .9em/1.5 ui-monospace, monospace; }
 """
 
 # Words in whose colour the eye finds a verdict.
-COLOURED = ("reproduced", "not reproduced")
+COLOURED_VERDICTS = ("reproduced", "not reproduced")
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
 
-def page(markdown: str) -> str:
+def markdown_page(markdown: str) -> str:
     """A whole HTML page with the Markdown in it; HTML inside the Markdown is shown as text."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
-    mark(tokens)
-    return whole(parser.renderer.render(tokens, parser.options, {}))
+    mark_cells(tokens)
+    return html_page(parser.renderer.render(tokens, parser.options, {}))
 
 
-def as_it_stands(text: str) -> str:
+def text_page(text: str) -> str:
     """A whole HTML page with a text in it, line by line."""
-    return whole(f"<pre>{escape(text)}</pre>\n")
+    return html_page(f"<pre>{escape(text)}</pre>\n")
 
 
-def whole(body: str) -> str:
+def html_page(body: str) -> str:
     """A page with its style."""
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>\n{body}'
 
 
-def mark(tokens: list[Token]) -> None:
+def mark_cells(tokens: list[Token]) -> None:
     """Set the paper's columns of each table, the verdicts, and cells full of words apart."""
     paper: set[int] = set()
     column = 0
@@ -66,7 +66,7 @@ def mark(tokens: list[Token]) -> None:
                 paper.add(column)
             if column in paper:
                 token.attrJoin("class", "paper")
-            if token.type == "td_open" and inside.content in COLOURED:
+            if token.type == "td_open" and inside.content in COLOURED_VERDICTS:
                 token.attrJoin("class", inside.content.replace(" ", "-"))
             if len(inside.content) > LONGEST_NUMBER:
                 token.attrJoin("class", "words")
@@ -75,5 +75,5 @@ def mark(tokens: list[Token]) -> None:
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    render = page if source.suffix == ".md" else as_it_stands
+    render = markdown_page if source.suffix == ".md" else text_page
     write_text(target, render(source.read_text(encoding="utf-8")))

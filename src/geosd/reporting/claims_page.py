@@ -99,10 +99,10 @@ def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None
     """
     tested = [finding for finding in findings if finding.verdict != "not tested"]
     counts = Counter(finding.verdict for finding in findings)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     title = "The paper's claims" if study is None else f"The paper's claims in study {study}"
     about = OF_ALL if study is None else OF_A_STUDY
-    parts = [f"# {title}", f"{told}.", textwrap.fill(about, 96)]
+    parts = [f"# {title}", f"{summary}.", textwrap.fill(about, 96)]
     for where in dict.fromkeys((f.study, f.model) for f in tested):
         rows = [f for f in tested if (f.study, f.model) == where]
         of = f", study {where[0]}" if study is None else ""
@@ -122,33 +122,33 @@ def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None
 def _line(finding: Finding) -> list[str]:
     form = FORMS.get(unit(finding.metric), "+.3f")
 
-    def shown(value: float, form: str = form) -> str:
+    def formatted(value: float, form: str = form) -> str:
         return MISSING if math.isnan(value) else format(value, form)
 
     interval = MISSING
     if not math.isnan(finding.low):
-        interval = f"[{shown(finding.low)}, {shown(finding.high)}]"
+        interval = f"[{formatted(finding.low)}, {formatted(finding.high)}]"
     alike = finding.n_b in (0, finding.n_a)
     return [
         finding.claim.id,
         finding.verdict,
-        shown(finding.effect),
+        formatted(finding.effect),
         interval,
-        shown(finding.p_holm, ".2g"),
+        formatted(finding.p_holm, ".2g"),
         str(finding.n_a) if alike else f"{finding.n_a}, {finding.n_b}",
-        shown(finding.paper_effect, "+.1f" if form == "+.1f" else "+.2f"),
+        formatted(finding.paper_effect, "+.1f" if form == "+.1f" else "+.2f"),
     ]
 
 
 def _cost_line(finding: Finding) -> list[str]:
     one = next(c for c in finding.claim.computed if c.quantity == finding.metric)
     bound = "< " if one.is_bound else ""
-    ours = f"{finding.effect:.{one.decimals + 1}f}"
-    return [finding.claim.id, finding.verdict, ours, f"{bound}{one.value:.{one.decimals}f}"]
+    computed = f"{finding.effect:.{one.decimals + 1}f}"
+    return [finding.claim.id, finding.verdict, computed, f"{bound}{one.value:.{one.decimals}f}"]
 
 
 def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
-    said = []
+    paragraphs = []
     for claim in dict.fromkeys(finding.claim for finding in tested):
         lines = [
             f"**{claim.id}**: {claim.statement}.",
@@ -160,8 +160,8 @@ def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
             note = f" ({finding.note})" if finding.note else ""
             why = f"decided by {finding.weakest}" if finding.weakest else "not tested"
             lines.append(f"{finding.model}: {why}{note}.")
-        said.append("\n".join([_wrapped(lines[0]), *map(_item, lines[1:])]))
-    return said
+        paragraphs.append("\n".join([_wrapped(lines[0]), *map(_item, lines[1:])]))
+    return paragraphs
 
 
 def _rest(findings: Sequence[Finding], study: str | None, kind: str | None) -> list[str]:

@@ -56,15 +56,15 @@ INSTALLED = "In the interpreter that wrote this page."
 def _steps(runs: Sequence[StepManifest]) -> str:
     lines = [["step", "commit", "runs", "time", "host memory", "device memory"]]
     for step in dict.fromkeys(run.step for run in runs):
-        own = [run.manifest for run in runs if run.step == step]
-        peaks = [manifest["peak_memory_bytes"] for manifest in own]
+        manifests = [run.manifest for run in runs if run.step == step]
+        peaks = [manifest["peak_memory_bytes"] for manifest in manifests]
         on_device = [peak["device"] for peak in peaks if "device" in peak]
         lines.append(
             [
                 step,
-                ", ".join(dict.fromkeys(_commit(manifest["code"]) for manifest in own)),
-                str(len(own)),
-                duration(sum(manifest["wall_s"] for manifest in own)),
+                ", ".join(dict.fromkeys(_commit(manifest["code"]) for manifest in manifests)),
+                str(len(manifests)),
+                duration(sum(manifest["wall_s"] for manifest in manifests)),
                 _gib(max(peak["host"] for peak in peaks)),
                 _gib(max(on_device)) if on_device else MISSING,
             ]
@@ -79,33 +79,33 @@ def _commit(code: Mapping[str, Any]) -> str:
 
 
 def _machines(runs: Sequence[StepManifest]) -> str:
-    def told(run: StepManifest) -> tuple[str, ...]:
+    def machine(run: StepManifest) -> tuple[str, ...]:
         device = run.manifest["device"]
         counted = Counter(device["accelerators"])
         names = (f"{n} × {name}" if n > 1 else name for name, n in counted.items())
         numbers = (str(device["cpus"]), str(device.get("threads", MISSING)))
         return device["platform"], ", ".join(names) or "none", *numbers
 
-    return _counted(["platform", "accelerators", "CPUs", "threads"], runs, told)
+    return _counted(["platform", "accelerators", "CPUs", "threads"], runs, machine)
 
 
 def _packages(runs: Sequence[StepManifest]) -> str:
-    found: dict[str, list[str]] = {}
+    versions: dict[str, list[str]] = {}
     for run in runs:
         for name, version in run.manifest["packages"].items():
-            found.setdefault(name, []).append(version)
+            versions.setdefault(name, []).append(version)
     lines = [["package", "version", "runs"]]
-    for name in sorted(found):
-        lines += [[name, version, str(n)] for version, n in Counter(found[name]).most_common()]
+    for name in sorted(versions):
+        lines += [[name, version, str(n)] for version, n in Counter(versions[name]).most_common()]
     return aligned(lines, left=2)
 
 
 def _counted(
     header: Sequence[str],
     runs: Iterable[StepManifest],
-    told: Callable[[StepManifest], tuple[str, ...]],
+    key: Callable[[StepManifest], tuple[str, ...]],
 ) -> str:
-    counts = Counter(told(run) for run in runs).most_common()
+    counts = Counter(key(run) for run in runs).most_common()
     return aligned([[*header, "runs"], *([*words, str(n)] for words, n in counts)], left=2)
 
 

@@ -56,16 +56,16 @@ def draw(
             "Figure alignment: the study trains neither fwdkl nor geosd.\nHint: add one to the"
             " study's methods, or take figure_alignment out of what it shows."
         )
-    found = {(m, v): mass_by_step(alignment, m, v, ranking) for m in models for v in methods}
-    deepest = max(len(table) for table in found.values())
-    top = max(peak(table) for table in found.values())
+    tables = {(m, v): mass_by_step(alignment, m, v, ranking) for m in models for v in methods}
+    deepest = max(len(table) for table in tables.values())
+    top = max(peak(table) for table in tables.values())
     height = 0.9 + 0.75 * (SPACING * deepest + top)
     figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
     for line, model in enumerate(models):
         for column, variant in enumerate(methods):
             axes = grid[line, column]
-            _panel(axes, found[model, variant], method(variant).colour, deepest, top)
+            _panel(axes, tables[model, variant], method(variant).colour, deepest, top)
             title = method(variant).label + (f", {model}" if len(models) > 1 else "")
             panel_title(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
             if line == len(models) - 1:

@@ -20,7 +20,7 @@ _LATEX = {
 }
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text with LaTeX's special characters escaped and our symbols as math."""
     pattern = "|".join(re.escape(key) for key in sorted(_LATEX, key=len, reverse=True))
-    return re.sub(pattern, lambda found: _LATEX[found[0]], text)
+    return re.sub(pattern, lambda match: _LATEX[match[0]], text)

@@ -1,71 +1,75 @@
-"""A recomputed number beside the paper's, and which printed digits differ."""
+"""Numbers computed here beside the paper's, and which printed digits differ."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from geosd.reporting.tables import MISSING, Cell, Column
 
+Numbers = Mapping[str, float | None]
+"""Values by key of a `Quantity`; None, or no entry, where there is none."""
+DIFFERS = Column("differs", "differs from the paper")
+
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity that the paper prints.
+    """A quantity that the paper prints and that is computed here.
 
     Attributes:
         key: Its name in the CSV; the paper's column is `<key>.paper`.
         label: Its heading.
-        printed: Format in which the paper prints it, e.g. ".1f".
-        shown: Format in which ours is shown, where it is another one.
+        published_form: Format in which the paper prints it, e.g. ".1f".
+        computed_form: Format of the number computed here, where it is another one.
         group: Heading over it.
     """
 
     key: str
     label: str
-    printed: str
-    shown: str = ""
+    published_form: str
+    computed_form: str = ""
     group: str = ""
 
-    @property
-    def columns(self) -> tuple[Column, Column]:
-        """Ours, and the paper's."""
-        ours = Column(self.key, self.label, self.group)
-        return ours, Column(f"{self.key}.paper", "paper", self.group)
+    def agrees(self, computed: float | None, published: float | None) -> bool:
+        """Whether both have the digits that the paper prints; true where one is missing."""
+        form = self.form_of(published)
+        return None in (computed, published) or format(computed, form) == format(published, form)
 
-    def cells(self, ours: float | None, paper: float | None) -> tuple[Cell, Cell]:
-        """Ours, and the paper's as printed."""
-        mine = Cell(ours, form=self.shown or self.printed)
-        return mine, Cell(paper, form=self._form(paper))
-
-    def agrees(self, ours: float | None, paper: float | None) -> bool:
-        """Whether ours has the digits that the paper prints; true where one of them is missing."""
-        form = self._form(paper)
-        return None in (ours, paper) or format(ours, form) == format(paper, form)
-
-    def _form(self, paper: float | None) -> str:
+    def form_of(self, published: float | None) -> str:
         """The paper's format of one number: a whole number was printed without decimals."""
-        return re.sub(r"\.\d", ".0", self.printed) if isinstance(paper, int) else self.printed
-
-
-Pair = tuple[float | None, float | None]
+        form = self.published_form
+        return re.sub(r"\.\d", ".0", form) if isinstance(published, int) else form
 
 
 def columns(quantities: Sequence[Quantity]) -> tuple[Column, ...]:
-    """Two columns for each quantity."""
-    return tuple(column for quantity in quantities for column in quantity.columns)
+    """Two columns for each quantity: computed, and the paper's."""
+    return tuple(
+        column
+        for q in quantities
+        for column in (Column(q.key, q.label, q.group), Column(f"{q.key}.paper", "paper", q.group))
+    )
 
 
-def cells(quantities: Sequence[Quantity], pairs: Sequence[Pair]) -> tuple[Cell, ...]:
-    """Two cells for each quantity, from (ours, paper)."""
-    both = zip(quantities, pairs, strict=True)
-    return tuple(cell for quantity, pair in both for cell in quantity.cells(*pair))
+def cells(
+    quantities: Sequence[Quantity], computed: Numbers, published: Numbers
+) -> tuple[Cell, ...]:
+    """Two cells for each quantity: computed, and as the paper prints it."""
+    return tuple(
+        cell
+        for q in quantities
+        for cell in (
+            Cell(computed.get(q.key), form=q.computed_form or q.published_form),
+            Cell(published.get(q.key), form=q.form_of(published.get(q.key))),
+        )
+    )
 
 
-def differing(quantities: Sequence[Quantity], pairs: Sequence[Pair]) -> str:
+def differing(quantities: Sequence[Quantity], computed: Numbers, published: Numbers) -> Cell:
     """Labels of quantities whose printed digits differ, or "none"; a dash if none is printed."""
-    both = list(zip(quantities, pairs, strict=True))
-    found = [quantity.label for quantity, pair in both if not quantity.agrees(*pair)]
-    if all(paper is None for _, paper in pairs):
-        return MISSING
-    return ", ".join(found) or "none"
+    if all(published.get(q.key) is None for q in quantities):
+        return Cell(MISSING)
+    labels = [
+        q.label for q in quantities if not q.agrees(computed.get(q.key), published.get(q.key))
+    ]
+    return Cell(", ".join(labels) or "none")

@@ -11,6 +11,7 @@ from geosd.costs.gpu_memory import MemoryPart, total_bytes
 from geosd.costs.study_plan import REFERENCE, DiskUsage, PlanRow
 from geosd.costs.update_cost import GB, UpdateUnits, memory, rounded_terms
 from geosd.models.published_architectures import architecture
+from geosd.reporting.table_kfac_memory import memory_in_gb
 from geosd.reporting.tables import MISSING, aligned
 
 WHOLE = ("weights", "samples")
@@ -35,9 +36,9 @@ def assumptions(assumed: Assumptions, times: Mapping[str, float]) -> str:
         rows.append([field.name, str(value), MEANING[field.name]])
     sheet = f"{gpu.memory / GB:.0f} GB, {gpu.bandwidth / 1e12:g} TB/s, {gpu.flops / 1e12:g} TFLOP/s"
     rows[1][2] += f": {sheet} dense bf16"
-    told = {entry["key"]: entry["value"] for entry in published()["text"]}
+    in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
     for rule, factor in times.items():
-        hours = told[f"gpu_hours_{rule}"]
+        hours = in_text[f"gpu_hours_{rule}"]
         text = f"its {hours} GPU-h at 8B by those reckoned here: expected = reckoned x this"
         rows.append([f"paper/{rule}", f"{factor:.2f}", text])
     return aligned(rows, left=3)
@@ -76,13 +77,13 @@ def gpu_memory(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) ->
     """What one GPU holds, part by part, against what it has."""
     rows = [[title, "GB", "how"]]
     rows += [[part.name, f"{part.bytes / GB:.1f}", part.how] for part in parts]
-    held = total_bytes(list(parts))
-    fits = "fits" if held <= assumed.usable_bytes else "DOES NOT FIT"
-    rows.append(["together", f"{held / GB:.1f}", f"{fits} in {assumed.usable_bytes / GB:.1f}"])
-    return _how_left(rows)
+    used = total_bytes(list(parts))
+    fits = "fits" if used <= assumed.usable_bytes else "DOES NOT FIT"
+    rows.append(["together", f"{used / GB:.1f}", f"{fits} in {assumed.usable_bytes / GB:.1f}"])
+    return _left_aligned_how(rows)
 
 
-def _how_left(rows: list[list[str]]) -> str:
+def _left_aligned_how(rows: list[list[str]]) -> str:
     width = max(len(row[2]) for row in rows)
     return aligned([[row[0], row[1], row[2].ljust(width)] for row in rows])
 
@@ -90,18 +91,11 @@ def _how_left(rows: list[list[str]]) -> str:
 def training_state(model: str, blocks: int, storage: str) -> str:
     """The paper's own count of a training state beside its printed digits (Table kfac_memory)."""
     row = memory(architecture(model), blocks, storage)
-    printed = published()["kfac_memory"]["rows"].get(model, {})
+    published_row = published()["kfac_memory"]["rows"].get(model, {})
     snapshot, extra = rounded_terms(row)
-    ours = {
-        "base": row.base / GB,
-        "full": row.full / GB,
-        "kfac": row.kfac / GB,
-        "snapshot": row.snapshot / GB,
-        "total": row.extra / GB,
-        "increase": row.increase,
-    }
+    computed = memory_in_gb(row)
     at_8b = published()["memory_methods"]["rows"]["geosd"]["base"]
-    paper = {"base": at_8b if model == REFERENCE else None, **printed}
+    paper = {"base": at_8b if model == REFERENCE else None, **published_row}
     terms = {"snapshot": snapshot, "total": extra}
     names = {
         "base": "weights, gradients, moments: 16 N",
@@ -116,7 +110,7 @@ def training_state(model: str, blocks: int, storage: str) -> str:
         form = ".0f" if key == "increase" else ".1f"
         rounded = format(terms[key], form) if key in terms else ""
         given = MISSING if paper.get(key) is None else format(paper[key], "g")
-        rows.append([name, format(ours[key], form), rounded, given])
+        rows.append([name, format(computed[key], form), rounded, given])
     return aligned(rows)
 
 
@@ -128,13 +122,13 @@ def update_units(
     rows = [[*head, "s generating", "s updating"]]
     for name, flops in methods.items():
         each = [flops.student, flops.teacher, flops.anchor, flops.kfac, flops.total]
-        shown = [MISSING if not value else f"{value:.2f}" for value in each]
-        shown.append(_printed(model, name, flops))
-        rows.append([name, *shown, *(f"{value:.1f}" for value in seconds[name])])
+        columns = [MISSING if not value else f"{value:.2f}" for value in each]
+        columns.append(_published_total(model, name, flops))
+        rows.append([name, *columns, *(f"{value:.1f}" for value in seconds[name])])
     return aligned(rows)
 
 
-def _printed(model: str, method: str, flops: UpdateUnits) -> str:
+def _published_total(model: str, method: str, flops: UpdateUnits) -> str:
     """The paper's total: of GeoSD, and of every method that a student and a teacher make up."""
     opsd = (flops.student, flops.teacher, flops.anchor, flops.kfac) == (6, 3, None, None)
     row = "geosd" if method == "geosd" else "opsd" if opsd else None

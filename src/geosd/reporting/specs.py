@@ -118,8 +118,8 @@ def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
         ValueError: A declaration cannot be read; says which, and what is allowed.
     """
     files = sorted(path for kind in OUTPUT_KINDS for path in folder.glob(f"{kind}_*.py"))
-    found = {path.stem: _declaration(path) for path in files}
-    return MappingProxyType({name: shown for name, shown in found.items() if shown})
+    specs = {path.stem: _declaration(path) for path in files}
+    return MappingProxyType({name: spec for name, spec in specs.items() if spec})
 
 
 def _declaration(path: Path) -> OutputSpec | None:

@@ -8,7 +8,7 @@ from geosd.claims import published as paper
 from geosd.models.published_architectures import Architecture, published_architectures
 from geosd.models.tiny_architectures import dimensions, names
 from geosd.problems.miniature.tokenizer import VOCABULARY
-from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 
@@ -33,7 +33,7 @@ QUANTITIES = (
 MORE = (
     Column("parameters_millions", "N, millions"),
     Column("tied", "tied"),
-    Column("differs", "differs from the paper"),
+    DIFFERS,
     Column("stands_for", "stands for"),
 )
 
@@ -47,9 +47,9 @@ def build(models: Sequence[str]) -> Table:
     Returns:
         The table. N counts every parameter, a tied head once.
     """
-    printed = paper.published()["archs"]["models"]
+    published = paper.published()["archs"]["models"]
     rows = [
-        _row(shape, printed[name], "The paper's models")
+        _row(shape, published[name], "The paper's models")
         for name, shape in published_architectures().items()
     ]
     for name in models:
@@ -67,13 +67,13 @@ def build(models: Sequence[str]) -> Table:
 
 
 def _row(
-    shape: Architecture, printed: Mapping[str, int], kind: str, stands_for: str | None = None
+    shape: Architecture, published: Mapping[str, int], kind: str, stands_for: str | None = None
 ) -> Row:
-    pairs = [(getattr(shape, q.key), printed.get(q.key)) for q in QUANTITIES]
+    both = (QUANTITIES, {q.key: getattr(shape, q.key) for q in QUANTITIES}, published)
     more = (
         Cell(shape.parameters / 1e6, form=".3f"),
         Cell("yes" if shape.tied else "no"),
-        Cell(differing(QUANTITIES, pairs)),
+        differing(*both),
         Cell(stands_for or MISSING),
     )
-    return Row(shape.label, kind, (*cells(QUANTITIES, pairs), *more))
+    return Row(shape.label, kind, (*cells(*both), *more))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from geosd.claims.published import published
 from geosd.costs.update_cost import (
     FORWARD,
@@ -14,7 +16,7 @@ from geosd.costs.update_cost import (
     tokens_for,
 )
 from geosd.models.published_architectures import architecture
-from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 
@@ -42,7 +44,7 @@ QUANTITIES = (
     Quantity("ratio", "x OPSD", ".2f", "", SUMMARY),
 )
 MORE = (
-    Column("differs", "differs from the paper", SUMMARY),
+    replace(DIFFERS, group=SUMMARY),
     Column("wall_clock.paper", "Wall-clock, x OPSD, paper", SUMMARY),
 )
 RULE = "By the rule: a forward pass 2, a backward pass 4"
@@ -71,10 +73,10 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
         "K-FAC: every token, inverses and products": every.total,
         "K-FAC: covariances, dense": kfac_units(model, update, 1, subsample).covariance,
     }
-    ours = kfac_units(model, update, blocks, subsample, share_inputs=True).total
+    as_built = kfac_units(model, update, blocks, subsample, share_inputs=True).total
     opsd, opsd_counted = rule_of_thumb(update), counted(model, update)
-    printed = published()["flops"]["rows"]
-    taken = rule_of_thumb(update, printed["geosd"]["kfac"])
+    published_rows = published()["flops"]["rows"]
+    taken = rule_of_thumb(update, published_rows["geosd"]["kfac"])
     rows = [
         _row("OPSD (standard)", RULE, opsd, opsd.total),
         _row("GeoSD, K-FAC: taken from the paper", RULE, taken, opsd.total),
@@ -82,19 +84,19 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     for label, units in readings.items():
         rows.append(_row(f"GeoSD, {label}", RULE, rule_of_thumb(update, units), opsd.total))
     rows.append(_row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted.total))
-    geosd = counted(model, update, ours)
+    geosd = counted(model, update, as_built)
     rows.append(
         _row("GeoSD as built here, operations counted", OPERATIONS, geosd, opsd_counted.total)
     )
-    shorter = tokens_for(model, update, printed["geosd"]["kfac"], blocks, subsample)
+    shorter = tokens_for(model, update, published_rows["geosd"]["kfac"], blocks, subsample)
     note = (
         f"At 8B, in units of N B_tok operations; generation is not counted. An update has"
         f" {update.sequences} responses of at most {update.tokens} tokens. The teacher's"
-        f" {printed['opsd']['teacher']} units mean a sequence"
-        f" {printed['opsd']['teacher'] / FORWARD:g} times the student's, which is taken here; the"
+        f" {published_rows['opsd']['teacher']} units mean a sequence"
+        f" {published_rows['opsd']['teacher'] / FORWARD:g} times the student's, which is taken here; the"
         f" paper gives no lengths. Counted operation by operation a forward pass is"
         f" {forward_units(model, update.tokens):.2f} units at {update.tokens} tokens. The paper's"
-        f" {printed['geosd']['kfac']} for K-FAC does not follow from its g = {blocks} and s ="
+        f" {published_rows['geosd']['kfac']} for K-FAC does not follow from its g = {blocks} and s ="
         f" {subsample:g}: covariances are {stated.covariance:.2f}, with inverses and"
         f" preconditioning {stated.total:.2f}. It does follow if every token is counted and"
         f" inverses and products are too ({every.total:.2f}; the ratio is then"
@@ -108,8 +110,8 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
 
 
 def _row(label: str, kind: str, flops: UpdateUnits, opsd: float) -> Row:
-    printed = published()["flops"]["rows"]["opsd" if flops.anchor is None else "geosd"]
-    ours = {**vars(flops), "total": flops.total, "ratio": flops.total / opsd}
-    pairs = [(ours[q.key], printed[q.key]) for q in QUANTITIES]
-    more = (Cell(differing(QUANTITIES, pairs)), Cell(printed["wall_clock"], form=".2f"))
-    return Row(label, kind, (*cells(QUANTITIES, pairs), *more))
+    published_row = published()["flops"]["rows"]["opsd" if flops.anchor is None else "geosd"]
+    computed = {**vars(flops), "total": flops.total, "ratio": flops.total / opsd}
+    both = (QUANTITIES, computed, published_row)
+    more = (differing(*both), Cell(published_row["wall_clock"], form=".2f"))
+    return Row(label, kind, (*cells(*both), *more))

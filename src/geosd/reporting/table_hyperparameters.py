@@ -67,22 +67,22 @@ def build(hyperparameters: Mapping[str, Any]) -> Table:
 
 def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[Job, Any]]:
     """Each key's values by job, in the order of the settings."""
-    found: dict[str, dict[Job, Any]] = defaultdict(dict)
-    found["runs"][Job(None, None)] = settings["runs"]
+    by_key: dict[str, dict[Job, Any]] = defaultdict(dict)
+    by_key["runs"][Job(None, None)] = settings["runs"]
     for key, value in _leaves("data", settings["data"]):
-        found[key][Job(None, None)] = value
+        by_key[key][Job(None, None)] = value
     for model, sections in settings["models"].items():
         for section in ("pool", "evaluation"):
             for key, value in _leaves(section, sections[section]):
-                found[key][Job(model, None)] = value
+                by_key[key][Job(model, None)] = value
         for variant, training in sections["training"].items():
             shared = {key: value for key, value in training.items() if key != "objective"}
             for key, value in _leaves("training", shared):
-                found[key][Job(model, variant)] = value
-            own = dict(training["objective"])
-            for key, value in _leaves(f"objective.{own.pop('name')}", own):
-                found[key][Job(model, variant)] = value
-    return found
+                by_key[key][Job(model, variant)] = value
+            objective = dict(training["objective"])
+            for key, value in _leaves(f"objective.{objective.pop('name')}", objective):
+                by_key[key][Job(model, variant)] = value
+    return by_key
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -96,12 +96,12 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _cells(key: str, values: Mapping[Job, Any]) -> tuple[Cell, ...]:
     given = {job: entry for job in values if (entry := _entry(key, job)) is not None}
     if not given:
-        return Cell(_told(values)), Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
+        return Cell(_by_owner(values)), Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
     same = [_agrees(values[job], entry) for job, entry in given.items()]
     verdict = "yes" if all(same) else "partly" if any(same) else "no"
     places = "; ".join(dict.fromkeys(entry["place"] for entry in given.values()))
-    paper = _told({job: entry["value"] for job, entry in given.items()})
-    return Cell(_told(values)), Cell(paper), Cell(verdict), Cell(places)
+    paper = _by_owner({job: entry["value"] for job, entry in given.items()})
+    return Cell(_by_owner(values)), Cell(paper), Cell(verdict), Cell(places)
 
 
 def _entry(key: str, job: Job) -> Mapping[str, Any] | None:
@@ -119,28 +119,28 @@ def _agrees(value: Any, entry: Mapping[str, Any]) -> bool:
     return value == entry["value"]
 
 
-def _told(values: Mapping[Job, Any]) -> str:
+def _by_owner(values: Mapping[Job, Any]) -> str:
     """A value as text; if jobs differ, each value with whom it is for."""
     texts = {job: _text(value) for job, value in values.items()}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    for of in (lambda job: job.variant, lambda job: job.model, lambda job: job):
+    for owner_of in (lambda job: job.variant, lambda job: job.model, lambda job: job):
         sets: dict[Any, set[str]] = defaultdict(set)
         for job, text in texts.items():
-            sets[of(job)].add(text)
-        if all(len(found) == 1 for found in sets.values()):
+            sets[owner_of(job)].add(text)
+        if all(len(texts_of_owner) == 1 for texts_of_owner in sets.values()):
             break
     owners: dict[str, list[str]] = defaultdict(list)
-    for whose, (text,) in sets.items():
-        owners[text].append(_name(whose))
+    for owner, (text,) in sets.items():
+        owners[text].append(_name(owner))
     return "; ".join(f"{text} ({', '.join(names)})" for text, names in owners.items())
 
 
-def _name(whose: Job | str) -> str:
+def _name(owner: Job | str) -> str:
     """As params.yaml names it: labels of ablations hold commas."""
-    if isinstance(whose, str):
-        return whose
-    return " ".join(part for part in whose if part is not None)
+    if isinstance(owner, str):
+        return owner
+    return " ".join(part for part in owner if part is not None)
 
 
 def _text(value: Any) -> str:

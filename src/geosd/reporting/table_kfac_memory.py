@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import GB, memory, rounded_terms
+from geosd.costs.update_cost import GB, TrainingMemory, memory, rounded_terms
 from geosd.models.published_architectures import architecture
-from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 
@@ -28,7 +28,7 @@ QUANTITIES = (
 )
 GIVEN = (Column("parameters_billions", "N, billions"), Column("g", "g"), Column("dtype", "dtype"))
 MORE = (
-    Column("differs", "differs from the paper"),
+    DIFFERS,
     Column("snapshot.rounded", "ckpt, N rounded"),
     Column("total.rounded", "Total, terms rounded"),
     Column("kfac.shared", "K-FAC as built here"),
@@ -42,7 +42,7 @@ def build() -> Table:
         The table in GB, the paper's number beside each of ours, and the same sums from rounded
         terms, which are the paper's to the digit.
     """
-    rows = [_row(name, printed) for name, printed in published()["kfac_memory"]["rows"].items()]
+    rows = [_row(name, row) for name, row in published()["kfac_memory"]["rows"].items()]
     note = (
         "GB of 10^9 bytes. Full EMA: dense fp32 covariances, which are never formed. K-FAC total:"
         " covariances in g blocks and their inverses, one for each input and output of the seven"
@@ -56,22 +56,27 @@ def build() -> Table:
     return Table("table_kfac_memory", title, note, "Model", head, tuple(rows))
 
 
-def _row(name: str, printed: dict[str, Any]) -> Row:
-    model, setting = architecture(name), (printed["blocks"], printed["storage"])
-    got, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
-    ours = {
-        "full": got.full / GB,
-        "kfac": got.kfac / GB,
-        "snapshot": got.snapshot / GB,
-        "total": got.extra / GB,
-        "increase": got.increase,
-    }
-    pairs = [(ours[q.key], printed[q.key]) for q in QUANTITIES]
+def _row(name: str, published_row: dict[str, Any]) -> Row:
+    model, setting = architecture(name), (published_row["blocks"], published_row["storage"])
+    separate, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
+    both = (QUANTITIES, memory_in_gb(separate), published_row)
     given = (
         Cell(model.parameters / 1e9, form=".3f"),
-        Cell(printed["blocks"], form="d"),
-        Cell(printed["storage"]),
+        Cell(published_row["blocks"], form="d"),
+        Cell(published_row["storage"]),
     )
-    rounded = [Cell(round(gb, 10)) for gb in rounded_terms(got)]
-    more = (Cell(differing(QUANTITIES, pairs)), *rounded, Cell(shared.kfac / GB, form=".2f"))
-    return Row(model.label, "", (*given, *cells(QUANTITIES, pairs), *more))
+    rounded = [Cell(round(gb, 10)) for gb in rounded_terms(separate)]
+    more = (differing(*both), *rounded, Cell(shared.kfac / GB, form=".2f"))
+    return Row(model.label, "", (*given, *cells(*both), *more))
+
+
+def memory_in_gb(memory: TrainingMemory) -> dict[str, float]:
+    """The terms of a training state that the paper prints, in GB; `increase` in percent."""
+    return {
+        "base": memory.base / GB,
+        "full": memory.full / GB,
+        "kfac": memory.kfac / GB,
+        "snapshot": memory.snapshot / GB,
+        "total": memory.extra / GB,
+        "increase": memory.increase,
+    }

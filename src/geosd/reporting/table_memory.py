@@ -12,9 +12,9 @@ from geosd.costs.update_cost import (
     memory,
 )
 from geosd.models.published_architectures import architecture
-from geosd.reporting.paper_comparison import Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import DIFFERS, Numbers, Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Row, Table
 
 SPEC = OutputSpec(
     title="training memory at 8B",
@@ -53,15 +53,19 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
     update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
-    apart, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
-    printed = published()["memory_methods"]["rows"]
-    told = {entry["key"]: entry["value"] for entry in published()["text"]}
-    workers = {"ratio": 1 + told["kfac_increase_percent"] / 100}
+    separate, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
+    published_rows = published()["memory_methods"]["rows"]
+    in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
+    workers = {"ratio": 1 + in_text["kfac_increase_percent"] / 100}
     rows = (
-        _row("OPSD (standard)", _held(apart, kfac=False, snapshot=False), printed["opsd"]),
-        _row("GeoSD", _held(apart), printed["geosd"]),
-        _row("GeoSD, training workers", _held(apart, snapshot=False), workers),
-        _row("GeoSD, as built here", _held(shared), {}),
+        _row(
+            "OPSD (standard)",
+            _worker_memory(separate, kfac=False, snapshot=False),
+            published_rows["opsd"],
+        ),
+        _row("GeoSD", _worker_memory(separate), published_rows["geosd"]),
+        _row("GeoSD, training workers", _worker_memory(separate, snapshot=False), workers),
+        _row("GeoSD, as built here", _worker_memory(shared), {}),
     )
     terms = ", ".join(f"{name} {size}" for name, size in STATE_BYTES.items())
     kept, union = (logits_bytes(update, k) / GB for k in (top_k, 3 * top_k))
@@ -72,23 +76,22 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
         " on the inference workers the training workers hold the third row. As built here, q, k, v"
         " share one input covariance and so do gate and up. The anchor's truncated logits take"
         f" {kept:.2f} GB an update, {union:.2f} GB on the union of three models; the paper says"
-        f" less than {told['logits_gb']} GB."
+        f" less than {in_text['logits_gb']} GB."
     )
     title = f"Training memory of {model.label}"
-    head = (*columns(QUANTITIES), Column("differs", "differs from the paper"))
-    return Table("table_memory", title, note, "Method", head, rows)
+    return Table("table_memory", title, note, "Method", (*columns(QUANTITIES), DIFFERS), rows)
 
 
-def _held(
-    row: TrainingMemory, *, kfac: bool = True, snapshot: bool = True
-) -> dict[str, float | None]:
-    """GB by quantity, of what a worker holds."""
-    held = {"kfac": row.kfac if kfac else None, "snapshot": row.snapshot if snapshot else None}
-    total = row.base + sum(size for size in held.values() if size is not None)
-    gb = {key: None if size is None else size / GB for key, size in held.items()}
-    return {"base": row.base / GB, **gb, "total": total / GB, "ratio": total / row.base}
+def _worker_memory(memory: TrainingMemory, *, kfac: bool = True, snapshot: bool = True) -> Numbers:
+    """GB by quantity, of what a worker keeps in memory."""
+    sizes = {"base": memory.base}
+    sizes |= {"kfac": memory.kfac} if kfac else {}
+    sizes |= {"snapshot": memory.snapshot} if snapshot else {}
+    total = sum(sizes.values())
+    in_gb = {key: size / GB for key, size in sizes.items()}
+    return in_gb | {"total": total / GB, "ratio": total / memory.base}
 
 
-def _row(label: str, ours: dict[str, float | None], printed: dict[str, float | None]) -> Row:
-    pairs = [(ours[q.key], printed.get(q.key)) for q in QUANTITIES]
-    return Row(label, "", (*cells(QUANTITIES, pairs), Cell(differing(QUANTITIES, pairs))))
+def _row(label: str, computed: Numbers, published: Numbers) -> Row:
+    both = (QUANTITIES, computed, published)
+    return Row(label, "", (*cells(*both), differing(*both)))

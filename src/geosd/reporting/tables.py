@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from geosd.files import write_text
-from geosd.reporting.latex import latex
+from geosd.reporting.latex import escape_latex
 
 MISSING = "–"
 
@@ -90,7 +90,7 @@ class Table:
         name: File name without ending; LaTeX label.
         title: Caption's first sentence.
         note: What the numbers are; the caption's rest.
-        head: Heading of the row labels.
+        row_heading: Heading of the row labels.
         columns: The columns.
         rows: The rows.
     """
@@ -98,7 +98,7 @@ class Table:
     name: str
     title: str
     note: str
-    head: str
+    row_heading: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
@@ -119,15 +119,14 @@ def ranked(table: Table) -> Table:
     cells share the best value, all are bold and the next value is still underlined.
     """
     rows = [list(row.cells) for row in table.rows]
-    for at, column in enumerate(table.columns):
+    for i, column in enumerate(table.columns):
         if column.better is None:
             continue
-        shown = [cells[at].number for cells in rows]
-        values = [None if v is None else float(rows[i][at].text) for i, v in enumerate(shown)]
+        values = [None if cells[i].number is None else float(cells[i].text) for cells in rows]
         order = sorted({v for v in values if v is not None}, reverse=column.better == "high")
         for cells, value in zip(rows, values, strict=True):
             if value is not None and value in order[:2]:
-                cells[at] = replace(cells[at], rank="best" if value == order[0] else "second")
+                cells[i] = replace(cells[i], rank="best" if value == order[0] else "second")
     marked = tuple(
         replace(row, cells=tuple(cells)) for row, cells in zip(table.rows, rows, strict=True)
     )
@@ -154,8 +153,10 @@ def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
 
 def to_csv(table: Table) -> str:
     """Full precision, one line a row; a deviation has a column of its own, `<key>.sd`."""
-    with_sd = [any(row.cells[i].sd is not None for row in table.rows) for i in _at(table)]
-    header = [table.head.lower(), "kind"]
+    with_sd = [
+        any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))
+    ]
+    header = [table.row_heading.lower(), "kind"]
     for column, has in zip(table.columns, with_sd, strict=True):
         header += [column.key, f"{column.key}.sd"] if has else [column.key]
     out = io.StringIO()
@@ -177,18 +178,14 @@ def _exact(value: float | str | None) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _at(table: Table) -> range:
-    return range(len(table.columns))
-
-
 def to_markdown(table: Table) -> str:
     """Padded columns, one table for each group of columns, so that a terminal shows it whole."""
     parts = [f"# {table.title}", textwrap.fill(table.note, 96)] if table.note else [table.title]
     if any(cell.rank for row in table.rows for cell in row.cells):
         parts.append("**best**, _second-best_")
     for group in dict.fromkeys(column.group for column in table.columns):
-        at = [i for i in _at(table) if table.columns[i].group == group]
-        lines = [[table.head, *(table.columns[i].label for i in at)]]
+        at = [i for i in range(len(table.columns)) if table.columns[i].group == group]
+        lines = [[table.row_heading, *(table.columns[i].label for i in at)]]
         lines += [[row.label, *(_markdown(row.cells[i]) for i in at)] for row in table.rows]
         parts += [f"## {group}"] if group else []
         parts.append(aligned(lines))
@@ -229,10 +226,16 @@ def to_latex(table: Table) -> str:
     width = 1 + len(table.columns)
     groups = list(dict.fromkeys(column.group for column in table.columns))
     spans = [sum(column.group == group for column in table.columns) for group in groups]
-    head = [" & ".join([latex(table.head), *(latex(c.label) for c in table.columns)]) + r" \\"]
+    head = [
+        " & ".join(
+            [escape_latex(table.row_heading), *(escape_latex(c.label) for c in table.columns)]
+        )
+        + r" \\"
+    ]
     if any(groups):
         titles = [
-            rf"\multicolumn{{{n}}}{{c}}{{{latex(g)}}}" for g, n in zip(groups, spans, strict=True)
+            rf"\multicolumn{{{n}}}{{c}}{{{escape_latex(g)}}}"
+            for g, n in zip(groups, spans, strict=True)
         ]
         starts = [2 + sum(spans[:i]) for i in range(len(spans))]
         rules = [rf"\cmidrule(lr){{{s}-{s + n - 1}}}" for s, n in zip(starts, spans, strict=True)]
@@ -243,10 +246,10 @@ def to_latex(table: Table) -> str:
     for row in table.rows:
         if named and row.kind != kind:
             body += [r"\midrule"] if kind is not None else []
-            body.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex(row.kind)}}}}} \\")
+            body.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape_latex(row.kind)}}}}} \\")
             kind = row.kind
-        body.append(" & ".join([latex(row.label), *map(_latex_cell, row.cells)]) + r" \\")
-    caption = latex(f"{table.title}. {table.note}".strip())
+        body.append(" & ".join([escape_latex(row.label), *map(_latex_cell, row.cells)]) + r" \\")
+    caption = escape_latex(f"{table.title}. {table.note}".strip())
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -269,7 +272,9 @@ def to_latex(table: Table) -> str:
 
 def _latex_cell(cell: Cell) -> str:
     if isinstance(cell.value, str) or cell.number is None:
-        return latex("--" if cell.number is None and not isinstance(cell.value, str) else cell.text)
+        return escape_latex(
+            "--" if cell.number is None and not isinstance(cell.value, str) else cell.text
+        )
     number = re.sub(r"e([+-])0*(\d+)$", _power, cell.text)
     marked = {"best": rf"\mathbf{{{number}}}", "second": rf"\underline{{{number}}}"}
     spread = f"_{{{cell.spread}}}" if cell.spread else ""
