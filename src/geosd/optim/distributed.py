@@ -8,7 +8,7 @@ a shard, a rank preconditions its rows where they lie, with its own blocks of G 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
@@ -34,23 +34,18 @@ def is_sharded(value: Any) -> TypeGuard[DTensor]:
 
 
 def full_tensor(tensor: Tensor) -> Tensor:
-    """A tensor itself, or the whole of which each rank holds a shard."""
+    """A tensor itself, or the full tensor where each rank has a shard."""
     return tensor.full_tensor() if is_sharded(tensor) else tensor
 
 
-def shard_like(value: Tensor, model: Tensor) -> Tensor:
-    """The whole `value` as `model` lies: itself, or this rank's shard of it."""
-    if not is_sharded(model):
-        return value
-    from torch.distributed.tensor import distribute_tensor
-
-    value = value.to(model.device)
-    return distribute_tensor(value, model.device_mesh, model.placements, src_data_rank=None)
-
-
 def copy_full_into(value: Tensor, into: Tensor) -> None:
-    """Copy the whole `value` into a tensor, or into its shards on every rank."""
-    into.copy_(shard_like(value.to(into.dtype), into))
+    """Copy a full tensor into another, or into its shards on every rank."""
+    if is_sharded(into):
+        from torch.distributed.tensor import distribute_tensor
+
+        value = value.to(into.device, into.dtype)
+        value = distribute_tensor(value, into.device_mesh, into.placements, src_data_rank=None)
+    into.copy_(value)
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
@@ -69,7 +64,7 @@ def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
 def precondition(
     grad: Tensor, name: str, factors: BlockFactors, solve: Callable[[Inverse, Tensor], Tensor]
 ) -> None:
-    """Replace a gradient, whole or in shards, by what `solve` makes of it.
+    """Replace a gradient, full or in shards, by the result of `solve`.
 
     Args:
         grad: Of a weight [O, I] or a bias [O].
@@ -100,44 +95,3 @@ def _in_place(grad: Tensor, name: str, factors: BlockFactors) -> bool:
     ranks = factors.group.size()
     by_rows = grad.device_mesh.size() == ranks and all(each.is_shard(0) for each in grad.placements)
     return by_rows and not splits_a_block(factors.dims[name], factors.blocks, ranks)
-
-
-def whole_adam_state(adam: torch.optim.Optimizer) -> dict[str, Any]:
-    """`adam.state_dict()` with every tensor whole; every rank calls this at the same time.
-
-    Of sharded parameters, the state is on the CPU on the first rank and empty on the others.
-    """
-    state = adam.state_dict()
-    return state | {
-        "state": {
-            key: {name: first_only(value) for name, value in slots.items()}
-            for key, slots in state["state"].items()
-        }
-    }
-
-
-def first_only(value: Any) -> Any:
-    """A sharded tensor whole on the CPU of the mesh's first rank, empty elsewhere; others as is."""
-    if not is_sharded(value):
-        return value
-    full = value.full_tensor()
-    return full.cpu() if value.device_mesh.get_local_rank() == 0 else full.new_empty(0)
-
-
-def load_adam_state(adam: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
-    """Continue from what `whole_adam_state` gave, on any number of ranks."""
-    parameters = [p for group in adam.param_groups for p in group["params"]]
-    adam.load_state_dict(
-        {
-            **state,
-            "state": {
-                key: {
-                    name: shard_like(value, parameters[key])
-                    if isinstance(value, Tensor) and value.shape == parameters[key].shape
-                    else value
-                    for name, value in slots.items()
-                }
-                for key, slots in state["state"].items()
-            },
-        }
-    )

@@ -14,11 +14,18 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_optimizer_state_dict,
+    set_optimizer_state_dict,
+)
 
-from geosd.optim.distributed import full_tensor, load_adam_state, whole_adam_state
+from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac import KFAC
 
 INNER = ("adamw", "plain")
+FULL = StateDictOptions(full_state_dict=True, cpu_offload=True)
+"""Sharded tensors are saved full, on the first rank's CPU, and loaded into shards of any number."""
 
 
 def build_update_rule(
@@ -67,13 +74,14 @@ def build_update_rule(
     direct = {id(p) for p in plain}
     rest = [p for p in trained if id(p) not in direct]
     adam = torch.optim.AdamW(rest, lr=lr, betas=betas, weight_decay=weight_decay) if rest else None
-    return UpdateRule(preconditioner, adam, plain, lr, weight_decay)
+    return UpdateRule(model, preconditioner, adam, plain, lr, weight_decay)
 
 
 class UpdateRule:
     """What turns gradients into a step; made by `build_update_rule`.
 
     Args:
+        model: Has the parameters.
         preconditioner: K-FAC, or None.
         adam: AdamW over its parameters, or None where there are none.
         plain: The parameters that take the preconditioned gradient itself.
@@ -83,6 +91,7 @@ class UpdateRule:
 
     def __init__(
         self,
+        model: nn.Module,
         preconditioner: KFAC | None,
         adam: torch.optim.AdamW | None,
         plain: list[nn.Parameter],
@@ -90,6 +99,7 @@ class UpdateRule:
         weight_decay: float,
     ) -> None:
         """Hold the parts."""
+        self.model = model
         self.preconditioner, self.adam, self.plain = preconditioner, adam, plain
         self.lr, self.weight_decay = lr, weight_decay
         self._lr_used = lr
@@ -164,11 +174,16 @@ class UpdateRule:
     def state_dict(self) -> dict[str, Any]:
         """Tensors (not copied) and plain numbers; `torch.load(weights_only=True)` reads it back.
 
-        Where parameters are sharded every rank calls this at the same time; what lay in shards is
-        whole on the first rank, in the form that a run on one rank has, and empty on the others.
+        Where parameters are sharded every rank calls this at the same time; sharded state is full
+        on the first rank, in the form that a run on one rank has, and empty on the others.
         """
+        adam = None
+        if self.adam is not None:  # before its first step, torch would take one to have a state
+            adam = {"state": {}}
+            if self.adam.state:
+                adam = get_optimizer_state_dict(self.model, self.adam, options=FULL)
         return {
-            "adam": None if self.adam is None else whole_adam_state(self.adam),
+            "adam": adam,
             "kfac": None if self.preconditioner is None else self.preconditioner.state_dict(),
         }
 
@@ -178,16 +193,24 @@ class UpdateRule:
         Raises:
             ValueError: The state was written under another rule.
         """
-        for part, mine in (("adam", self.adam), ("kfac", self.preconditioner)):
-            if (state[part] is None) != (mine is None):
+        for part, own in (("adam", self.adam), ("kfac", self.preconditioner)):
+            if (state[part] is None) != (own is None):
                 raise ValueError(
-                    f"the saved optimiser state {'lacks' if mine else 'has'} {part}, this rule does"
+                    f"the saved optimiser state {'lacks' if own else 'has'} {part}, this rule does"
                     " not.\nHint: resume with the rule that wrote the state."
                 )
         if self.adam is not None:
-            load_adam_state(self.adam, state["adam"])
+            self._load_adam(state["adam"])
         if self.preconditioner is not None:
             self.preconditioner.load_state_dict(state["kfac"])
+
+    def _load_adam(self, state: Mapping[str, Any]) -> None:
+        if state["state"]:
+            set_optimizer_state_dict(self.model, self.adam, dict(state), options=FULL)
+        # torch gives every parameter a state; one that never had a gradient must not have any.
+        for name, parameter in self.model.named_parameters():
+            if name not in state["state"]:
+                self.adam.state.pop(parameter, None)
 
 
 def _norm(tensor: Tensor) -> float:

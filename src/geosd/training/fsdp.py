@@ -16,6 +16,7 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import (
     FSDPModule,
@@ -24,7 +25,7 @@ from torch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 
-from geosd.optim.distributed import first_only, shard_like
+from geosd.optim.update import FULL
 
 T = TypeVar("T")
 
@@ -120,29 +121,27 @@ def _class_of(model: nn.Module) -> type:
 
 
 def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
-    """A model's `state_dict`; of a sharded one on the CPU of the first rank, elsewhere empty.
+    """A model's `state_dict`; of a sharded one full on the first rank's CPU, empty elsewhere.
 
     Every rank calls this at the same time.
     """
-    return {name: first_only(value) for name, value in model.state_dict().items()}
+    return get_model_state_dict(model, options=FULL)
 
 
-@torch.no_grad()
 def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Give a model, sharded over any number of ranks or not, what `full_state_dict` gave."""
-    own = model.state_dict()
-    model.load_state_dict({name: shard_like(value, own[name]) for name, value in weights.items()})
+    """Load the result of `full_state_dict`, on every rank, into a model sharded or not."""
+    set_model_state_dict(model, dict(weights), options=FULL)  # torch puts shards into the dict
 
 
 def full_model(model: nn.Module) -> nn.Module | None:
-    """A model that can be written: itself, or on the first rank its twin on the CPU; else None.
+    """A model that can be written: itself, or on the first rank a full copy on the CPU; else None.
 
     Every rank calls this at the same time.
     """
     if not isinstance(model, FSDPModule):
         return model
     weights = full_state_dict(model)
-    if next(model.parameters()).device_mesh.get_local_rank():
+    if not weights:
         return None
     with torch.device("meta"):
         full = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=torch.float32)
