@@ -1,4 +1,4 @@
-"""The program of the rule `train` when it is asked to stop, and when torchrun starts it."""
+"""The program of the rule `train` when it is asked to stop, and when accelerate starts it."""
 
 import os
 import signal
@@ -13,7 +13,15 @@ LONG = 30
 """Steps enough to be asked to stop on the way."""
 
 
-TWO = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")
+TWO = (
+    "accelerate.commands.launch",
+    "--multi_gpu",
+    "--num_processes",
+    "2",
+    "--main_process_port",
+    "0",
+    "-m",
+)
 
 
 def command(small, out, steps, launcher=(), *more):
@@ -72,7 +80,7 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
 
 
 @pytest.mark.slow
-def test_torchrun_starts_the_same_program_and_the_first_rank_writes(small, tmp_path):
+def test_accelerate_starts_the_same_program_and_the_first_rank_writes(small, tmp_path):
     from safetensors.torch import load_file
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

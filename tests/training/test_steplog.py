@@ -1,6 +1,9 @@
 import pandas as pd
+import pytest
+from accelerate.tracking import GeneralTracker
 
-from geosd.training.step_log import StepLog
+from geosd.training import step_log
+from geosd.training.step_log import StepLog, check_trackers
 
 
 def write(folder, start, stop, offset=0.0):
@@ -34,3 +37,43 @@ def test_a_resumed_log_is_that_of_an_undisturbed_run(tmp_path):
 def test_a_log_started_anew_forgets_what_was_there(tmp_path):
     write(tmp_path / "log", 0, 5)
     assert len(write(tmp_path / "log", 0, 2).table()) == 2
+
+
+class Recorder(GeneralTracker):
+    """What a tracker is given."""
+
+    name, requires_logging_directory, tracker = "recorder", False, None
+
+    def __init__(self):
+        super().__init__()
+        self.settings, self.values, self.ended = {}, [], False
+
+    def store_init_configuration(self, values):
+        self.settings |= values
+
+    def log(self, values, step, **kwargs):
+        self.values.append((step, values))
+
+    def finish(self):
+        self.ended = True
+
+
+def test_another_tracker_gets_the_settings_and_each_step(tmp_path):
+    recorder = Recorder()
+    settings = {"steps": 2, "objective": {"name": "geosd"}, "teacher": None}
+    log = StepLog(tmp_path / "log", 0, [recorder], "a run", settings)
+    log.write({"loss/total": 1.0, "overlap": float("nan")})
+    log.write({"loss/total": 0.5})
+    log.close()
+    assert recorder.settings == {"steps": 2, "objective/name": "geosd", "teacher": "None"}
+    assert recorder.values == [(0, {"loss/total": 1.0}), (1, {"loss/total": 0.5})]
+    assert recorder.ended
+    assert log.table()["loss/total"].tolist() == [1.0, 0.5]
+
+
+def test_an_unknown_tracker_and_one_that_is_not_installed_are_refused(monkeypatch):
+    with pytest.raises(ValueError, match="no tracker; allowed are tensorboard, wandb, trackio"):
+        check_trackers(["tensorbord"])
+    monkeypatch.setattr(step_log, "get_available_trackers", lambda: ["dvclive"])
+    with pytest.raises(ModuleNotFoundError, match=r"wandb is not installed(.|\n)*pip install"):
+        check_trackers(["wandb"])

@@ -88,12 +88,12 @@ def test_the_gpus_asked_for_are_enough(launch, asked, visible, job):
     launch.check_gpus(asked, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
 
 
-def test_one_process_is_the_program_itself_and_several_are_torchruns(launch):
+def test_one_process_is_the_program_itself_and_several_are_started_by_accelerate(launch):
     program = ["python", "-m", "some.module", "--seed", "1"]
     assert launch.command(1, program) == program
     several = launch.command(4, program)
-    assert several[:3] == ["python", "-m", "torch.distributed.run"]
-    assert several[several.index("--nproc-per-node") + 1] == "4"
+    assert several[:3] == ["python", "-m", "accelerate.commands.launch"]
+    assert several[several.index("--num_processes") + 1] == "4"
     assert several[-4:] == program[1:]
 
 

@@ -2,9 +2,10 @@
 
     python workflow/scripts/launch.py --gpus 4 --processes 4 --scratch DIR -- python -m MODULE ...
 
-One process is started as it is, several through torchrun. SIGTERM, by which SLURM announces the
-time limit, a preemption or a scancel, is handed on: the program saves its state and ends with an
-error, so that the job is tried again and goes on from there. DIR/attempts.jsonl lists the starts.
+One process is started as it is, several through `accelerate launch`. SIGTERM, by which SLURM
+announces the time limit, a preemption or a scancel, is handed on: the program saves its state and
+ends with an error, so that the job is tried again and goes on from there. DIR/attempts.jsonl lists
+the starts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# torchrun kills its workers 30 s after it has told them to end; a sharded state may take longer to
+# accelerate's processes are killed 30 s after their SIGTERM; a sharded state may take longer to
 # save. It stays below the notice that profiles/slurm asks SLURM for.
 SAVING_S = 270
 
@@ -65,9 +66,24 @@ def command(processes: int, program: list[str]) -> list[str]:
     if processes <= 1:
         return program
     python, *module = program
-    # --standalone: a free port of this node, so that two jobs on it do not meet.
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    return [python, *torchrun, *module]
+    return [python, "-m", "accelerate.commands.launch", *options(processes), *module]
+
+
+def options(processes: int) -> list[str]:
+    """What `accelerate launch` is asked for: nothing is left to a user's own configuration of it.
+
+    --multi_gpu is its word for "one process per device", also on CPUs, where --cpu would start one
+    process. Port 0 is a free one, so that two jobs on one node do not meet.
+    """
+    values = {
+        "num_processes": processes,
+        "num_machines": 1,
+        "gpu_ids": "all",
+        "main_process_port": 0,
+        "mixed_precision": "no",  # the training's own: FSDP2 or autocast, by training.precision
+        "dynamo_backend": "no",
+    }
+    return ["--multi_gpu", *(str(word) for k, v in values.items() for word in (f"--{k}", v))]
 
 
 @contextlib.contextmanager

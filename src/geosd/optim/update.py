@@ -24,7 +24,7 @@ from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac import KFAC
 
 INNER = ("adamw", "plain")
-FULL = StateDictOptions(full_state_dict=True, cpu_offload=True)
+FULL_STATE_DICT = StateDictOptions(full_state_dict=True, cpu_offload=True)
 """Sharded tensors are saved full, on the first rank's CPU, and loaded into shards of any number."""
 
 
@@ -181,7 +181,7 @@ class UpdateRule:
         if self.adam is not None:  # before its first step, torch would take one to have a state
             adam = {"state": {}}
             if self.adam.state:
-                adam = get_optimizer_state_dict(self.model, self.adam, options=FULL)
+                adam = get_optimizer_state_dict(self.model, self.adam, options=FULL_STATE_DICT)
         return {
             "adam": adam,
             "kfac": None if self.preconditioner is None else self.preconditioner.state_dict(),
@@ -206,7 +206,7 @@ class UpdateRule:
 
     def _load_adam(self, state: Mapping[str, Any]) -> None:
         if state["state"]:
-            set_optimizer_state_dict(self.model, self.adam, dict(state), options=FULL)
+            set_optimizer_state_dict(self.model, self.adam, dict(state), options=FULL_STATE_DICT)
         # torch gives every parameter a state; one that never had a gradient must not have any.
         for name, parameter in self.model.named_parameters():
             if name not in state["state"]:

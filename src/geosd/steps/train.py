@@ -4,9 +4,9 @@ Writes the final weights in Hugging Face form, the step log as `steps.csv`, the 
 them, and, last of all, a manifest. A run that was killed goes on from its scratch folder. The
 weights after the steps of `--snapshots` lie in `snapshots/`, there before the final ones are.
 
-Started by torchrun, its processes train one student in shards: the same result up to rounding,
-from the same state files. SIGTERM ends a run after the step under way; its state is saved, and the
-exit code 75 says that the same command goes on from there.
+Started by `accelerate launch`, its processes train one student in shards: the same result up to
+rounding, from the same state files. SIGTERM ends a run after the step under way; its state is
+saved, and the exit code 75 says that the same command goes on from there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from geosd.training.processes import init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve
 from geosd.training.snapshots import Snapshots
-from geosd.training.step_log import StepLog
+from geosd.training.step_log import StepLog, check_trackers
 
 
 def main(
@@ -48,6 +48,7 @@ def main(
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
     worker: bool = False,
+    trackers: tuple[str, ...] = (),
 ) -> None:
     """Train one student.
 
@@ -63,37 +64,40 @@ def main(
         scratch: Folder of the state that a killed run continues from.
         params: The configuration.
         snapshots: Steps after which the weights are kept too.
-        worker: Sample and score in a worker: the last process that torchrun has started.
+        worker: Sample and score in a worker: the last process that accelerate has started.
+        trackers: Trackers beside DVCLive's step log: tensorboard, wandb, trackio.
     """
     began = time.monotonic()
+    check_trackers(trackers)
     settings = settings_of("train", resolve(load_params(params), study), model, variant)
     inputs = {path: sha256(path) for path in (base / "model.safetensors", problems, pool)}
     identity = {"settings": settings, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
-    kept = Snapshots(out / "snapshots", snapshots)
+    saved = Snapshots(out / "snapshots", snapshots)
+    run_name = f"{model}/{variant}/{seed}"
     with init_processes(worker) as (ranks, link), catch_sigterm() as stop_requested:
-        places = (settings, base, problems, pool, seed)
-        if ranks is None:
-            serve(assemble_rollout_worker(*places), link)
+        arguments = (settings, base, problems, pool, seed)
+        if ranks is None:  # this process is the worker
+            serve(assemble_rollout_worker(*arguments), link)
             return
-        samples = assemble_rollout_worker(*places) if worker and link is None else link
-        run = assemble_run(*places, ranks, samples)
+        in_process = worker and link is None
+        rollout_worker = assemble_rollout_worker(*arguments) if in_process else link
+        run = assemble_run(*arguments, ranks, rollout_worker)
         try:
             log = train(
                 run,
                 training_arguments(settings),
                 resume,
-                lambda step: StepLog(scratch / "log", step),
-                kept,
+                lambda step: StepLog(scratch / "log", step, trackers, run_name, settings),
+                saved,
                 stop_requested,
             )
         except PreemptionError as preemption:
             print(preemption, file=sys.stderr)
             sys.exit(EXIT_CODE)
-        finally:  # a failure elsewhere ends all processes: torchrun sees to it
-            if isinstance(run.rollout_source, RemoteRollouts) and not isinstance(
-                sys.exception(), Exception
-            ):
+        finally:  # a failure elsewhere ends all processes: accelerate sees to it
+            failed = isinstance(sys.exception(), Exception)
+            if isinstance(run.rollout_source, RemoteRollouts) and not failed:
                 run.rollout_source.end()
         student = full_model(run.student)
         if ranks.is_main:
@@ -110,7 +114,7 @@ def main(
             )
             save_model(student, run.encoding.tokenizer, out)
             made = manifest("train", inputs, settings, time.monotonic() - began)
-            made |= {"model": model, "seed": seed, "snapshots": kept.steps, "ranks": ranks.size}
+            made |= {"model": model, "seed": seed, "snapshots": saved.steps, "ranks": ranks.size}
             sampled = run.rollout_source.sampler.record()
             write_json(out / "manifest.json", {**made, "sampler": sampled})
             resume.clear()

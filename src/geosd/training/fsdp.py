@@ -25,7 +25,7 @@ from torch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 
-from geosd.optim.update import FULL
+from geosd.optim.update import FULL_STATE_DICT
 
 T = TypeVar("T")
 
@@ -125,12 +125,14 @@ def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
 
     Every rank calls this at the same time.
     """
-    return get_model_state_dict(model, options=FULL)
+    return get_model_state_dict(model, options=FULL_STATE_DICT)
 
 
 def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
     """Load the result of `full_state_dict`, on every rank, into a model sharded or not."""
-    set_model_state_dict(model, dict(weights), options=FULL)  # torch puts shards into the dict
+    set_model_state_dict(
+        model, dict(weights), options=FULL_STATE_DICT
+    )  # torch puts shards into the dict
 
 
 def full_model(model: nn.Module) -> nn.Module | None:

@@ -5,7 +5,6 @@ A run on one process has no process group, and nothing here costs it anything.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+from accelerate import DistributedType, PartialState
 from torch import Tensor
 
 T = TypeVar("T")
@@ -135,9 +135,7 @@ class WorkerLink:
 
 @contextmanager
 def init_processes(worker: bool = False) -> Iterator[tuple[Ranks | None, WorkerLink | None]]:
-    """All processes that torchrun has started, or this one alone.
-
-    torchrun says by environment variables that there are others, also where they are none.
+    """All processes that `accelerate launch` has started, or this one alone.
 
     Args:
         worker: Whether the last of several processes samples for the others.
@@ -145,32 +143,32 @@ def init_processes(worker: bool = False) -> Iterator[tuple[Ranks | None, WorkerL
     Yields:
         The training ranks, None in the worker; and the link to it, None where there is no worker.
     """
-    if not dist.is_torchelastic_launched():
+    state = process_state()
+    if state.distributed_type is DistributedType.NO:
         yield Ranks(), None
         return
-    device = local_device()
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        world, last = dist.group.WORLD, dist.get_world_size() - 1
+        world, last = dist.group.WORLD, state.num_processes - 1
         if not worker or not last:
             yield Ranks(world), None
             return
         trainers = dist.new_group(list(range(last)), timeout=TIMEOUT)
         link = WorkerLink(world, dist.new_group([0, last], timeout=TIMEOUT), last)
-        yield None if dist.get_rank() == last else Ranks(trainers), link
+        yield None if state.process_index == last else Ranks(trainers), link
     finally:
-        dist.destroy_process_group()
+        state.destroy_process_group()
 
 
-def broadcast_to_all(make: Callable[[], T]) -> T:
-    """The value of `make()` in the first of all processes, in each of them, a worker too."""
-    return Ranks(dist.group.WORLD if dist.is_initialized() else None).broadcast(make)
+def process_state() -> PartialState:
+    """Accelerate's state of this process; the first call joins the process group, if there is one.
+
+    Where there is no CUDA device, processes compute on the CPU and talk through gloo, also on a
+    machine with another accelerator.
+    """
+    return PartialState(cpu=not torch.cuda.is_available(), timeout=TIMEOUT)
 
 
 def local_device() -> torch.device:
     """Where this process computes: its own CUDA device, or the CPU where there is none."""
-    if torch.cuda.is_available():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-    return torch.device("cpu")
+    device = process_state().device
+    return device if device.type == "cuda" else torch.device("cpu")

@@ -1,55 +1,82 @@
-"""The step log, kept by dvclive, so that a run is watched in tools people have.
+"""The step log: one table per metric, kept by DVCLive, and any other trackers beside it.
 
-dvclive appends one line a step to one table per metric, under `plots/metrics/`. A run that was
-killed after its last saved state has logged steps it will do again: those lines are dropped before
-it goes on, so the log of a resumed run is that of an undisturbed one.
+All trackers are accelerate's. DVCLive appends one line a step to each table, under
+`plots/metrics/`. A run that was killed after its last saved state has logged steps that it will do
+again: those lines are dropped before it goes on, so the log of a resumed run is that of an
+undisturbed one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from accelerate import Accelerator
+from accelerate.tracking import GeneralTracker, get_available_trackers
 from dvclive import Live
 
 from geosd.files import atomic_write, write_json
+from geosd.training.processes import process_state
+
+TRACKERS = ("tensorboard", "wandb", "trackio")
 
 
 class StepLog:
     """One value per metric and step.
 
     Args:
-        folder: Where dvclive keeps the run's log.
-        start: The first step to be logged; what the folder holds of it and later is dropped.
+        folder: Where DVCLive keeps the run's log.
+        start: The first step to be logged; lines of this step and later ones are dropped.
+        trackers: Other trackers: names of `TRACKERS`, or trackers as accelerate defines them.
+        name: Of the run, for these trackers.
+        settings: Of the run, for these trackers.
+
+    Raises:
+        ValueError: There is no such tracker.
+        ModuleNotFoundError: The package of a tracker is not installed.
     """
 
-    def __init__(self, folder: Path, start: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        start: int,
+        trackers: Sequence[str | GeneralTracker] = (),
+        name: str = "geosd",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         """Open the log, at `start`."""
+        check_trackers(trackers)
         self.folder = folder
         for path in self._tables():
             _drop_from(path, start)
         if start:
             write_json(folder / "metrics.json", {"step": start - 1})
         # No experiment refs, no dvc.yaml of its own, no report: only the log.
-        self.live = Live(
+        live = _StepLive(
             str(folder), resume=start > 0, save_dvc_exp=False, dvcyaml=None, report=None
         )
-        self.live.step = start
+        self.step = start
+        process_state()  # or accelerate would take a device of its own choice
+        self.accelerator = Accelerator(log_with=["dvclive", *trackers], project_dir=str(folder))
+        options = {"dvclive": {"live": live}, "wandb": {"name": name, "dir": str(folder)}}
+        self.accelerator.init_trackers("geosd", init_kwargs=options)
+        for tracker in self.accelerator.trackers:
+            if tracker.name != "dvclive":
+                tracker.store_init_configuration(_flat(settings or {}))
 
     def write(self, values: dict[str, float]) -> None:
         """Log one step. A metric without a value at this step is left out, never invented."""
-        for name, value in values.items():
-            if not math.isnan(value):
-                self.live.log_metric(name, value)
-        # Not next_step(): for DVC Studio it reads every table again at every step, so the time of a
-        # run would grow with the square of its steps.
-        self.live.make_summary()
-        self.live.step += 1
+        known = {name: value for name, value in values.items() if not math.isnan(value)}
+        self.accelerator.log(known, step=self.step)
+        self.step += 1
 
     def close(self) -> None:
         """Write what is not written yet."""
-        self.live.end()
+        for tracker in self.accelerator.trackers:  # end_training() would end the process group too
+            tracker.finish()
 
     def table(self) -> pd.DataFrame:
         """All metrics side by side: one row a step, one column a metric, sorted by name."""
@@ -67,6 +94,47 @@ class StepLog:
 
     def _tables(self) -> list[Path]:
         return sorted(self._root().rglob("*.tsv"))
+
+
+def check_trackers(trackers: Sequence[str | GeneralTracker]) -> None:
+    """Refuse trackers that do not exist or are not installed, before a run starts.
+
+    Raises:
+        ValueError: There is no such tracker.
+        ModuleNotFoundError: The package of a tracker is not installed.
+    """
+    installed = {str(tracker) for tracker in get_available_trackers()}
+    for name in trackers:
+        if isinstance(name, GeneralTracker):
+            continue
+        if name not in TRACKERS:
+            raise ValueError(
+                f"{name!r} is no tracker; allowed are {', '.join(TRACKERS)}.\nHint: DVCLive keeps"
+                " the step log in any case and needs no argument."
+            )
+        if name not in installed:
+            raise ModuleNotFoundError(
+                f"the tracker {name} is not installed here.\nHint: pip install {name}, or leave it"
+                " out: DVCLive keeps the step log in any case."
+            )
+
+
+class _StepLive(Live):
+    def next_step(self) -> None:
+        """End a step. DVCLive's own reads every table again for DVC Studio, at each step."""
+        self.make_summary()
+        self.step += 1
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str | float]:
+    """Nested settings as trackers take them: objective/name, optimiser/kfac/blocks, ..."""
+    flat = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}/")
+        else:
+            flat[prefix + key] = value if isinstance(value, bool | int | float) else str(value)
+    return flat
 
 
 def _drop_from(path: Path, start: int) -> None:
