@@ -14,18 +14,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import (
-    StateDictOptions,
-    get_optimizer_state_dict,
-    set_optimizer_state_dict,
-)
 
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac import KFAC
 
 INNER = ("adamw", "plain")
-FULL_STATE_DICT = StateDictOptions(full_state_dict=True, cpu_offload=True)
-"""Sharded tensors are saved full, on the first rank's CPU, and loaded into shards of any number."""
 
 
 def build_update_rule(
@@ -177,13 +170,8 @@ class UpdateRule:
         Where parameters are sharded every rank calls this at the same time; sharded state is full
         on the first rank, in the form that a run on one rank has, and empty on the others.
         """
-        adam = None
-        if self.adam is not None:  # before its first step, torch would take one to have a state
-            adam = {"state": {}}
-            if self.adam.state:
-                adam = get_optimizer_state_dict(self.model, self.adam, options=FULL_STATE_DICT)
         return {
-            "adam": adam,
+            "adam": None if self.adam is None else self._adam_state_dict(),
             "kfac": None if self.preconditioner is None else self.preconditioner.state_dict(),
         }
 
@@ -200,13 +188,24 @@ class UpdateRule:
                     " not.\nHint: resume with the rule that wrote the state."
                 )
         if self.adam is not None:
-            self._load_adam(state["adam"])
+            self._load_adam_state_dict(state["adam"])
         if self.preconditioner is not None:
             self.preconditioner.load_state_dict(state["kfac"])
 
-    def _load_adam(self, state: Mapping[str, Any]) -> None:
+    def _adam_state_dict(self) -> dict[str, Any]:
+        if not self.adam.state:  # torch would take a step to have a state
+            return {"state": {}}
+        from torch.distributed.checkpoint import state_dict  # not at the import of the core
+
+        full = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
+        return state_dict.get_optimizer_state_dict(self.model, self.adam, options=full)
+
+    def _load_adam_state_dict(self, state: Mapping[str, Any]) -> None:
+        from torch.distributed.checkpoint import state_dict
+
         if state["state"]:
-            set_optimizer_state_dict(self.model, self.adam, dict(state), options=FULL_STATE_DICT)
+            full = state_dict.StateDictOptions(full_state_dict=True)
+            state_dict.set_optimizer_state_dict(self.model, self.adam, dict(state), options=full)
         # torch gives every parameter a state; one that never had a gradient must not have any.
         for name, parameter in self.model.named_parameters():
             if name not in state["state"]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-BACKEND = "geosd_files"
+from geosd.rollout.weight_transfer import BACKEND
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from vllm.model_executor.model_loader.reload import (
 )
 from vllm.platforms import current_platform
 
-from geosd.rollout.vllm_engine import BACKEND
+from geosd.rollout.weight_transfer import BACKEND
 
 
 @dataclass

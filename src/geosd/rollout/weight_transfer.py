@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
+BACKEND = "geosd_files"
+"""Name under which vLLM's registry has the file transfer of `vllm_worker`."""
+
 NamedTensor = tuple[str, Tensor]
 SHARD = 2**31  # bytes of one shard: what the way holds at once, not what arrives
 

@@ -124,7 +124,7 @@ def kl_of_update(
     return total
 
 
-def sum_over_ranks(
+def sum_microbatches(
     by_microbatch: list[dict[str, float]], ranks: Ranks, device: torch.device
 ) -> dict[str, float]:
     """The sum over microbatches and ranks of values that each microbatch has."""

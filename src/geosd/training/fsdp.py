@@ -16,7 +16,11 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    set_model_state_dict,
+)
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import (
     FSDPModule,
@@ -25,9 +29,10 @@ from torch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 
-from geosd.optim.update import FULL_STATE_DICT
-
 T = TypeVar("T")
+
+FULL_STATE_DICT = StateDictOptions(full_state_dict=True, cpu_offload=True)
+"""Sharded tensors are saved full, on the first rank's CPU, and loaded into shards of any number."""
 
 
 def shard(

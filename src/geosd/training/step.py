@@ -35,7 +35,7 @@ from geosd.training.chunked_logits import (
     response_hidden_states,
     response_logits,
 )
-from geosd.training.diagnostics import diagnose_microbatches, kl_of_update, sum_over_ranks
+from geosd.training.diagnostics import diagnose_microbatches, kl_of_update, sum_microbatches
 from geosd.training.fsdp import reshard, with_root_gathered
 from geosd.training.microbatches import (
     Microbatch,
@@ -92,7 +92,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
                     root, student_states, references, args.top_k, args.chunk, positions
                 ),
             )
-            values |= sum_over_ranks(diagnosed, ranks, device)
+            values |= sum_microbatches(diagnosed, ranks, device)
             reshard(run.student)  # or the pass after the update would read the weights before it
 
         # K-FAC and AdamW.
@@ -104,7 +104,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         if measured:
             values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
             moved = kl_of_update(run.student, microbatches, old_policies, positions)
-            values |= sum_over_ranks([{"update/kl_old_new": moved}], ranks, device)
+            values |= sum_microbatches([{"update/kl_old_new": moved}], ranks, device)
         reshard(run.student)
         run.reference_models.reshard()
     return values
