@@ -5,10 +5,17 @@ from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
 from geosd.problems.miniature.tokenizer import VOCABULARY, build_tokenizer
 from geosd.training import pretrain as module
-from geosd.training.pretrain import BUCKET, IGNORED, Pretraining, draw_batches, pretrain, tensors
+from geosd.training.pretrain import (
+    BUCKET,
+    IGNORED,
+    PretrainingArguments,
+    draw_batches,
+    pretrain,
+    tensors,
+)
 from geosd.training.resume_state import ResumeState
 
-RECIPE = Pretraining(steps=13, documents=4, warmup=3)
+ARGS = PretrainingArguments(steps=13, documents=4, warmup=3)
 TOKENIZER = build_tokenizer()
 
 
@@ -16,9 +23,9 @@ class Killed(Exception):
     """What the machine does to a run."""
 
 
-def trained(name="mini-qwen3-xs", recipe=RECIPE, **rest):
+def trained(name="mini-qwen3-xs", args=ARGS, **rest):
     model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
-    losses = pretrain(model, TOKENIZER, PretrainingCorpus(), (), recipe, seed=5, **rest)
+    losses = pretrain(model, TOKENIZER, PretrainingCorpus(), (), args, seed=5, **rest)
     return model, losses
 
 
@@ -72,14 +79,14 @@ def test_everything_after_the_question_is_supervised_and_nothing_else():
 
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
 def test_training_lowers_the_loss_of_every_family(name):
-    recipe = Pretraining(steps=24, documents=16, warmup=4)
-    _, losses = trained(name, recipe)
+    args = PretrainingArguments(steps=24, documents=16, warmup=4)
+    _, losses = trained(name, args)
     assert sum(losses[-4:]) < 0.8 * sum(losses[:4])
 
 
 def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
-    recipe = Pretraining(steps=100, warmup=10, decay=0.5)
-    factors = [recipe.factor(step) for step in range(100)]
+    args = PretrainingArguments(steps=100, warmup=10, decay=0.5)
+    factors = [args.factor(step) for step in range(100)]
     assert factors[0] == pytest.approx(0.1)
     assert set(factors[9:51]) == {1.0}
     assert factors[99] == pytest.approx(0.02)
@@ -88,4 +95,4 @@ def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
 
 def test_a_recipe_without_steps_is_refused():
     with pytest.raises(ValueError, match="steps is 0(.|\n)*Hint"):
-        Pretraining(steps=0)
+        PretrainingArguments(steps=0)

@@ -1,1 +1,1 @@
-"""How a gradient becomes a step: K-FAC, AdamW, warm-up."""
+"""From a gradient to a step: K-FAC, AdamW, warm-up."""

@@ -67,26 +67,26 @@ class BlockFactors:
         owned: dict[Key, list[int]] = {}
         for number, (name, dim) in enumerate(self.dims.items()):
             self._places[name], self._owned_places[name] = [], []
-            mine = self.span(dim)
+            span = self.span(dim)
             for run in partition(dim, blocks):
                 key = (str(devices[name]), run.size)
-                stack, kept = factor_of.setdefault(key, []), owned.setdefault(key, [])
-                first, here = blocks_starting_in(run, mine)
+                stack, own = factor_of.setdefault(key, []), owned.setdefault(key, [])
+                first, here = blocks_starting_in(run, span)
                 self._places[name].append((run, key, len(stack)))
                 if here.count:
-                    self._owned_places[name].append((here, key, len(kept)))
-                kept.extend(range(len(stack) + first, len(stack) + first + here.count))
+                    self._owned_places[name].append((here, key, len(own)))
+                own.extend(range(len(stack) + first, len(stack) + first + here.count))
                 stack.extend([number] * run.count)
         self._sum, self._average, self._inverse = {}, {}, {}
         self._owner, self._owned = {}, {}
         for key, numbers in factor_of.items():
             device, size = key
-            kept = torch.tensor(owned[key], dtype=torch.long, device=device)
-            self._owned[key] = slice(None) if len(kept) == len(numbers) else kept
-            self._owner[key] = torch.tensor(numbers, device=device)[kept]
+            own = torch.tensor(owned[key], dtype=torch.long, device=device)
+            self._owned[key] = slice(None) if len(own) == len(numbers) else own
+            self._owner[key] = torch.tensor(numbers, device=device)[own]
             shape = (len(numbers), size, size)
             self._sum[key] = torch.zeros(shape, dtype=self.compute, device=device)
-            shape = (len(kept), size, size)
+            shape = (len(own), size, size)
             self._average[key] = torch.zeros(shape, dtype=storage, device=device)
             self._inverse[key] = torch.zeros(shape, dtype=storage, device=device)
 
@@ -185,7 +185,7 @@ class BlockFactors:
         for run, key, first in self._owned_places[name]:
             yield run, self._inverse[key][first : first + run.count].to(self.compute)
 
-    def whole_inverse(self, name: str) -> list[tuple[BlockRange, Tensor]]:
+    def full_inverse(self, name: str) -> list[tuple[BlockRange, Tensor]]:
         """All runs of a factor's damped inverse, collected from the ranks that own its blocks.
 
         Every rank calls this at the same time.
@@ -211,7 +211,7 @@ class BlockFactors:
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on: tensors (not copied), names and plain numbers.
 
-        With a group, every rank calls this at the same time; the averages and inverses are whole,
+        With a group, every rank calls this at the same time; the averages and inverses are full,
         on the CPU, on its first rank and empty on the others.
         """
         pending = any(self.counts.values())
@@ -221,16 +221,16 @@ class BlockFactors:
             "counts": dict(self.counts),
             "updates": dict(self.updates),
             "sums": list(self._sum.values()) if pending else None,
-            "averages": [self._whole(key, self._average[key]) for key in self._average],
-            "inverses": [self._whole(key, self._inverse[key]) for key in self._inverse],
+            "averages": [self._full(key, self._average[key]) for key in self._average],
+            "inverses": [self._full(key, self._inverse[key]) for key in self._inverse],
         }
 
-    def _whole(self, key: Key, kept_mbb: Tensor) -> Tensor:
+    def _full(self, key: Key, own_mbb: Tensor) -> Tensor:
         """A stack of all blocks from the owned ones of every rank."""
         if self.group is None:
-            return kept_mbb
-        stack_Mbb = torch.zeros_like(self._sum[key], dtype=kept_mbb.dtype)
-        stack_Mbb[self._owned[key]] = kept_mbb
+            return own_mbb
+        stack_Mbb = torch.zeros_like(self._sum[key], dtype=own_mbb.dtype)
+        stack_Mbb[self._owned[key]] = own_mbb
         dist.all_reduce(stack_Mbb, group=self.group)
         return stack_Mbb.cpu() if self.group.rank() == 0 else stack_Mbb.new_empty(0)
 
@@ -240,25 +240,25 @@ class BlockFactors:
         Raises:
             ValueError: The state is of other factors, another number of blocks or another dtype.
         """
-        theirs, ours = (state["dims"], state["blocks"]), (self.dims, self.blocks)
-        if theirs != ours:
-            odd = sorted(set(theirs[0].items()) ^ set(ours[0].items()))
+        saved, own = (state["dims"], state["blocks"]), (self.dims, self.blocks)
+        if saved != own:
+            differing = sorted(set(saved[0].items()) ^ set(own[0].items()))
             raise ValueError(
-                f"the K-FAC state was saved with blocks={theirs[1]}, this one has blocks={ours[1]};"
-                f" factors that differ: {odd[:4] or 'none'}.\nHint: resume with the model and the"
-                " settings that wrote the state, or begin anew without it."
+                f"the K-FAC state was saved with blocks={saved[1]}, this one has blocks={own[1]};"
+                f" differing factors: {differing[:4] or 'none'}.\nHint: resume with the model and"
+                " the settings that wrote the state, or begin anew without it."
             )
         for store, key in ((self._average, "averages"), (self._inverse, "inverses")):
-            for (stack, mine), other in zip(store.items(), state[key], strict=True):
-                if mine.dtype != other.dtype:
+            for (stack, own), saved in zip(store.items(), state[key], strict=True):
+                if own.dtype != saved.dtype:
                     raise ValueError(
-                        f"the K-FAC state is stored as {other.dtype}, this one as {mine.dtype}.\n"
+                        f"the K-FAC state is stored as {saved.dtype}, this one as {own.dtype}.\n"
                         "Hint: set storage to what the run began with."
                     )
-                mine.copy_(_taken(other, self._owned[stack]))
+                own.copy_(_select(saved, self._owned[stack]))
         pending = state["sums"] or [torch.zeros(())] * len(self._sum)
-        for mine, other in zip(self._sum.values(), pending, strict=True):
-            mine.copy_(other)
+        for own, saved in zip(self._sum.values(), pending, strict=True):
+            own.copy_(saved)
         self.counts, self.updates = dict(state["counts"]), dict(state["updates"])
 
     def _per_block(self, key: Key, values: list[float]) -> Tensor:
@@ -284,7 +284,7 @@ class BlockFactors:
         self.counts = dict.fromkeys(self.dims, 0)
 
 
-def _taken(stack_Mbb: Tensor, owned: slice | Tensor) -> Tensor:
+def _select(stack_Mbb: Tensor, owned: slice | Tensor) -> Tensor:
     return stack_Mbb[owned if isinstance(owned, slice) else owned.to(stack_Mbb.device)]
 
 

@@ -136,18 +136,18 @@ class ObservedBatch:
 
 class _Probe(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, output: Tensor, record: Callable, given: Tensor | None) -> Tensor:
+    def forward(ctx: Any, output: Tensor, record: Callable, inputs: Tensor | None) -> Tensor:
         ctx.record = record
-        ctx.save_for_backward(given)
+        ctx.save_for_backward(inputs)
         # The same tensor, not a view of it: later in-place operations on the output stay allowed.
         ctx.mark_dirty(output)
         return output
 
     @staticmethod
     def backward(ctx: Any, delta: Tensor) -> tuple[Tensor, None, None]:
-        (given,) = ctx.saved_tensors
+        (inputs,) = ctx.saved_tensors
         with torch.no_grad():
-            ctx.record(given, delta)
+            ctx.record(inputs, delta)
         return delta, None, None
 
 
@@ -191,22 +191,22 @@ class LayerCapture:
 
         return module.register_forward_hook(hook)
 
-    def _probe(self, given: Tensor, output: Tensor) -> Tensor:
+    def _probe(self, inputs: Tensor, output: Tensor) -> Tensor:
         # By memory, not by object: other hooks may hand each sister a view of its own.
-        self._seen = (given.data_ptr(), given.shape)
+        self._seen = (inputs.data_ptr(), inputs.shape)
         if self.leader is not None and self.leader._seen != self._seen:
             raise ValueError(
                 f"{self.name} was called on another input than {self.leader.name}, but their names"
                 " say that they share it.\nHint: KFAC(..., share_inputs=False)."
             )
         observation = self.current()
-        observation.check(self.name, given.shape[:-1])
+        observation.check(self.name, inputs.shape[:-1])
 
-        def record(given: Tensor | None, delta: Tensor) -> None:
+        def record(inputs: Tensor | None, delta: Tensor) -> None:
             lead = delta.shape[:-1]
             positions = observation.positions(self.name, lead, delta.device)
-            rows = None if given is None else observation.rows(given, positions)
+            rows = None if inputs is None else observation.rows(inputs, positions)
             delta = observation.rows(delta, positions)
             self.record(rows, observation.scaled(delta, positions, self.dtype))
 
-        return _Probe.apply(output, record, None if self.leader else given)
+        return _Probe.apply(output, record, None if self.leader else inputs)

@@ -74,7 +74,7 @@ def precondition(
     """
     if not _in_place(grad, name, factors):
         copy_full_into(
-            solve(factors.whole_inverse(name), full_tensor(grad).to(factors.compute)), into=grad
+            solve(factors.full_inverse(name), full_tensor(grad).to(factors.compute)), into=grad
         )
         return
     start, stop = factors.span(factors.dims[name])

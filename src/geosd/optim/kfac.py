@@ -106,15 +106,15 @@ class KFAC:
             dims |= sides
             devices |= dict.fromkeys(sides, layer.weight.device)
         self.factors = BlockFactors(dims, blocks, storage, devices, group)
-        # The input factor collected last, for the sisters that share it.
-        self._collected: tuple[str | None, Inverse] = (None, [])
+        # The input factor gathered last, for the sisters that share it.
+        self._gathered: tuple[str | None, Inverse] = (None, [])
         self._observation: ObservedBatch | None = None
         self._unobserved: ObservedBatch | None = None
-        self._taps: dict[str, LayerCapture] = {}
+        self._captures: dict[str, LayerCapture] = {}
         for name in names:
-            self._taps[name] = self._tap(name, self._taps.get(self._input_owner[name]))
+            self._captures[name] = self._capture(name, self._captures.get(self._input_owner[name]))
 
-    def _tap(self, name: str, input_owner: LayerCapture | None) -> LayerCapture:
+    def _capture(self, name: str, input_owner: LayerCapture | None) -> LayerCapture:
         def record(input_nI: Tensor | None, delta_nO: Tensor) -> None:
             if input_nI is not None:
                 self.factors.add(f"{name}.A", input_nI)
@@ -166,12 +166,12 @@ class KFAC:
                 has), if the draw is to be one of the whole step: passes of one seed, on one rank or
                 on several, then draw together what a single pass over all would.
         """
-        before = self._observation
+        outer = self._observation
         self._observation = self._observe(mask, loss_terms, seed, among)
         try:
             yield
         finally:
-            self._observation = before
+            self._observation = outer
 
     def parameters(self) -> list[nn.Parameter]:
         """The parameters whose gradients `step` replaces: trained weights and biases."""
@@ -221,13 +221,13 @@ class KFAC:
                     self.factors,
                     lambda g, rows_O: solve_left(g, rows_O[:, None])[:, 0] / (1 + shift),
                 )
-        self._collected = (None, [])
+        self._gathered = (None, [])
 
     def _input_inverse(self, input_owner: str) -> Inverse:
         """The inverse of an input factor; sisters follow each other, so the last one is kept."""
-        if self._collected[0] != input_owner:
-            self._collected = (input_owner, self.factors.whole_inverse(f"{input_owner}.A"))
-        return self._collected[1]
+        if self._gathered[0] != input_owner:
+            self._gathered = (input_owner, self.factors.full_inverse(f"{input_owner}.A"))
+        return self._gathered[1]
 
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.
@@ -255,8 +255,8 @@ class KFAC:
 
     def close(self) -> None:
         """Take the hooks off the model."""
-        for tap in self._taps.values():
-            tap.handle.remove()
+        for capture in self._captures.values():
+            capture.handle.remove()
 
 
 def _check(

@@ -50,10 +50,10 @@ def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
         trace_M = average_Mbb.diagonal(dim1=-2, dim2=-1).sum(-1)
         top_M = largest_eigenvalues(average_Mbb)
         for side in (0, 1):
-            mine = side_M == bool(side)
-            trace[side] += float(trace_M[mine].sum())
-            dims[side] += int(mine.sum()) * average_Mbb.shape[-1]
-            largest[side] = max([largest[side], *top_M[mine].tolist()])
+            on_side = side_M == bool(side)
+            trace[side] += float(trace_M[on_side].sum())
+            dims[side] += int(on_side.sum()) * average_Mbb.shape[-1]
+            largest[side] = max([largest[side], *top_M[on_side].tolist()])
     if factors.group is not None:
         sums = torch.tensor([*trace, *dims], dtype=torch.float64, device=device)
         tops = torch.tensor(largest, dtype=torch.float64, device=device)

@@ -28,7 +28,7 @@ from geosd.problems.records import Problem
 from geosd.provenance.manifest import manifest
 from geosd.seeds import seed_of
 from geosd.steps import begin
-from geosd.training.pretrain import Pretraining, pretrain
+from geosd.training.pretrain import PretrainingArguments, pretrain
 from geosd.training.resume_state import ResumeState
 
 PROBLEM_FILES = ("train.jsonl", "select_train.jsonl", "select_validation.jsonl", "test.jsonl")
@@ -104,7 +104,7 @@ def _pretrain(
         tokenizer,
         PretrainingCorpus(),
         held_out,
-        Pretraining(**recipe),
+        PretrainingArguments(**recipe),
         seed,
         resume,
         progress=f"base {model}",

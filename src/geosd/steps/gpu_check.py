@@ -44,7 +44,7 @@ LARGEST = {"loss": 0.05, "gradient": 0.1, "update": 0.1}
 
 
 @dataclass(frozen=True)
-class Load:
+class SyntheticBatch:
     """The responses of an update: how many, and their tokens and those of their prompts."""
 
     responses: int = 8
@@ -121,12 +121,12 @@ def alone(device: torch.device) -> Iterator[Ranks]:
 
 def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
     """How many quantities bf16 gets wrong, and the table of all."""
-    load = Load(responses=4, tokens=48, prompt=16, privileged=32)
+    batch = SyntheticBatch(responses=4, tokens=48, prompt=16, privileged=32)
     lines = ["| bf16 against fp32 | loss | gradient | update after K-FAC |", "|---|---:|---:|---:|"]
     failed = 0
     for method in METHODS:
         exact, rough = (
-            first_update(ranks, device, method, compute, load)
+            first_update(ranks, device, method, compute, batch)
             for compute in (torch.float32, torch.bfloat16)
         )
         errors = {
@@ -142,23 +142,23 @@ def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
 
 
 def first_update(
-    ranks: Ranks, device: torch.device, method: str, compute: torch.dtype, load: Load
+    ranks: Ranks, device: torch.device, method: str, compute: torch.dtype, batch: SyntheticBatch
 ) -> dict[str, Tensor]:
     """Loss, gradient, and the gradient as K-FAC leaves it, of one update of the tiny shape."""
-    run, args = assembled(TINY, ranks, device, method, compute, load)
+    run, args = assemble_synthetic_run(TINY, ranks, device, method, compute, batch)
     quantities: dict[str, Tensor] = {}
 
     def gradient() -> Tensor:
         parameters = run.student.parameters()
         return torch.cat([full_tensor(p.grad).float().flatten() for p in parameters])
 
-    def look(rate: float) -> None:
+    def capture_update(rate: float) -> None:
         quantities["gradient"] = gradient()
         if run.update_rule.preconditioner is not None:
             run.update_rule.preconditioner.step()
             quantities["update"] = gradient()
 
-    run.update_rule.step = look
+    run.update_rule.step = capture_update
     quantities["loss"] = torch.tensor(train_step(run, args, 1)["loss/total"])
     return quantities
 
@@ -172,7 +172,7 @@ def cost(ranks: Ranks, device: torch.device) -> list[str]:
         if state_bytes(shape) > 0.92 * total:
             continue
         try:
-            measured = {m: timed(shape, ranks, device, m, Load()) for m in METHODS}
+            measured = {m: timed(shape, ranks, device, m, SyntheticBatch()) for m in METHODS}
         except torch.cuda.OutOfMemoryError:
             continue
         return table(shape, full, measured)
@@ -188,13 +188,13 @@ def state_bytes(shape: Architecture) -> int:
 
 
 def timed(
-    shape: Architecture, ranks: Ranks, device: torch.device, method: str, load: Load
+    shape: Architecture, ranks: Ranks, device: torch.device, method: str, batch: SyntheticBatch
 ) -> tuple[float, float]:
     """Seconds of the second update, and peak memory in GB of both."""
     gc.collect()  # what the last one left: modules and their hooks refer to each other
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
-    run, args = assembled(shape, ranks, device, method, torch.bfloat16, load)
+    run, args = assemble_synthetic_run(shape, ranks, device, method, torch.bfloat16, batch)
     train_step(run, args, 1)
     torch.cuda.synchronize(device)
     began = time.monotonic()
@@ -211,10 +211,10 @@ def table(
     if shape != full:
         what += " (all of them do not fit)"
     seconds, gigabytes = measured["OPSD (standard)"]
-    load = Load()
+    batch = SyntheticBatch()
     lines = [
-        f"One update of {what}, {shape.parameters / 1e9:.2f}e9 parameters: {load.responses}"
-        f" responses of up to {load.tokens} tokens, one at a time, activations recomputed, without"
+        f"One update of {what}, {shape.parameters / 1e9:.2f}e9 parameters: {batch.responses}"
+        f" responses of up to {batch.tokens} tokens, one at a time, activations recomputed, without"
         " generation. The paper has 131 and 158 GB at 8B, x 1.21, and x 1.27 operations.",
         "",
         "| Method | Time, s | x OPSD | Peak memory, GB | x OPSD |",
@@ -228,13 +228,13 @@ def table(
     return [*lines, ""]
 
 
-def assembled(
+def assemble_synthetic_run(
     shape: Architecture,
     ranks: Ranks,
     device: torch.device,
     method: str,
     compute: torch.dtype,
-    load: Load,
+    batch: SyntheticBatch,
 ) -> tuple[TrainingRun, TrainingArguments]:
     """A run of random weights on random responses."""
     name, rule = METHODS[method]
@@ -248,7 +248,7 @@ def assembled(
         for parameter in student.parameters():
             parameter.mul_(1.01)
     update_rule = build_update_rule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
-    rollouts = load.rollouts(shape.vocabulary)
+    rollouts = batch.rollouts(shape.vocabulary)
     run = TrainingRun(
         student=student,
         objective=objective,

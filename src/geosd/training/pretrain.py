@@ -30,7 +30,7 @@ IGNORED = -100  # cross_entropy's own mark of a position without a target
 
 
 @dataclass(frozen=True)
-class Pretraining:
+class PretrainingArguments:
     """How a base model is trained.
 
     The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
@@ -77,7 +77,7 @@ def pretrain(
     tokenizer: PreTrainedTokenizerBase,
     corpus: PretrainingCorpus,
     held_out: Collection[str],
-    recipe: Pretraining,
+    args: PretrainingArguments,
     seed: int,
     resume: ResumeState | None = None,
     save_every: int = 100,
@@ -92,40 +92,40 @@ def pretrain(
         tokenizer: The world's.
         corpus: What the documents are like.
         held_out: Questions that no document may ask.
-        recipe: Steps, batch and learning rates.
+        args: Steps, batch and learning rates.
         seed: Of the documents.
-        resume: Where the state is kept; None keeps none.
+        resume: Where the state is saved; None keeps none.
         save_every: Steps between two saved states.
         progress: What the progress bar says; None shows none.
 
     Returns:
         The loss of each step in nats a token: the mean over the supervised tokens of its batch.
     """
-    optimizers = _optimizers(model, recipe)
+    optimizers = _optimizers(model, args)
     held_out = frozenset(held_out)
     losses: list[float] = []
-    kept = resume.load() if resume is not None else None
-    if kept is not None:
-        losses = kept[1]["losses"]
-        model.load_state_dict(kept[1]["model"])
-        for optimizer, state in zip(optimizers, kept[1]["optimizers"], strict=True):
+    saved = resume.load() if resume is not None else None
+    if saved is not None:
+        losses = saved[1]["losses"]
+        model.load_state_dict(saved[1]["model"])
+        for optimizer, state in zip(optimizers, saved[1]["optimizers"], strict=True):
             optimizer.load_state_dict(state)
     model.train()
     batches: Sequence[list[Document]] = ()
-    steps = range(len(losses), recipe.steps)
+    steps = range(len(losses), args.steps)
     bar = tqdm(
         steps,
         desc=progress,
         initial=len(losses),
-        total=recipe.steps,
+        total=args.steps,
         mininterval=2,
         disable=progress is None,
     )
     for step in bar:
         place = step % BUCKET
         if place == 0 or not batches:
-            batches = draw_batches(corpus, held_out, recipe.documents, seed, step // BUCKET)
-        losses.append(_step(model, optimizers, tokenizer, batches[place], recipe, step))
+            batches = draw_batches(corpus, held_out, args.documents, seed, step // BUCKET)
+        losses.append(_step(model, optimizers, tokenizer, batches[place], args, step))
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         if resume is not None and (step + 1) % save_every == 0:
             states = [optimizer.state_dict() for optimizer in optimizers]
@@ -176,10 +176,10 @@ def tensors(
     mask_BT = torch.zeros((len(rows), width), dtype=torch.bool)
     target_BT = torch.full((len(rows), width), IGNORED)
     for place, row in enumerate(rows):
-        asked = next(at for at, token in enumerate(row) if token in markers)
+        question_end = next(at for at, token in enumerate(row) if token in markers)
         ids_BT[place, : len(row)] = torch.tensor(row)
         mask_BT[place, : len(row)] = True
-        target_BT[place, asked : len(row) - 1] = torch.tensor(row[asked + 1 :])
+        target_BT[place, question_end : len(row) - 1] = torch.tensor(row[question_end + 1 :])
     return ids_BT, mask_BT, target_BT
 
 
@@ -188,7 +188,7 @@ def _step(
     optimizers: Sequence[torch.optim.Optimizer],
     tokenizer: PreTrainedTokenizerBase,
     documents: Sequence[Document],
-    recipe: Pretraining,
+    args: PretrainingArguments,
     step: int,
 ) -> float:
     ids_BT, mask_BT, target_BT = tensors(tokenizer, documents)
@@ -196,29 +196,29 @@ def _step(
     logits_NV = head_logits(model, last_hidden_states(model, ids_BT, mask_BT)[supervised_BT])
     loss = cross_entropy(logits_NV, target_BT[supervised_BT])
     loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+    nn.utils.clip_grad_norm_(model.parameters(), args.clip)
     for optimizer in optimizers:
         for group in optimizer.param_groups:
-            group["lr"] = group["peak"] * recipe.factor(step)
+            group["lr"] = group["peak"] * args.factor(step)
         optimizer.step()
         optimizer.zero_grad()
     return loss.item()
 
 
-def _optimizers(model: nn.Module, recipe: Pretraining) -> list[torch.optim.Optimizer]:
+def _optimizers(model: nn.Module, args: PretrainingArguments) -> list[torch.optim.Optimizer]:
     """Muon for the blocks' matrices, AdamW for everything else."""
     matrices, rest = [], []
     for name, parameter in model.named_parameters():
         (matrices if parameter.ndim == 2 and ".layers." in name else rest).append(parameter)
     muon = torch.optim.Muon(
-        [{"params": matrices, "peak": recipe.learning_rate}],
-        lr=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
+        [{"params": matrices, "peak": args.learning_rate}],
+        lr=args.learning_rate,
+        weight_decay=args.weight_decay,
         adjust_lr_fn="match_rms_adamw",
     )
     adamw = torch.optim.AdamW(
-        [{"params": rest, "peak": REST * recipe.learning_rate}],
-        lr=REST * recipe.learning_rate,
+        [{"params": rest, "peak": REST * args.learning_rate}],
+        lr=REST * args.learning_rate,
         betas=(0.9, 0.98),
         weight_decay=0.0,
     )
