@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from geosd.config import load, resolve
+from geosd.config.runs import RunRow, write_index
 from geosd.files import write_jsonl
 from geosd.problems.records import Sample
 from geosd.steps import analyse, claims, render
@@ -19,7 +20,7 @@ SHOWN = ("table_main", "table_benchmarks", "table_significance", "figure_frontie
 @pytest.fixture(scope="module")
 def study(tmp_path_factory) -> Path:
     folder, draw = tmp_path_factory.mktemp("results"), random.Random(1)
-    resolved = resolve(load(PARAMS), "quick")
+    resolved, index = resolve(load(PARAMS), "quick"), []
     for model in resolved.models:
         for at, variant in enumerate(resolved.methods):
             for seed in resolved.seeds:
@@ -30,15 +31,20 @@ def study(tmp_path_factory) -> Path:
                     for k in range(16)
                     for ok in [draw.random() < 0.3 + 0.1 * at]
                 ]
-                run = Path(model) / variant / str(seed)
-                write_jsonl(folder / "evaluate" / run / "samples.jsonl", rows)
-                if variant in resolved.trained:
-                    log = folder / "train" / run / "steps.csv"
-                    log.parent.mkdir(parents=True)
-                    log.write_text(f"step,loss,drift/pi_0\n0,1,0\n9,1,{draw.random()}\n")
-    stale = folder / "evaluate" / resolved.models[0] / "left_over" / "0" / "samples.jsonl"
-    write_jsonl(stale, rows)
-    analyse.main("quick", folder, folder / "analyse", PARAMS)
+                evaluate, train = (
+                    folder / step / model / variant / str(seed) for step in ("evaluate", "train")
+                )
+                write_jsonl(evaluate / "samples.jsonl", rows)
+                trained = variant in resolved.trained
+                if trained:
+                    train.mkdir(parents=True)
+                    log = f"step,loss,drift/pi_0\n0,1,0\n9,1,{draw.random()}\n"
+                    (train / "steps.csv").write_text(log)
+                folders = ("", str(train) if trained else "", str(evaluate))
+                index.append(RunRow(model, variant, seed, *folders))
+    write_jsonl(folder / "evaluate" / "left_over" / "0" / "samples.jsonl", rows)
+    write_index(folder / "runs.csv", index)
+    analyse.main("quick", folder / "runs.csv", folder / "analyse", PARAMS)
     return folder
 
 

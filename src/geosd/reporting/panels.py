@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 from geosd.reporting.style import COLUMN_IN, PAGE_IN, text_colour
 from geosd.scores.statistics import Group, contrast
 
-WHISKER = {"elinewidth": 0.7, "zorder": 1.5}
-
 
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % confidence interval of a mean over runs (Student's t), an `errorbar` of seaborn.

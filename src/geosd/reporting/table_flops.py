@@ -76,7 +76,8 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     as_built = kfac_units(model, update, blocks, subsample, share_inputs=True).total
     opsd, opsd_counted = rule_of_thumb(update), counted(model, update)
     published_rows = published()["flops"]["rows"]
-    taken = rule_of_thumb(update, published_rows["geosd"]["kfac"])
+    teacher, kfac = published_rows["opsd"]["teacher"], published_rows["geosd"]["kfac"]
+    taken = rule_of_thumb(update, kfac)
     rows = [
         _row("OPSD (standard)", RULE, opsd, opsd.total),
         _row("GeoSD, K-FAC: taken from the paper", RULE, taken, opsd.total),
@@ -88,15 +89,15 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     rows.append(
         _row("GeoSD as built here, operations counted", OPERATIONS, geosd, opsd_counted.total)
     )
-    shorter = tokens_for(model, update, published_rows["geosd"]["kfac"], blocks, subsample)
+    shorter = tokens_for(model, update, kfac, blocks, subsample)
     note = (
         f"At 8B, in units of N B_tok operations; generation is not counted. An update has"
         f" {update.sequences} responses of at most {update.tokens} tokens. The teacher's"
-        f" {published_rows['opsd']['teacher']} units mean a sequence"
-        f" {published_rows['opsd']['teacher'] / FORWARD:g} times the student's, which is taken here; the"
+        f" {teacher} units mean a sequence"
+        f" {teacher / FORWARD:g} times the student's, which is taken here; the"
         f" paper gives no lengths. Counted operation by operation a forward pass is"
         f" {forward_units(model, update.tokens):.2f} units at {update.tokens} tokens. The paper's"
-        f" {published_rows['geosd']['kfac']} for K-FAC does not follow from its g = {blocks} and s ="
+        f" {kfac} for K-FAC does not follow from its g = {blocks} and s ="
         f" {subsample:g}: covariances are {stated.covariance:.2f}, with inverses and"
         f" preconditioning {stated.total:.2f}. It does follow if every token is counted and"
         f" inverses and products are too ({every.total:.2f}; the ratio is then"

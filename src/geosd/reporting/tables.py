@@ -272,9 +272,7 @@ def to_latex(table: Table) -> str:
 
 def _latex_cell(cell: Cell) -> str:
     if isinstance(cell.value, str) or cell.number is None:
-        return escape_latex(
-            "--" if cell.number is None and not isinstance(cell.value, str) else cell.text
-        )
+        return escape_latex(cell.text)
     number = re.sub(r"e([+-])0*(\d+)$", _power, cell.text)
     marked = {"best": rf"\mathbf{{{number}}}", "second": rf"\underline{{{number}}}"}
     spread = f"_{{{cell.spread}}}" if cell.spread else ""
