@@ -119,7 +119,7 @@ def trainings(project: Path) -> Iterator[str]:
 
 def attempts(project: Path, variant: str) -> list[dict]:
     """What the launcher noted of each start and end of a training."""
-    path = project / f"scratch/quick/train/mini-qwen3/{variant}/0/attempts.jsonl"
+    [path] = project.glob(f"scratch/train/mini-qwen3/{variant}-*/0/attempts.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -204,8 +204,11 @@ def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dic
     try:
         driver.start()
         if fault:
-            saved = project / f"scratch/quick/train/mini-qwen3/{STRUCK}/0/state.pt"
-            wait_for("a saved state", lambda: saved.exists() or driver.process.poll() is not None)
+            state = f"scratch/train/mini-qwen3/{STRUCK}-*/0/state.pt"
+            wait_for(
+                "a saved state",
+                lambda: [*project.glob(state)] or driver.process.poll() is not None,
+            )
             number, struck = driver.job(), time.time()
             fault(driver, number)
             row = {"fault": fault.__name__.replace("_", " ")}
@@ -233,7 +236,8 @@ def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dic
 
 def resumed_at(project: Path) -> str:
     """The step that the last start of the struck training went on from, as its log says it."""
-    log = (project / f"logs/quick/train/mini-qwen3/{STRUCK}/0.log").read_text()
+    [path] = project.glob(f"logs/quick/train/mini-qwen3/{STRUCK}-*/0.log")
+    log = path.read_text()
     bars = [part for part in log.replace("\r", "\n").splitlines() if f"/{STEPS}" in part]
     return bars[0].split(f"/{STEPS}")[0].split()[-1] if bars else "?"
 
@@ -243,7 +247,7 @@ def check_gpus(project: Path) -> None:
     for variant in VARIANTS:
         for attempt in attempts(project, variant):
             assert len(attempt["gpus"].split(",")) == GPUS["train"], attempt
-    for path in project.glob("results/quick/evaluate/*/*/*/manifest.json"):
+    for path in project.glob("results/evaluate/*/*/*/manifest.json"):
         device = json.loads(path.read_text())["device"]
         assert len(device["visible"].split(",")) == GPUS["evaluate"], (path, device)
 

@@ -57,11 +57,11 @@ def shrink(path: Path) -> None:
 
 def results(project: Path) -> dict[str, bytes]:
     """What must come out the same: every weight, sample and score."""
-    folder = project / "results/quick"
+    folder = project / "results"
     found = [
         *folder.glob("train/*/*/*/model.safetensors"),
         *folder.glob("evaluate/*/*/*/samples.jsonl"),
-        folder / "analyse/scores.csv",
+        folder / "quick/analyse/scores.csv",
     ]
     assert len(found) == 2 * len(VARIANTS) + 1, found
     return {str(path.relative_to(project)): path.read_bytes() for path in found}
@@ -69,7 +69,7 @@ def results(project: Path) -> dict[str, bytes]:
 
 def forget(project: Path) -> None:
     """Remove what comes after the pool."""
-    for name in ("train", "evaluate", "analyse", "pages"):
-        shutil.rmtree(project / "results/quick" / name, ignore_errors=True)
-    for name in ("figures/quick", "scratch/quick/train", "logs/quick/train", "logs/slurm"):
+    for name in ("train", "evaluate", "quick/analyse", "quick/pages"):
+        shutil.rmtree(project / "results" / name, ignore_errors=True)
+    for name in ("figures/quick", "scratch/train", "logs/quick/train", "logs/slurm"):
         shutil.rmtree(project / name, ignore_errors=True)

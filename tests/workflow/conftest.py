@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -13,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from geosd.config import load, resolve
+from geosd.config.runs import RunFolders
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
@@ -54,12 +58,18 @@ class Workflow:
         ignored = {"total", "all", "tables", "figures"}
         return Counter({rule: int(n) for rule, n in jobs.items() if rule not in ignored})
 
-    def outputs(self) -> dict[str, str]:
+    def outputs(self, study: str = "quick") -> dict[str, str]:
         """Each declared output of the study, and the rule that makes it."""
-        lines = self.snakemake("--profile", "local", "--summary").splitlines()
+        named = ("--config", f"study={study}")
+        lines = self.snakemake("--profile", "local", "--summary", *named).splitlines()
         start = next(i for i, line in enumerate(lines) if line.startswith("output_file"))
         cells = [line.split("\t") for line in lines[start + 1 :] if "\t" in line]
         return {row[0]: row[2] for row in cells}
+
+    def folders(self, study: str = "quick") -> RunFolders:
+        """Where the results of a study lie, by the folder's own params.yaml."""
+        with contextlib.chdir(self.folder):
+            return RunFolders(resolve(load("params.yaml"), study))
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace the one occurrence of a text in a file."""

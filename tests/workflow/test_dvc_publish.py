@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -13,7 +14,6 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-ONE = "results/quick/train/mini-qwen3/geosd/0"
 METRICS = "results/quick/analyse/metrics.json"
 
 # A training that takes no time and whose result depends on its settings.
@@ -27,6 +27,12 @@ what = settings("train", study, given["--model"], given["--variant"])
 names = "model.safetensors config.json tokenizer.json steps.csv settings.json manifest.json"
 for name in names.split():
     (Path(given["--out"]) / name).write_text(f"{name} {what} {given['--seed']}")
+"""
+
+INDEX = """
+from pathlib import Path
+from geosd.steps.runs import main
+main("quick", Path("results/quick"))
 """
 
 
@@ -49,9 +55,20 @@ def call(workflow, *command: str) -> str:
     return done.stdout + done.stderr
 
 
-def published(workflow, what: str, *targets: str) -> str:
-    script = "workflow/dvc/published.py"
-    return call(workflow, sys.executable, script, what, "--study", "quick", *targets)
+def published(workflow, action: str, *targets: str, study: str = "quick") -> str:
+    script = "workflow/dvc/dvc_publish.py"
+    return call(workflow, sys.executable, script, action, "--study", study, *targets)
+
+
+def one(workflow) -> Path:
+    """The folder of the first run of GeoSD."""
+    with (workflow.folder / "results/quick/runs.csv").open() as index:
+        rows = list(csv.DictReader(index))
+    return next(
+        workflow.folder / row["train"]
+        for row in rows
+        if (row["variant"], row["seed"]) == ("geosd", "0")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +81,8 @@ def origin(done_once, root, tmp_path_factory):
         shutil.copy2(root / name, folder / name)
     workflow = type(done_once)(folder)
     (folder / "src/geosd/steps/train.py").write_text(QUICK_TRAIN)
+    call(workflow, sys.executable, "workflow/dvc/generate.py")
+    call(workflow, sys.executable, "-c", INDEX)
     (folder / METRICS).write_text(json.dumps({"mini-qwen3": {"geosd": {"OOD avg@16": 46.5}}}))
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
     call(workflow, "git", "init", "--quiet")
@@ -73,15 +92,18 @@ def origin(done_once, root, tmp_path_factory):
     return workflow
 
 
+def cloned(source, target: Path, store: Path):
+    """A fresh clone that fetches from a store."""
+    call(source, "git", "clone", "--quiet", str(source.folder), str(target))
+    clone = type(source)(target)
+    call(clone, "dvc", "remote", "modify", "--local", "store", "url", str(store))
+    return clone
+
+
 @pytest.fixture
 def clone(origin, tmp_path):
     """A fresh clone that fetches from the same store."""
-    target = tmp_path / "clone"
-    call(origin, "git", "clone", "--quiet", str(origin.folder), str(target))
-    clone = type(origin)(target)
-    store = str(origin.folder / "dvc-store")
-    call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
-    return clone
+    return cloned(origin, tmp_path / "clone", origin.folder / "dvc-store")
 
 
 def up_to_date(workflow) -> bool:
@@ -124,8 +146,11 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(clone):
     published(clone, "restore")
     clone.edit("selected/quick.yaml", "geosd: 3.0e-4", "geosd: 7.0e-6")
-    call(clone, "dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
-    assert "7e-06" in (clone.folder / ONE / "settings.json").read_text()
+    stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
+    call(clone, sys.executable, "workflow/dvc/generate.py")
+    call(clone, *stage)
+    clone.snakemake("--profile", "local", "--cores", "1", "results/quick/runs.csv")
+    assert "7e-06" in (one(clone) / "settings.json").read_text()
     wanted = clone.wanted()
     assert (wanted["train"], wanted["evaluate"]) == (2, 3)  # the other two seeds; all three
 
@@ -143,7 +168,7 @@ def test_dvc_says_what_has_changed_since_the_published_study(clone):
 
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
     call(clone, "dvc", "pull")
-    (clone.folder / ONE / "model.safetensors").write_text("somebody else's")
+    (one(clone) / "model.safetensors").write_text("somebody else's")
     call(clone, sys.executable, "-c", INSTALL)
     assert clone.wanted()["train"] == 1
 
@@ -151,8 +176,9 @@ def test_a_file_that_is_not_the_published_one_is_made_again(clone):
 INSTALL = """
 import gzip, json, sys
 sys.path.insert(0, "workflow/dvc")
-from published import install, kept
-assert install("quick", json.loads(gzip.decompress(kept("quick").read_bytes())))[1] == 1
+from dvc_publish import install, records_file
+published = json.loads(gzip.decompress(records_file("quick").read_bytes()))
+assert install("quick", published["outputs"])[1] == 1
 """
 
 
@@ -166,3 +192,28 @@ def test_a_record_that_leads_out_of_the_study_is_refused(clone):
 def test_an_unfinished_study_is_not_published(clone):
     with pytest.raises(AssertionError, match="not finished, or not up to date"):
         published(clone, "publish")
+
+
+def test_another_study_is_published_with_what_it_shares(origin, clone, tmp_path):
+    published(clone, "restore")
+    again = "  again:\n    extends: quick\n    about: One seed more.\n    seeds: [0, 3]\n\n"
+    clone.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
+    for name in clone.outputs("again"):
+        path = clone.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.exists() or path.write_text(name, encoding="utf-8")
+    config = ("--config", "study=again")
+    clone.snakemake("--profile", "local", "--touch", "--forceall", *config)
+    call(clone, "git", "add", ".")
+    call(clone, "git", "commit", "--quiet", "-m", "Add a study")
+    published(clone, "publish", study="again")
+    assert call(clone, "git", "status", "--porcelain") == ""
+    run = clone.folders().train("mini-qwen3", "geosd", 0).removesuffix("/0")
+    assert (clone.folder / f"published/{run}/3.dvc").exists()
+    assert not (clone.folder / f"published/{run}/0.dvc").exists()  # a stage of dvc.yaml keeps it
+    assert up_to_date(clone)
+    third = cloned(clone, tmp_path / "third", origin.folder / "dvc-store")
+    published(third, "restore", study="again")
+    assert third.wanted(*config) == {}
+    published(third, "restore")
+    assert third.wanted() == {}

@@ -54,11 +54,12 @@ def test_every_other_study_of_the_paper_has_the_jobs_that_are_counted(fresh, roo
 
 
 def test_jobs_ask_for_the_gpus_of_their_model(fresh):
-    target = "results/paper_ladder/train/qwen3-32b/geosd/0/model.safetensors"
+    folder = fresh.folders("paper_ladder").train("qwen3-32b", "geosd", 0)
+    target = f"{folder}/model.safetensors"
     printed = fresh.snakemake(
         "--profile", "local", "--dry-run", "--printshellcmds", "--quiet", "host",
         "--config", "study=paper_ladder", "--", target,
     )  # fmt: skip
     assert "launch.py --gpus 8 --processes 7 --scratch" in printed
-    assert "/geosd/0 --worker --others results/" in printed
+    assert f"--scratch {folder.replace('results', 'scratch')} --worker" in printed
     assert "launch.py --gpus 0" in printed  # the checkpoint is fetched without one

@@ -34,6 +34,7 @@ def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, prof
         "evaluate": runs,
         "evaluate_pi_0": models * seeds,
         "page": 6,
+        "runs": 1,
         **dict.fromkeys([*once.split(), "table_significance"], 1),
     }
 
@@ -49,18 +50,17 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
     printed = fresh.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
     commands = re.findall(r"python -m geosd\.steps\.(?:render )?(\w+) (.*)", printed)
     assert {rule for rule, _ in commands} == set(fresh.wanted()) - WITHOUT_STEP
+    folders, model = fresh.folders(), "mini-qwen3"
+    run = folders.train(model, "geosd", 2).removeprefix("results/")
     train = next(c for rule, c in commands if rule == "train" and "--variant geosd --seed 2" in c)
     assert train == (
         "--study quick --params params.yaml --model mini-qwen3 --variant geosd --seed 2"
-        " --base results/quick/base/mini-qwen3 --problems results/quick/data/train.jsonl"
-        " --pool results/quick/pool/mini-qwen3/pool.jsonl"
-        " --out results/quick/train/mini-qwen3/geosd/2"
-        " --scratch scratch/quick/train/mini-qwen3/geosd/2 --no-worker"
-        " --others results/*/train/mini-qwen3/*/2"
-        " > logs/quick/train/mini-qwen3/geosd/2.log 2>&1"
+        f" --base {folders.base(model)} --problems {folders.data}/train.jsonl"
+        f" --pool {folders.pool(model)}/pool.jsonl --out results/{run} --scratch scratch/{run}"
+        f" --no-worker  > logs/quick/{run}.log 2>&1"
     )
     pi_0 = next(c for rule, c in commands if rule == "evaluate" and "--variant pi_0" in c)
-    assert "--checkpoint results/quick/base/mini-qwen3 " in pi_0
+    assert f"--checkpoint {folders.base(model)} " in pi_0
 
 
 def test_every_rule_with_a_program_has_its_module(root, fresh):

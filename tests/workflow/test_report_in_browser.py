@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from geosd.config.runs import write_index
 from geosd.files import write_json, write_jsonl
 from geosd.problems.records import Sample
 from geosd.provenance.manifest import manifest
@@ -67,8 +68,11 @@ def report(fresh, root, tmp_path_factory) -> Path:
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(path.name, encoding="utf-8")
+    rows = workflow.folders().rows()
+    variants = {Path(folder): row.variant for row in rows for folder in (row.train, row.evaluate)}
+    write_index(workflow.folder / "results/quick/runs.csv", rows)
     for path in outputs:
-        make_up(path)
+        make_up(path, workflow.folder, variants)
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
     for made in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
         shutil.rmtree(workflow.folder / made)
@@ -87,11 +91,17 @@ def report(fresh, root, tmp_path_factory) -> Path:
     return target
 
 
-def make_up(path: Path) -> None:
-    """Write what the steps after training and sampling read; other files keep their own name."""
-    variant, seed = path.parts[-3:-1]
+def make_up(path: Path, folder: Path, variants: dict[Path, str]) -> None:
+    """Write what the steps after training and sampling read; other files keep their own name.
+
+    Args:
+        path: The file.
+        folder: The workflow's folder.
+        variants: The variant whose student or samples lie in a folder.
+    """
+    variant, seed = variants.get(path.parent.relative_to(folder)), path.parts[-2]
     if path.name == "manifest.json":
-        write_json(path, manifest([], {}, 60.0))
+        write_json(path, manifest("analyse", [], {}, 60.0))
     elif path.name == "steps.csv":
         path.write_text(f"step,loss,drift/pi_0\n0,1,0\n9,1,0.{seed}\n", encoding="utf-8")
     elif path.name == "samples.jsonl":

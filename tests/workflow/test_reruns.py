@@ -11,7 +11,7 @@ PAGES = sum(not shown.startswith("figure") for shown in SHOWN)
 # Settings are shown too, so each of these reruns the configuration and its page.
 SEEDS = "grpo, geosd]\n    seeds: [0, 1, 2"
 AFTER_SCORES = {**dict.fromkeys(["analyse", "configuration", *SHOWN], 1), "page": PAGES + 1}
-AFTER_RUNS = {**AFTER_SCORES, "environment": 1, "page": PAGES + 2}
+AFTER_RUNS = {**AFTER_SCORES, "runs": 1, "environment": 1, "page": PAGES + 2}
 
 
 def runs(root) -> tuple[int, int]:

@@ -30,7 +30,7 @@ def showing(fresh, tmp_path):
 def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(showing):
     wanted = showing.wanted()
     assert wanted == {
-        **dict.fromkeys("data base pool states drift_over_steps".split(), 1),
+        **dict.fromkeys("data base pool states runs drift_over_steps".split(), 1),
         **dict.fromkeys(["configuration", "environment"], 1),
         "page": 2,
         **dict.fromkeys("figure_mechanism figure_alignment figure_density".split(), 1),
@@ -41,10 +41,11 @@ def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(show
 
 def test_commands_name_every_file_they_read(showing):
     printed = showing.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
-    states = "results/quick/states/mini-qwen3/states"
+    folders = showing.folders()
+    states = f"{folders.states('mini-qwen3')}/states"
     assert f"--tidy {states}.csv results/quick/analyse/drift_over_steps.csv" in printed
-    run = "--variant geosd --seed 2 --base results/quick/base/mini-qwen3"
-    run += " --checkpoint results/quick/train/mini-qwen3/geosd/2"
+    run = f"--variant geosd --seed 2 --base {folders.base('mini-qwen3')}"
+    run += f" --checkpoint {folders.train('mini-qwen3', 'geosd', 2)}"
     assert f"{run} --states {states}.jsonl --out results/quick/alignment" in printed
     tables = (
         f"results/quick/alignment/mini-qwen3/{variant}/{seed}/alignment.csv"

@@ -236,10 +236,11 @@ def generated() -> dict[Path, str]:
     """The text of each generated file."""
     study = resolve(load("params.yaml"), STUDY)
     folders = RunFolders(study)
+    rates = filter(None, [study.params.studies[STUDY].selected_rates])
     check = {
         "desc": "See that this file is current.",
         "cmd": CHECK,
-        "deps": ["params.yaml", "workflow/dvc/generate.py", "src/geosd/config"],
+        "deps": ["params.yaml", *rates, "workflow/dvc/generate.py", "src/geosd/config"],
     }
     pipeline = {
         "vars": [{"snakemake": COMMAND}],

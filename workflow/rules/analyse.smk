@@ -27,12 +27,13 @@ rule runs:
         "<logs>/runs.log",
     localrule: True
     params:
+        study=STUDY.name,
         rows=lambda wildcards: digest([list(vars(row).values()) for row in ROWS]),
         out=subpath(output.index, parent=True),
     message:
         f"Write which folders are the runs of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.runs --study {STUDY.name} --params params.yaml --out {params.out}"
+        "python -m geosd.steps.runs --study {params.study} --params params.yaml --out {params.out}"
         " > {log} 2>&1"
 
 
@@ -55,10 +56,11 @@ rule analyse:
         mem_mb=scale(2000),
         runtime=scale(30),
     params:
+        study=STUDY.name,
         settings=settings_of("analyse"),
         out=subpath(output.scores, parent=True),
     message:
         f"Score the samples of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.analyse --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.analyse --study {params.study} --params params.yaml"
         " --runs {input.runs} --out {params.out} > {log} 2>&1"

@@ -11,18 +11,6 @@ OUTPUTS:
 """
 
 
-def held_out(wildcards):
-    """Input function: the problems that a model is not pretrained on; none for a released model."""
-    pretrained = STUDY.section("base", wildcards.model)["source"] == "pretrained"
-    splits = ("train", "select_train", "select_validation", "test")
-    return [rules.data.output[split] for split in splits] if pretrained else []
-
-
-def base_model(wildcards):
-    """Input function: the weights of the base model."""
-    return f"{FOLDERS.base(wildcards.model)}/model.safetensors"
-
-
 rule base:
     input:
         problems=held_out,
@@ -36,6 +24,7 @@ rule base:
         "<logs>/base/{model}-{digest}.log",
     threads: 1
     resources:
+        study=STUDY.name,
         gpu=requested("base", "gpus"),
         gpu_model=gpu_model("base"),
         mem_mb=requested("base", "mem_mb", 2),
@@ -48,6 +37,6 @@ rule base:
         "Make the base model {wildcards.model}"
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
-        " python -m geosd.steps.base --study {STUDY.name} --params params.yaml"
+        " python -m geosd.steps.base --study {resources.study} --params params.yaml"
         " --model {wildcards.model} {params.data}--out {params.out} --scratch {params.scratch}"
         " > {log} 2>&1"

@@ -44,6 +44,7 @@ rule claims:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
+        study=STUDY.name,
         settings=settings_of("claims"),
         out=subpath(output.csv, parent=True),
         more=lambda wildcards, input: "".join(
@@ -54,6 +55,6 @@ rule claims:
     message:
         "Judge the claims of the paper"
     shell:
-        "python -m geosd.steps.claims --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.claims --study {params.study} --params params.yaml"
         " --scores {input.scores} --drift {input.drift} --consensus {input.consensus}{params.more}"
         " --out {params.out} > {log} 2>&1"

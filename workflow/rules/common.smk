@@ -157,3 +157,36 @@ def caption_of(name):
     """The report's text for a table or figure; claims have a text of their own."""
     declared = specs.output_specs()
     return declared[name].caption if name in declared else ""
+
+
+def held_out(wildcards):
+    """Input function: the problems that a model is not pretrained on; none for a released model."""
+    pretrained = STUDY.section("base", wildcards.model)["source"] == "pretrained"
+    splits = ("train", "select_train", "select_validation", "test")
+    return [rules.data.output[split] for split in splits] if pretrained else []
+
+
+def base_model(wildcards):
+    """Input function: the weights of the base model."""
+    return f"{FOLDERS.base(wildcards.model)}/model.safetensors"
+
+
+def solutions(wildcards):
+    """Input function: the verified solutions of a model."""
+    return f"{FOLDERS.pool(wildcards.model)}/pool.jsonl"
+
+
+def checkpoint(wildcards):
+    """Input function: the weights of the trained student whose samples lie in a folder."""
+    variant = variant_of("evaluate")(wildcards)
+    return f"{FOLDERS.train(wildcards.model, variant, wildcards.seed)}/model.safetensors"
+
+
+def code_of_sampling(wildcards):
+    """Input function: the code of the sampling and of the data set's prompts and grader."""
+    return code_of("evaluate", settings("evaluate", STUDY, wildcards.model))
+
+
+def followed(wildcards):
+    """Input function: the weights of the student that a variant of the study trains."""
+    return f"{FOLDERS.train(**wildcards)}/model.safetensors"

@@ -29,12 +29,14 @@ rule fetch:
     log:
         "<logs>/fetch.log",
     localrule: True  # compute nodes rarely have a network
+    resources:
+        study=STUDY.name,
     params:
         out=subpath(output.raw, parent=True),
     message:
         f"Fetch and check the raw files of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.fetch --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.fetch --study {resources.study} --params params.yaml"
         " --out {params.out} > {log} 2>&1"
 
 
@@ -53,6 +55,7 @@ rule data:
         "<logs>/data.log",
     threads: 1
     resources:
+        study=STUDY.name,
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
@@ -60,5 +63,5 @@ rule data:
     message:
         f"Draw the problems of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.data --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.data --study {resources.study} --params params.yaml"
         " --out {params.out} > {log} 2>&1"

@@ -26,6 +26,7 @@ rule early_stop:
         "<logs>/early_stop/{model}/{recipe}/{seed}_{steps}.log",
     threads: 1
     resources:
+        study=STUDY.name,
         mem_mb=scale(2000),
         runtime=scale(30),
         variant=variant_of("train", "{model}/{recipe}/{seed}/stopped_{steps}"),
@@ -35,6 +36,6 @@ rule early_stop:
     message:
         "Take {wildcards.model} with {resources.variant}, seed {wildcards.seed}, from a longer run"
     shell:
-        "python -m geosd.steps.early_stop --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.early_stop --study {resources.study} --params params.yaml"
         " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
         " --longer {params.longer} --out {params.out} > {log} 2>&1"

@@ -13,17 +13,6 @@ OUTPUTS:
 """
 
 
-def checkpoint(wildcards):
-    """Input function: the weights of the trained student whose samples lie in a folder."""
-    variant = variant_of("evaluate")(wildcards)
-    return f"{FOLDERS.train(wildcards.model, variant, wildcards.seed)}/model.safetensors"
-
-
-def code_of_sampling(wildcards):
-    """Input function: the code of the sampling and of the data set's prompts and grader."""
-    return code_of("evaluate", settings("evaluate", STUDY, wildcards.model))
-
-
 rule evaluate:
     input:
         checkpoint=checkpoint,
@@ -38,6 +27,7 @@ rule evaluate:
         recipe="(?!pi_0-).+",
     threads: 1
     resources:
+        study=STUDY.name,
         gpu=requested("evaluate", "gpus"),
         gpu_model=gpu_model("evaluate"),
         mem_mb=requested("evaluate", "mem_mb", 2),
@@ -49,7 +39,7 @@ rule evaluate:
     message:
         "Sample {wildcards.model} after {resources.variant}, seed {wildcards.seed}"
     shell:
-        "python -m geosd.steps.evaluate --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.evaluate --study {resources.study} --params params.yaml"
         " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
         " --checkpoint {params.checkpoint} --problems {input.problems}"
         " --out {params.out} > {log} 2>&1"

@@ -50,11 +50,12 @@ for name, spec in specs.output_specs().items():
             runtime=scale(10),
         params:
             name=name,
+            study=STUDY.name,
             settings=settings_of(name),
             caption=spec.caption,
             out=subpath(output[0], parent=True),
         message:
             f"{kind.label}: {spec.title}"
         shell:
-            "python -m geosd.steps.render {params.name} --study {STUDY.name} --params params.yaml"
+            "python -m geosd.steps.render {params.name} --study {params.study} --params params.yaml"
             " --tidy {input.tidy} --out {params.out} > {log} 2>&1"

@@ -14,11 +14,6 @@ OUTPUTS:
 """
 
 
-def solutions(wildcards):
-    """Input function: the verified solutions of a model."""
-    return f"{FOLDERS.pool(wildcards.model)}/pool.jsonl"
-
-
 rule pool:
     input:
         base=base_model,
@@ -32,6 +27,7 @@ rule pool:
         "<logs>/pool/{model}-{digest}.log",
     threads: 1
     resources:
+        study=STUDY.name,
         gpu=requested("pool", "gpus"),
         gpu_model=gpu_model("pool"),
         mem_mb=requested("pool", "mem_mb", 2),
@@ -42,6 +38,6 @@ rule pool:
     message:
         "Collect verified solutions of {wildcards.model}"
     shell:
-        "python -m geosd.steps.pool --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.pool --study {resources.study} --params params.yaml"
         " --model {wildcards.model} --base {params.base} --problems {input.problems}"
         " --out {params.out} > {log} 2>&1"

@@ -62,11 +62,12 @@ rule configuration:
         "<logs>/configuration.log",
     localrule: True
     params:
+        study=STUDY.name,
         settings=settings_of("configuration"),
     message:
         f"Write the configuration of study {STUDY.name}"
     shell:
-        "python -m geosd.config show --study {STUDY.name} --params params.yaml"
+        "python -m geosd.config show --study {params.study} --params params.yaml"
         " --out {output} > {log} 2>&1"
 
 
@@ -81,12 +82,13 @@ rule environment:
         "<logs>/environment.log",
     localrule: True
     params:
+        study=STUDY.name,
         runs=lambda wildcards, input: f"--runs {input.runs} " if input.runs else "",
         out=subpath(output.page, parent=True),
     message:
         "Write which code, machines and packages made the numbers"
     shell:
-        "python -m geosd.steps.environment --study {STUDY.name} {params.runs}--out {params.out}"
+        "python -m geosd.steps.environment --study {params.study} {params.runs}--out {params.out}"
         " > {log} 2>&1"
 
 

@@ -30,6 +30,7 @@ rule states:
         "<logs>/states/{model}-{digest}.log",
     threads: 1
     resources:
+        study=STUDY.name,
         gpu=requested("states", "gpus"),
         gpu_model=gpu_model("states"),
         mem_mb=requested("states", "mem_mb", 2),
@@ -40,14 +41,9 @@ rule states:
     message:
         "Look at the states that {wildcards.model} visits"
     shell:
-        "python -m geosd.steps.states --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.states --study {resources.study} --params params.yaml"
         " --model {wildcards.model} --base {params.base} --problems {input.problems}"
         " --pool {input.pool} --out {params.out} > {log} 2>&1"
-
-
-def followed(wildcards):
-    """Input function: the weights of the student that a variant of the study trains."""
-    return f"{FOLDERS.train(**wildcards)}/model.safetensors"
 
 
 rule alignment:
@@ -67,6 +63,7 @@ rule alignment:
         mem_mb=requested("alignment", "mem_mb", 2),
         runtime=requested("alignment", "minutes", 2),
     params:
+        study=STUDY.name,
         settings=settings_of("alignment"),
         base=subpath(input.base, parent=True),
         checkpoint=subpath(input.checkpoint, parent=True),
@@ -74,7 +71,7 @@ rule alignment:
     message:
         "Follow {wildcards.variant} of {wildcards.model}, seed {wildcards.seed}, over its checkpoints"
     shell:
-        "python -m geosd.steps.alignment --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.alignment --study {params.study} --params params.yaml"
         " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --base {params.base} --checkpoint {params.checkpoint} --states {input.states}"
         " --out {params.out} > {log} 2>&1"
@@ -97,10 +94,11 @@ rule drift_over_steps:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
+        study=STUDY.name,
         settings=settings_of("drift_over_steps"),
         out=subpath(output.drift, parent=True),
     message:
         "Collect the drift of every run over its steps"
     shell:
-        "python -m geosd.steps.drift_over_steps --study {STUDY.name} --params params.yaml"
+        "python -m geosd.steps.drift_over_steps --study {params.study} --params params.yaml"
         " --runs {input.runs} --out {params.out} > {log} 2>&1"

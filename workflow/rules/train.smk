@@ -35,6 +35,7 @@ rule train:
         "<logs>/train/{model}/{recipe}/{seed}.log",
     threads: 1
     resources:
+        study=STUDY.name,
         gpu=requested("train", "gpus"),
         gpu_model=gpu_model("train"),
         processes=requested("train", "processes"),
@@ -52,7 +53,7 @@ rule train:
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu}"
         " --processes {resources.processes} --scratch {params.scratch} --"
-        " python -m geosd.steps.train --study {STUDY.name} --params params.yaml"
+        " python -m geosd.steps.train --study {resources.study} --params params.yaml"
         " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
         " --base {params.base} --problems {input.problems} --pool {input.pool}"
         " --out {params.out} --scratch {params.scratch} {resources.placement}"
