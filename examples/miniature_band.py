@@ -1,6 +1,6 @@
 """Measure a base model of the miniature against the band that docs/world.md fixes.
 
-    python examples/miniature_band.py results/quick/data results/quick/base/mini-qwen3
+    python examples/miniature_band.py results/data/world-<digest> results/base/mini-qwen3-<digest>
 
 Prints two Markdown tables. It looks at pi_0 alone: no method is trained.
 """
