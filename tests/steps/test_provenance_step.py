@@ -43,7 +43,7 @@ def results(root, tmp_path, monkeypatch):
     return places
 
 
-def told(capsys, params) -> tuple[bool, str]:
+def judged(capsys, params) -> tuple[bool, str]:
     """Whether the program calls something out of date, and what it prints."""
     with pytest.raises(SystemExit) as ended:
         main("quick", params=params)
@@ -51,7 +51,7 @@ def told(capsys, params) -> tuple[bool, str]:
 
 
 def test_results_of_todays_settings_are_current(results, root, capsys):
-    outdated, printed = told(capsys, root / "params.yaml")
+    outdated, printed = judged(capsys, root / "params.yaml")
     assert not outdated
     assert "0 of 5 results of study quick are out of date" in printed
 
@@ -60,7 +60,7 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
     text = (root / "params.yaml").read_text()
     edited = tmp_path / "params.yaml"
     edited.write_text(text.replace("damping: 1.0e-3 ", "damping: 1.0e-4 "))
-    outdated, printed = told(capsys, edited)
+    outdated, printed = judged(capsys, edited)
     assert outdated
     assert f"{results['train']} was made with other settings" in printed
     assert "parameter optimiser.kfac.damping was 0.001, is 0.0001" in printed
@@ -72,14 +72,14 @@ def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
     made = json.loads(path.read_text())
     made["code"]["files"]["geosd/evaluation/sampling.py"] = "0" * 64
     path.write_text(json.dumps(made))
-    outdated, printed = told(capsys, root / "params.yaml")
+    outdated, printed = judged(capsys, root / "params.yaml")
     assert outdated and "code geosd/evaluation/sampling.py has changed" in printed
     assert "1 of 5 results" in printed
 
 
 def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root, tmp_path, capsys):
     write_json(tmp_path / "results/train/m/tip-0/0/manifest.json", {"broken": True})
-    assert told(capsys, root / "params.yaml")[0] is False
+    assert judged(capsys, root / "params.yaml")[0] is False
 
 
 def test_a_study_without_results_says_how_to_get_them(root, tmp_path, monkeypatch):

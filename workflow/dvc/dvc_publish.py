@@ -111,7 +111,7 @@ def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
         tracked: What DVC keeps. The few other files, pages of the report, are kept as text.
     """
     outputs = {}
-    kept_by_dvc = set(tracked)
+    in_dvc = set(tracked)
     for path in sorted(p for folder in folders for p in folder.rglob("*") if p.is_file()):
         record = record_path(str(path))
         if record.exists():
@@ -120,7 +120,7 @@ def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
                 "time_ns": path.stat().st_mtime_ns,
                 "record": json.loads(record.read_text()),
             }
-            if not kept_by_dvc & {path, *path.parents}:
+            if not in_dvc & {path, *path.parents}:
                 outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
     return outputs
 

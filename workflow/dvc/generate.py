@@ -62,7 +62,7 @@ def code(step: str, *arguments: Any, **keywords: Any) -> list[str]:
 
 
 def stage(
-    desc: str, rule: str, target: str, deps: Iterable[str], outs: Iterable[str], params: str = ""
+    desc: str, rule: str, target: str, deps: list[str], item: str = "", outs: Iterable[str] = ()
 ) -> Stage:
     """A stage that forces one rule.
 
@@ -71,13 +71,17 @@ def stage(
         rule: The rule.
         target: One of its outputs.
         deps: What it reads, code among it.
-        outs: What it makes: files, or a folder that no other stage writes into.
-        params: Key of its settings in settings.yaml, where it has any.
+        item: What a stage for each item adds to the key of its settings in settings.yaml.
+        outs: What it makes, where this is not all of the target's folder.
     """
-    made = {"desc": desc, "cmd": f"${{snakemake}} {rule} -- {target}", "deps": list(deps)}
-    if params:
-        made["params"] = [{str(SETTINGS): [params]}]
-    return {**made, "outs": [{out: {"persist": True}} for out in outs]}
+    read = ".".join(filter(None, [rule.removesuffix("_pi_0"), item]))
+    return {
+        "desc": desc,
+        "cmd": f"${{snakemake}} {rule} -- {target}",
+        "deps": deps,
+        "params": [{str(SETTINGS): [read]}],
+        "outs": [{out: {"persist": True}} for out in outs or [target.rpartition("/")[0]]],
+    }
 
 
 def one_for_each(items: Mapping[str, Mapping[str, str]], each: Stage) -> Stage:
@@ -85,53 +89,34 @@ def one_for_each(items: Mapping[str, Mapping[str, str]], each: Stage) -> Stage:
     return {"foreach": {name: dict(values) for name, values in items.items()}, "do": each}
 
 
-def problems_and_models(folders: RunFolders) -> dict[str, Stage]:
+def model_stages(folders: RunFolders) -> dict[str, Stage]:
     """The stages before any training."""
     study, data = folders.study, folders.data
     models = {
         model: {"base": folders.base(model), "pool": folders.pool(model), "model": model}
         for model in study.models
     }
-    some = study.models[0]
+    own_pool = code("pool", settings("pool", study, study.models[0]))
+    model, base = "${item.model}", "${item.base}"
+    each_base = stage(
+        "Make each base model.", "base", f"{base}/model.safetensors", [data, *code("base")], model
+    )
+    each_pool = stage(
+        "Collect verified solutions of each base model.",
+        "pool",
+        "${item.pool}/pool.jsonl",
+        [base, folders.train_problems, *own_pool],
+        model,
+    )
+    problems = code("data", settings("data", study))
     return {
-        "data": stage(
-            "Draw the problems and split them.",
-            "data",
-            f"{data}/train.jsonl",
-            code("data", settings("data", study)),
-            [data],
-            "data",
-        ),
-        "base": one_for_each(
-            models,
-            stage(
-                "Make each base model.",
-                "base",
-                "${item.base}/model.safetensors",
-                [data, *code("base")],
-                ["${item.base}"],
-                "base.${item.model}",
-            ),
-        ),
-        "pool": one_for_each(
-            models,
-            stage(
-                "Collect verified solutions of each base model.",
-                "pool",
-                "${item.pool}/pool.jsonl",
-                [
-                    "${item.base}",
-                    folders.train_problems,
-                    *code("pool", settings("pool", study, some)),
-                ],
-                ["${item.pool}"],
-                "pool.${item.model}",
-            ),
-        ),
+        "data": stage("Draw and split the problems.", "data", f"{data}/train.jsonl", problems),
+        "base": one_for_each(models, each_base),
+        "pool": one_for_each(models, each_pool),
     }
 
 
-def training(folders: RunFolders) -> Stage:
+def train_stage(folders: RunFolders) -> Stage:
     """A stage for each run; the code of its objective is the run's own."""
     study = folders.study
     own, closures = {}, set()
@@ -155,13 +140,12 @@ def training(folders: RunFolders) -> Stage:
         "train",
         "${item.train}/model.safetensors",
         [*inputs, "${item.objective}", *common],
-        ["${item.train}"],
-        "train.${item.model}.${item.variant}",
+        "${item.model}.${item.variant}",
     )
     return one_for_each(own, each)
 
 
-def sampling(folders: RunFolders, rule: str) -> Stage:
+def evaluate_stage(folders: RunFolders, rule: str) -> Stage:
     """A stage for each set of samples, of trained students or of base models."""
     study = folders.study
     rows = [row for row in folders.rows() if bool(row.train) == (rule == "evaluate")]
@@ -173,48 +157,35 @@ def sampling(folders: RunFolders, rule: str) -> Stage:
         }
         for row in rows
     }
-    of = "every student" if rule == "evaluate" else "every base model"
+    sampled = "every student" if rule == "evaluate" else "every base model"
+    closure = code("evaluate", settings("evaluate", study, study.models[0]))
     each = stage(
-        f"Sample {of} on the test problems.",
+        f"Sample {sampled} on the test problems.",
         rule,
         "${item.samples}/samples.jsonl",
-        [
-            "${item.checkpoint}",
-            folders.test_problems,
-            *code("evaluate", settings("evaluate", study, study.models[0])),
-        ],
-        ["${item.samples}"],
-        "evaluate.${item.model}",
+        ["${item.checkpoint}", folders.test_problems, *closure],
+        "${item.model}",
     )
     return one_for_each(own, each)
 
 
-def shown(folders: RunFolders) -> dict[str, Stage]:
+def study_stages(folders: RunFolders) -> dict[str, Stage]:
     """The stages of the study's own results."""
     study, rows = folders.study, folders.rows()
     results, figures = f"results/{study.name}", f"figures/{study.name}"
     tidy = [f"{results}/analyse/{name}.csv" for name in TIDY]
+    index = f"{results}/runs.csv"
+    samples = [f"{row.evaluate}/samples.jsonl" for row in rows]
+    logs = [f"{row.train}/steps.csv" for row in rows if row.train]
     stages = {
         "runs": stage(
-            "Write which folders are the runs of the study.",
-            "runs",
-            f"{results}/runs.csv",
-            code("runs"),
-            [f"{results}/runs.csv"],
-            "runs",
+            "Write which folders are the runs.", "runs", index, code("runs"), outs=[index]
         ),
         "analyse": stage(
             "Turn samples and step logs into tidy tables of numbers.",
             "analyse",
             tidy[0],
-            [
-                f"{results}/runs.csv",
-                *(f"{row.evaluate}/samples.jsonl" for row in rows),
-                *(f"{row.train}/steps.csv" for row in rows if row.train),
-                *code("analyse"),
-            ],
-            [f"{results}/analyse"],
-            "analyse",
+            [index, *samples, *logs, *code("analyse")],
         ),
     }
     for name in study.outputs:
@@ -228,7 +199,7 @@ def shown(folders: RunFolders) -> dict[str, Stage]:
             outs = specs.output_kind(name).extensions
             desc = f"{specs.output_kind(name).label}: {spec.title}."
         files = [f"{figures}/{name}.{ending}" for ending in outs]
-        stages[name] = stage(desc, name, files[0], deps, files, name)
+        stages[name] = stage(desc, name, files[0], deps, outs=files)
     return stages
 
 
@@ -251,11 +222,11 @@ def generated() -> dict[Path, str]:
         ],
         "stages": {
             "check": check,
-            **problems_and_models(folders),
-            "train": training(folders),
-            "evaluate": sampling(folders, "evaluate"),
-            "evaluate_pi_0": sampling(folders, "evaluate_pi_0"),
-            **shown(folders),
+            **model_stages(folders),
+            "train": train_stage(folders),
+            "evaluate": evaluate_stage(folders, "evaluate"),
+            "evaluate_pi_0": evaluate_stage(folders, "evaluate_pi_0"),
+            **study_stages(folders),
         },
     }
     models, trained = study.models, study.trained

@@ -50,11 +50,11 @@ def main(
     began = time.monotonic()
     settings = settings_of("early_stop", resolve(load_params(params), study), model, variant)
     steps = settings["steps"]
-    kept = longer / "snapshots" / f"step_{steps}.safetensors"
-    if not kept.exists():
+    snapshot = longer / "snapshots" / f"step_{steps}.safetensors"
+    if not snapshot.exists():
         raise FileNotFoundError(
-            f"{kept}: the run has not kept its weights after step {steps}.\nHint: the rule `train`"
-            f" makes the run again and keeps them: delete {longer / WEIGHTS}."
+            f"{snapshot}: the run has not kept its weights after step {steps}.\nHint: the rule"
+            f" `train` makes the run again and keeps them: delete {longer / WEIGHTS}."
         )
     log = (longer / "steps.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     write_text(out / "steps.csv", "".join(log[: 1 + steps]))
@@ -64,9 +64,9 @@ def main(
     for file in sorted(longer.iterdir()):
         if file.is_file() and file.name not in REWRITTEN:
             copy(file, out / file.name)
-    _share(kept, out / WEIGHTS)
+    _share(snapshot, out / WEIGHTS)
     whole = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
-    inputs = [kept, longer / "steps.csv"]
+    inputs = [snapshot, longer / "steps.csv"]
     made = manifest("early_stop", inputs, settings, time.monotonic() - began)
     same = {key: whole[key] for key in ("model", "seed", "ranks", "sampler")}
     write_json(out / "manifest.json", {**made, **same, "snapshots": []})
