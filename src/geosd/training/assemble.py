@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +27,6 @@ from geosd.training.reference_models import ReferenceHeads, ReferenceModels
 from geosd.training.rollout_workers import InProcessRollouts, RemoteRollouts, RolloutWorker
 from geosd.training.rollouts import LocalRollouts, RolloutSettings
 from geosd.training.run import TrainingArguments, TrainingRun
-
-
-@dataclass(frozen=True)
-class RunInputs:
-    """What a run reads.
-
-    Attributes:
-        base: Folder of pi_0.
-        problems: Training problems, JSON lines.
-        pool: Their verified solutions, JSON lines.
-    """
-
-    base: Path
-    problems: Path
-    pool: Path
 
 
 def assemble_run(
@@ -92,12 +76,11 @@ def assemble_run(
         weight_decay=settings["weight_decay"],
         kfac=_kfac(optimiser["kfac"], ranks),
     )
+    problem_sampler = _problem_sampler(problems, pool, seed)
     every, teacher = settings["anchor_every"], settings["teacher"]
     if worker is None:
-        inputs = RunInputs(base, problems, pool)
-        local = _local_rollouts(settings, inputs, seed, student, tokenizer, ranks)
-        rollout_source = local
-        problem_sampler, encoding = local.problem_sampler, local.encoding
+        rollout_source = _local_rollouts(settings, base, problem_sampler, student, tokenizer, ranks)
+        encoding = rollout_source.encoding
         reference_models = ReferenceModels(
             student, every, teacher, settings["teacher_decay"], compute
         )
@@ -107,8 +90,7 @@ def assemble_run(
                 f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
                 " allowed is 'live'.\nHint: train without --worker."
             )
-        problem_sampler = _problem_sampler(problems, pool, seed)
-        encoding = _encoding(settings, student, tokenizer)[0]
+        encoding, _ = _encoding_and_grader(settings, student, tokenizer)
         needs = frozenset(objective.needs)
         if isinstance(worker, RolloutWorker):
             rollout_source = InProcessRollouts(student, worker, needs)
@@ -139,20 +121,20 @@ def assemble_rollout_worker(
     for parameter in student.parameters():  # not .to(): rotary frequencies stay float32
         parameter.data = parameter.data.to(getattr(torch, settings["precision"]))
     student.to(local_device())
-    inputs = RunInputs(base, problems, pool)
-    local = _local_rollouts(settings, inputs, seed, student, tokenizer, Ranks())
+    problem_sampler = _problem_sampler(problems, pool, seed)
+    local = _local_rollouts(settings, base, problem_sampler, student, tokenizer, Ranks())
     return RolloutWorker(local, settings["anchor_every"])
 
 
 def _local_rollouts(
     settings: Mapping[str, Any],
-    inputs: RunInputs,
-    seed: int,
+    base: Path,
+    problem_sampler: ProblemSampler,
     student: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
     ranks: Ranks,
 ) -> LocalRollouts:
-    encoding, grade = _encoding(settings, student, tokenizer)
+    encoding, grade = _encoding_and_grader(settings, student, tokenizer)
     objective = build(**settings["objective"])
     return LocalRollouts(
         student=student,
@@ -163,9 +145,9 @@ def _local_rollouts(
             sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
             privilege=settings["privilege"],
         ),
-        problem_sampler=_problem_sampler(inputs.problems, inputs.pool, seed),
+        problem_sampler=problem_sampler,
         encoding=encoding,
-        sampler=build_sampler(settings["rollout"], inputs.base, encoding, model=student, live=True),
+        sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
         is_correct=lambda response, gold: grade(response, gold).correct,
         ranks=ranks,
     )
@@ -175,7 +157,7 @@ def _problem_sampler(problems: Path, pool: Path, seed: int) -> ProblemSampler:
     return ProblemSampler(read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed)
 
 
-def _encoding(
+def _encoding_and_grader(
     settings: Mapping[str, Any], student: nn.Module, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[Encoding, Grader]:
     source = get_data_source(settings["source"])
