@@ -44,7 +44,7 @@ def shrunk(params: Path, folder: Path) -> Path:
     }
     for study in ("quick", "quick_selection"):
         for section, changes in SMALL.items():
-            values["studies"][study][section] |= changes
+            values["studies"][study].setdefault(section, {}).update(changes)
     path = folder / "params.yaml"
     path.write_text(yaml.safe_dump(values))
     return path
