@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from geosd.config.schema import given_values
+from geosd.config.params_schema import given_values
 from geosd.config.study import Study, check_name, flat, sweep_points
 from geosd.reporting.specs import OutputSpec, output_specs
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from geosd.config.errors import ConfigError, alternatives
 from geosd.config.inheritance import merge
-from geosd.config.schema import Params, StudyOverlay, given_values
+from geosd.config.params_schema import Params, StudySchema, given_values
 
 Axes = Mapping[str, Sequence[Any]]
 
@@ -45,7 +45,7 @@ class Study:
     params: Params
 
     @property
-    def overlay(self) -> StudyOverlay:
+    def overlay(self) -> StudySchema:
         """What params.yaml says of the study, inherited keys included."""
         return self.params.studies[self.name]
 

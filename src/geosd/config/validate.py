@@ -18,9 +18,9 @@ from pydantic_core import ErrorDetails
 
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, report
 from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
+from geosd.config.params_schema import DEFAULT, Params, SelectedRates
+from geosd.config.protocol_schema import Evaluation, Section, Training
 from geosd.config.rule_settings import RULES
-from geosd.config.schema import DEFAULT, Params, SelectedRates
-from geosd.config.sections import Evaluation, Section, Training
 from geosd.config.study import Study, resolve
 from geosd.config.yaml_source import Source, read
 

@@ -14,8 +14,8 @@ import tyro
 
 from geosd.claims.published import gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
+from geosd.config.params_schema import StudySchema
 from geosd.config.rule_settings import job_counts
-from geosd.config.schema import StudyOverlay
 from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.gpu_memory import TrainingLayout, gpus_needed, inference_gpu, training_gpu
 from geosd.costs.roofline import TrainingWorkload, step_seconds, update_units
@@ -202,7 +202,7 @@ def _largest_layout(
 
 def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
     """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
-    bare = StudyOverlay(
+    bare = StudySchema(
         about="the protocol",
         kind="main",
         models=[REFERENCE],

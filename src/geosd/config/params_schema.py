@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from geosd.config.sections import (
+from geosd.config.protocol_schema import (
     Base,
     Count,
     Data,
@@ -89,28 +89,28 @@ class Extendable(Section):
     )
 
 
-class Model(Extendable, Sections):
+class ModelSchema(Extendable, Sections):
     """A model, and what its size or family changes in the protocol."""
 
     about: str
     """One line: what the model is."""
 
 
-class Variant(Extendable):
+class VariantSchema(Extendable):
     """A named set of overrides of the training section."""
 
     training: TrainingOverlay | None
     """What the variant changes; null where nothing is trained (pi_0)."""
 
 
-class VariantInStudy(Section):
+class StudyVariantSchema(Section):
     """What one study changes in a variant."""
 
     training: TrainingOverlay
     """Keys that differ in this study, such as a learning rate selected on its models."""
 
 
-class Job(Section):
+class JobResources(Section):
     """The resources of one job; memory and time double each time it is tried again."""
 
     gpus: Annotated[int, Field(ge=0)]
@@ -121,7 +121,7 @@ class Job(Section):
     """Longest run time, in minutes."""
 
 
-class TrainingJob(Job):
+class TrainingResources(JobResources):
     """The resources of a training."""
 
     inference_gpus: Annotated[int, Field(ge=0)]
@@ -140,7 +140,7 @@ class TrainingJob(Job):
         return "--worker" if self.inference_gpus else "--no-worker"
 
     @model_validator(mode="after")
-    def _one_trains(self) -> TrainingJob:
+    def _one_trains(self) -> TrainingResources:
         if self.gpus and self.inference_gpus >= self.gpus:
             raise ValueError(f"of {self.gpus} GPUs at least one must train")
         if self.inference_gpus > self.gpus:
@@ -148,28 +148,28 @@ class TrainingJob(Job):
         return self
 
 
-class Resources(Extendable):
+class ModelResources(Extendable):
     """What the jobs of one model ask for, rule by rule. Not in the paper."""
 
-    base: Job
+    base: JobResources
     """Rule base."""
-    pool: Job
+    pool: JobResources
     """Rule pool."""
-    train: TrainingJob
+    train: TrainingResources
     """Rule train."""
-    evaluate: Job
+    evaluate: JobResources
     """Rules evaluate and evaluate_pi_0."""
-    states: Job
+    states: JobResources
     """Rule states."""
-    alignment: Job
+    alignment: JobResources
     """Rule alignment."""
 
-    def job(self, rule: str) -> Job:
+    def job(self, rule: str) -> JobResources:
         """The resources of one rule's jobs."""
         return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)
 
 
-class StudyOverlay(Extendable, Sections):
+class StudySchema(Extendable, Sections):
     """A study: what is run, and what differs from the protocol."""
 
     about: str
@@ -193,7 +193,7 @@ class StudyOverlay(Extendable, Sections):
     outputs: list[Name] = Field(
         min_length=1, description="Rules of the tables, figures and ledgers that the study ends in."
     )
-    variants: dict[Name, VariantInStudy | None] = Field(
+    variants: dict[Name, StudyVariantSchema | None] = Field(
         default_factory=dict,
         description="What this study changes in a variant; null takes an inherited entry away.",
     )
@@ -212,16 +212,16 @@ class Params(Section):
     """The study that is run where the command line names none (`--config study=NAME`)."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
-    models: dict[Name, Model]
+    models: dict[Name, ModelSchema]
     """Models by name."""
-    resources: dict[Name, Resources]
+    resources: dict[Name, ModelResources]
     """What jobs ask for, by model; `default` is for the models that are not named."""
-    variants: dict[Name, Variant]
+    variants: dict[Name, VariantSchema]
     """Variants by name."""
-    studies: dict[Name, StudyOverlay]
+    studies: dict[Name, StudySchema]
     """Studies by name."""
 
-    def resources_of(self, model: str) -> Resources:
+    def resources_of(self, model: str) -> ModelResources:
         """What the jobs of a model ask for."""
         return self.resources.get(model, self.resources[DEFAULT])
 
