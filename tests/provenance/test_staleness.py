@@ -88,7 +88,7 @@ def test_a_result_that_has_moved_says_which_settings_it_had(study):
     reasons = judged({**SETTINGS, "absent": {"steps": 8}}, former=Path("results/base"))
     assert reasons == {
         "absent": [
-            "not made yet, results/base was made with other settings",
+            "not made yet; results/base follows from other settings",
             "parameter steps was 7, is 8",
         ]
     }

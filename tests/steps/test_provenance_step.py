@@ -26,6 +26,7 @@ JOBS = {
 def results(root, tmp_path, monkeypatch):
     """Five results of study quick, made with today's settings and code; and its index."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "selected").symlink_to(root / "selected")
     study = resolve(load(root / "params.yaml"), "quick")
     folders = RunFolders(study)
     places = {
@@ -62,7 +63,7 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
     edited.write_text(text.replace("damping: 1.0e-3 ", "damping: 1.0e-4 "))
     outdated, printed = judged(capsys, edited)
     assert outdated
-    assert f"{results['train']} was made with other settings" in printed
+    assert f"{results['train']} follows from other settings" in printed
     assert "parameter optimiser.kfac.damping was 0.001, is 0.0001" in printed
     assert "2 of 5 results" in printed  # its samples follow from it
 
@@ -84,5 +85,6 @@ def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root
 
 def test_a_study_without_results_says_how_to_get_them(root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "selected").symlink_to(root / "selected")
     with pytest.raises(SystemExit, match="no results with a manifest.*\nHint: .*\n? *.*restore"):
         main("quick", params=root / "params.yaml")

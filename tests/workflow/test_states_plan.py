@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from geosd.config import load, resolve, settings
+from geosd.config.runs import RunFolders, wanted_snapshots
 
 SHOWN = "figure_mechanism, figure_alignment, figure_density"
 
@@ -55,14 +56,19 @@ def test_commands_name_every_file_they_read(showing):
     assert f"--tidy {' '.join(tables)} --out figures/quick" in printed
 
 
-def test_snapshots_of_a_variant_concern_its_training_and_its_alignment_only(root, tmp_path):
+def test_snapshots_of_a_variant_are_no_setting_of_its_training_and_one_of_its_alignment(
+    root, tmp_path
+):
     values = yaml.safe_load((root / "params.yaml").read_text())
     values["studies"]["quick"]["variants"] = {"geosd": {"training": {"snapshots": [10, 20]}}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     before, after = (resolve(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
     for variant in before.trained:
         for rule in ("train", "alignment"):
-            kept, given = (settings(rule, s, "mini-qwen3", variant) for s in (before, after))
-            assert (kept != given) == (variant == "geosd"), (rule, variant)
-    kept, given = (settings("states", s, "mini-qwen3") for s in (before, after))
-    assert kept == given
+            old, new = (settings(rule, s, "mini-qwen3", variant) for s in (before, after))
+            assert (old != new) == ((rule, variant) == ("alignment", "geosd")), (rule, variant)
+    old, new = (settings("states", s, "mini-qwen3") for s in (before, after))
+    assert old == new
+    run = ("mini-qwen3", RunFolders(after).recipe("mini-qwen3", "geosd"), 0)
+    assert run not in wanted_snapshots(before)
+    assert wanted_snapshots(after)[run] == (10, 20)

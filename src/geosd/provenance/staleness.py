@@ -55,7 +55,7 @@ def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
                 *_code(manifest["code"].get("files"), current.code),
             ]
         elif current.former and (manifest := _read(current.former)) is not None:
-            reasons[folder] = [f"not made yet, {current.former} was made with other settings"]
+            reasons[folder] = [f"not made yet; {current.former} follows from other settings"]
             reasons[folder] += _settings(manifest["settings"], current.settings)
     # Until nothing is added: what was made from something stale is stale, however far away.
     added = True
