@@ -196,7 +196,8 @@ def test_an_unfinished_study_is_not_published(clone):
 
 def test_another_study_is_published_with_what_it_shares(origin, clone, tmp_path):
     published(clone, "restore")
-    again = "  again:\n    extends: quick\n    about: One seed more.\n    seeds: [0, 3]\n\n"
+    again = "  again:\n    extends: quick\n    about: One seed more.\n    kind: main\n"
+    again += "    selected_rates: selected/quick.yaml\n    seeds: [0, 3]\n\n"
     clone.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
     for name in clone.outputs("again"):
         path = clone.folder / name

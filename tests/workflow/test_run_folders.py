@@ -66,7 +66,7 @@ def test_an_address_says_what_it_is_of(folders):
         ("variants.jsd.training.objective.beta", 0.1, set()),
         ("protocol.evaluation.pass_k", [1, 16], set()),
         ("resources.default.train.minutes", 61, set()),
-        ("studies.quick.variants.geosd.training.snapshots", [10, 50], set()),
+        ("studies.quick.variants.geosd.training.snapshots", [10, 20], set()),
         ("studies.quick.seeds", [0, 1, 5], None),
     ],
 )  # fmt: skip
@@ -74,7 +74,7 @@ def test_a_value_moves_what_follows_from_it_alone_and_back_again(folders, path, 
     def change(values):
         *above, key = path.split(".")
         for name in above:
-            values = values[name]
+            values = values.setdefault(name, {})
         values[key] = value
 
     before = folders()

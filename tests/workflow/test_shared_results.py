@@ -57,10 +57,9 @@ def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
 
 
 def test_another_study_of_the_same_settings_has_only_its_own_results_to_make(done):
-    text = (done.folder / "params.yaml").read_text()
-    quick = text[text.index("  quick: &quick\n") : text.index("  quick_selection:")]
-    again = re.sub(r"&\w+ ?", "", quick).replace("  quick:", "  again:", 1)
-    done.edit("params.yaml", "  quick_selection:", f"{again}  quick_selection:")
+    again = "  again:\n    extends: quick\n    about: The same under another name.\n"
+    again += "    kind: main\n    selected_rates: selected/quick.yaml\n\n"
+    done.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
     wanted = done.wanted("--config", "study=again")
     assert wanted["analyse"] == wanted["runs"] == 1
     assert not set(wanted) & {*SHARED_RULES, "evaluate_pi_0"}
@@ -80,14 +79,13 @@ def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
 
 
 def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
-    line = "      geosd: {training: {learning_rate: 3.0e-4}}\n"
-    more = line.replace("}}", ", snapshots: [10, 50]}}")
     text = (done.folder / "params.yaml").read_text()
-    start = text.index(line, text.index("  quick: &quick"))
-    (done.folder / "params.yaml").write_text(text[:start] + more + text[start + len(line) :])
+    line = "    selected_rates: selected/quick.yaml  # docs/selection.md\n"
+    more = "    variants: {geosd: {training: {snapshots: [10, 20]}}}\n"
+    done.edit("params.yaml", line, line + more)
     assert done.wanted()["train"] == 3
     for manifest in done.folder.glob("results/train/*/geosd-*/*/manifest.json"):
-        manifest.write_text('{"snapshots": [10, 50]}', encoding="utf-8")
+        manifest.write_text('{"snapshots": [10, 20]}', encoding="utf-8")
     done.snakemake("--profile", "local", "--touch", "--forceall")
     assert done.wanted() == {}
     (done.folder / "params.yaml").write_text(text)
