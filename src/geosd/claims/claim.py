@@ -221,7 +221,7 @@ class Claim:
     """A statement of the paper.
 
     Attributes:
-        id: Short name, unique in the ledger.
+        id: Short name, unique in the ledger; its key there.
         statement: The claim in one sentence of ours.
         place: Where the paper makes it.
         quote: The paper's words, LaTeX markup removed; a test finds them in the paper's source.
@@ -245,14 +245,15 @@ class Claim:
 
     def __post_init__(self) -> None:
         """A claim must say in exactly one way how it is judged, and by which kind of study."""
+        name = self.id or repr(self.statement)  # the ledger adds the id to what a module says
         if self.study_kind not in get_args(StudyKind):
             raise ValueError(
-                f"claim {self.id}: no kind of study is {self.study_kind!r}; allowed are"
+                f"claim {name}: no kind of study is {self.study_kind!r}; allowed are"
                 f" {', '.join(get_args(StudyKind))}.\nHint: see docs/claims.md."
             )
         if sum(map(bool, (self.holds, self.computed, self.unmeasured))) != 1:
             raise ValueError(
-                f"claim {self.id}: needs exactly one of holds, computed and unmeasured.\n"
+                f"claim {name}: needs exactly one of holds, computed and unmeasured.\n"
                 "Hint: see docs/claims.md."
             )
 
