@@ -24,9 +24,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import count_correct
+from geosd.evaluation.accuracy import count_correct, pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate
-from geosd.evaluation.pass_at_k import pass_at_k
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.scores.score_table import Run, by_benchmark
 from geosd.scores.tidy import RUN_COLUMNS, read_tidy

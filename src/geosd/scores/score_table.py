@@ -21,9 +21,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import avg_at_k, count_correct
+from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
-from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.files import read_jsonl
 from geosd.problems.records import ID, Sample
 from geosd.scores.tidy import RUN_COLUMNS, by_seed, read_tidy, select
