@@ -12,6 +12,7 @@ The quantities are those of `geosd.claims.quantities`, the claims those of `geos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, get_args
@@ -74,11 +75,6 @@ class Quantity:
         """The claim that this is less."""
         return Comparison.between(self, other, "less")
 
-    def of_baseline(self) -> Quantity:
-        """The same quantity of the baseline."""
-        run = VariantRuns(self.baseline, self.baseline, self.run.model)
-        return replace(self, run=run, baseline=None)
-
     def values(self, evidence: Evidence, model: str) -> pd.Series:
         """Its values on a model (or that of its runs), without factor and offset.
 
@@ -90,6 +86,16 @@ class Quantity:
             benchmark = f" on {self.benchmark}" if self.benchmark else ""
             raise MissingDataError(f"{self.metric}{benchmark} of {self.run.name}")
         return values
+
+    def describe(self, metric: bool, benchmark: bool) -> str:
+        """The runs in words, e.g. `geosd (learning_rate 0.5)`; metric or benchmark if asked for."""
+        words = [self.metric] if metric else []
+        words += [str(self.benchmark)] if benchmark else []
+        words += [self.run.model] if self.run.model else []
+        place = [] if self.run.knob is None else [(self.run.knob, self.run.value)]
+        for name, value in sorted([*self.details, *place]):
+            words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
+        return f"{self.run.variant} ({', '.join(words)})" if words else self.run.variant
 
 
 def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
@@ -148,37 +154,24 @@ class Comparison:
         """Coefficients and quantities: a, b, and the baseline's of each."""
         signed = [(1.0, self.a), *((-side.factor, side) for side in self.sides[1:])]
         yield from signed
-        if self.a.baseline is not None:
-            yield from ((-sign, side.of_baseline()) for sign, side in signed)
+        for sign, side in signed if (baseline := self.a.baseline) else ():
+            yield -sign, replace(side, run=VariantRuns(baseline, baseline, side.run.model))
 
     def __str__(self) -> str:
         """In words, e.g. `geosd - fwdkl > 0, avg@k of ood_avg`; what both share comes last."""
         metrics = list(dict.fromkeys(side.metric for side in self.sides))
         benchmarks = list(dict.fromkeys(side.benchmark for side in self.sides))
-        names = [
-            _run_in_words(side, metric=len(metrics) > 1, benchmark=len(benchmarks) > 1)
-            for side in self.sides
-        ]
+        names = [side.describe(len(metrics) > 1, len(benchmarks) > 1) for side in self.sides]
         if self.b is not None and self.b.factor != 1:
             names[1] = f"{self.b.factor:g} x {names[1]}"
-        sign = {"greater": ">", "less": "<", "within": "within +-"}[self.direction]
-        bound = f"{sign}{'' if self.direction == 'within' else ' '}{self.margin:g}"
+        sign = {"greater": "> ", "less": "< ", "within": "within +-"}[self.direction]
         shared = metrics if len(metrics) == 1 else []
         if benchmarks != [None] and len(benchmarks) == 1:
             shared = [*shared, f"of {benchmarks[0]}"]
         if self.a.baseline is not None:
             shared = [*shared, f"over {self.a.baseline}"]
-        return ", ".join(filter(None, [f"{' - '.join(names)} {bound}", " ".join(shared)]))
-
-
-def _run_in_words(side: Quantity, *, metric: bool, benchmark: bool) -> str:
-    words = [side.metric] if metric else []
-    words += [str(side.benchmark)] if benchmark else []
-    words += [side.run.model] if side.run.model else []
-    place = [] if side.run.knob is None else [(side.run.knob, side.run.value)]
-    for name, value in sorted([*side.details, *place]):
-        words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
-    return f"{side.run.variant} ({', '.join(words)})" if words else side.run.variant
+        words = [f"{' - '.join(names)} {sign}{self.margin:g}", " ".join(shared)]
+        return ", ".join(filter(None, words))
 
 
 @dataclass(frozen=True)
@@ -195,13 +188,8 @@ class ComputedNumber:
     printed: str
 
     @property
-    def is_bound(self) -> bool:
-        """Whether the paper prints an upper bound."""
-        return self.printed.startswith("<")
-
-    @property
     def value(self) -> float:
-        """The printed number."""
+        """The printed number, or the bound."""
         return float(self.printed.removeprefix("<"))
 
     @property
@@ -209,11 +197,16 @@ class ComputedNumber:
         """Decimals of the printed number."""
         return len(self.printed.partition(".")[2])
 
-    def describe(self, ours: float) -> str:
+    def excess(self, computed: float) -> float:
+        """How far a computed number is off, in units of the last printed digit; 1 still agrees."""
+        if self.printed.startswith("<"):
+            return 1.0 if computed < self.value else math.inf
+        return abs(computed - self.value) * 10**self.decimals
+
+    def describe(self, computed: float) -> str:
         """In words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""
-        bound = "less than " if self.is_bound else ""
-        digits = self.printed.removeprefix("<").strip()
-        return f"{self.quantity}: {ours:.{self.decimals + 1}f}, printed {bound}{digits}"
+        printed = self.printed.replace("<", "less than")
+        return f"{self.quantity}: {computed:.{self.decimals + 1}f}, printed {printed}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +214,7 @@ class Claim:
     """A statement of the paper.
 
     Attributes:
-        id: Short name, unique in the ledger.
+        id: Short name, unique in the ledger; its key there.
         statement: The claim in one sentence of ours.
         place: Where the paper makes it.
         quote: The paper's words, LaTeX markup removed; a test finds them in the paper's source.
@@ -245,14 +238,15 @@ class Claim:
 
     def __post_init__(self) -> None:
         """A claim must say in exactly one way how it is judged, and by which kind of study."""
+        name = self.id or repr(self.statement)  # the ledger adds the id to what a module says
         if self.study_kind not in get_args(StudyKind):
             raise ValueError(
-                f"claim {self.id}: no kind of study is {self.study_kind!r}; allowed are"
+                f"claim {name}: no kind of study is {self.study_kind!r}; allowed are"
                 f" {', '.join(get_args(StudyKind))}.\nHint: see docs/claims.md."
             )
         if sum(map(bool, (self.holds, self.computed, self.unmeasured))) != 1:
             raise ValueError(
-                f"claim {self.id}: needs exactly one of holds, computed and unmeasured.\n"
+                f"claim {name}: needs exactly one of holds, computed and unmeasured.\n"
                 "Hint: see docs/claims.md."
             )
 

@@ -7,7 +7,9 @@ problem. Models are independent. Units are points (percent) unless a function sa
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -21,6 +23,7 @@ from geosd.scores.frontier import frontier_gaps
 from geosd.scores.score_table import ID
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.state_table import SURE, UNLIKELY
+from geosd.scores.tidy import by_seed, select
 
 __all__ = ["ID", "OOD"]
 
@@ -36,9 +39,7 @@ Ranks = Literal["first", "others"]
 
 def unit(metric: str) -> str:
     """The unit of a metric's values: "points" (percent), "rad" or "norm"."""
-    return {"drift": "rad", "gradient": "norm"}.get(
-        metric.replace("/", "_").split("_")[0], "points"
-    )
+    return {"drift": "rad", "gradient": "norm"}.get(re.split("[/_]", metric)[0], "points")
 
 
 def _quantity(
@@ -63,7 +64,11 @@ def pass_at_k(run: Runs, k: int | None = None) -> Quantity:
     """OOD pass@k, by default for the largest k of the score table."""
     if k is None:
         return _score("pass@k", run)
-    return _quantity("pass@k", run, lambda *of: _pass_at_k(_consensus(*of), k), OOD, k=k)
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        return by_seed(select(_consensus(evidence, model, run), x=k))
+
+    return _quantity("pass@k", run, read, OOD, k=k)
 
 
 def false_consensus(run: Runs) -> Quantity:
@@ -117,7 +122,7 @@ def late_gain(run: Runs) -> Quantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run)
         largest = 0 if table.empty else int(table["x"].max())
-        return _pass_at_k(table, largest) - _pass_at_k(table, largest // 4)
+        return by_seed(select(table, x=largest)) - by_seed(select(table, x=largest // 4))
 
     return _quantity("late_gain", run, read)
 
@@ -136,13 +141,7 @@ def overconfidence(run: Runs) -> Quantity:
 
 
 def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -> pd.DataFrame:
-    table = evidence.consensus
-    chosen = (table["model"] == model) & (table["variant"] == run) & (table["quantity"] == rows)
-    return table[chosen]
-
-
-def _pass_at_k(table: pd.DataFrame, k: int) -> pd.Series:
-    return table[table["x"] == k].set_index("seed")["value"].astype(float).sort_index()
+    return select(evidence.consensus, model=model, variant=run, quantity=rows)
 
 
 # ---- Over training -------------------------------------------------------------------------------
@@ -159,8 +158,7 @@ def drift_at(run: Runs, share: float) -> Quantity:
     """Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        table, means = evidence.drift_over_steps, {}
-        table = table[(table["model"] == model) & (table["variant"] == run)]
+        table, means = select(evidence.drift_over_steps, model=model, variant=run), {}
         for seed, rows in table.sort_values("step").groupby("seed"):
             # One step visits a handful of rollouts: the mean over 4 % of the measurements so far.
             reached = rows["value"][rows["step"] <= share * rows["step"].max()]
@@ -173,10 +171,7 @@ def drift_at(run: Runs, share: float) -> Quantity:
 
 def teacher_mass(run: Runs, share: float, ranks: Ranks) -> Quantity:
     """The student's mass on pi_0's first token, or on ranks 2 and up, at a share of the run."""
-
-    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        return _mass(evidence, model, run, share, ranks)
-
+    read = partial(_mass, share=share, ranks=ranks)
     return _quantity("mass", run, read, at=share, ranks=ranks)
 
 
@@ -191,9 +186,8 @@ def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
 
 
 def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) -> pd.Series:
-    table = evidence.alignment
-    table = table[(table["model"] == model) & (table["variant"] == run)]
-    table = table[(table["ranking"] == "pi_0") & ((table["rank"] == 1) == (ranks == "first"))]
+    table = select(evidence.alignment, model=model, variant=run, ranking="pi_0")
+    table = table[(table["rank"] == 1) == (ranks == "first")]
     if table.empty:
         return pd.Series(dtype=float)
     last = table["step"].max()
@@ -232,7 +226,7 @@ def gradient_norm(
 
 
 def _states(evidence: Evidence, model: str) -> pd.DataFrame:
-    table = evidence.states[evidence.states["model"] == model]
+    table = select(evidence.states, model=model)
     if table.empty:
         raise MissingDataError(f"states of {model}")
     return table

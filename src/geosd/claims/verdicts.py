@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from geosd.claims import published
-from geosd.claims.claim import Claim, Comparison, ComputedNumber, Quantity
+from geosd.claims.claim import Claim, Comparison, Quantity
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
-from geosd.scores.statistics import ContrastResult, Group, contrast, holm
+from geosd.scores.statistics import Group, contrast, holm
 
 ALPHA = 0.05
 COSTS = "costs"
@@ -83,14 +84,10 @@ def evaluate(
     """
     if models is None:
         models = list(evidence.scores["model"].unique())
-    return corrected(
-        [
-            _judge(claim, model, evidence)
-            for claim in claims
-            for model in _rows(claim, models, evidence)
-        ],
-        by_family=True,
-    )
+    findings = [
+        _judge(claim, row, evidence) for claim in claims for row in _rows(claim, models, evidence)
+    ]
+    return corrected(findings, by_family=True)
 
 
 def corrected(findings: Sequence[Finding], *, by_family: bool) -> list[Finding]:
@@ -110,16 +107,14 @@ def corrected(findings: Sequence[Finding], *, by_family: bool) -> list[Finding]:
     for members in families.values():
         adjusted = holm([findings[i].p for i in members])
         for i, p in zip(members, adjusted, strict=True):
-            decided[i] = _decide(findings[i], p)
+            decided[i] = replace(findings[i], p_holm=p)
+            if findings[i].verdict not in ("not tested", "not reproduced") and (
+                not findings[i].claim.computed
+            ):
+                # NaN compares false, so what could not be estimated stays undetermined.
+                verdict: Verdict = "reproduced" if p < ALPHA else "undetermined"
+                decided[i] = replace(decided[i], verdict=verdict)
     return decided
-
-
-def _decide(finding: Finding, p_holm: float) -> Finding:
-    if finding.verdict in ("not tested", "not reproduced") or finding.claim.computed:
-        return replace(finding, p_holm=p_holm)
-    # NaN compares false, so what could not be estimated stays undetermined.
-    verdict: Verdict = "reproduced" if p_holm < ALPHA else "undetermined"
-    return replace(finding, verdict=verdict, p_holm=p_holm)
 
 
 def _rows(claim: Claim, models: Sequence[str], evidence: Evidence) -> Sequence[str]:
@@ -131,90 +126,53 @@ def _rows(claim: Claim, models: Sequence[str], evidence: Evidence) -> Sequence[s
     return models
 
 
-def _judge(claim: Claim, model: str, evidence: Evidence) -> Finding:
+def _judge(claim: Claim, row: str, evidence: Evidence) -> Finding:
     """Numbers of a claim on a model; "not reproduced" already if an interval excludes it."""
     try:
         if claim.unmeasured:
             raise MissingDataError(claim.unmeasured)
         if claim.computed:
             return _judge_costs(claim, evidence)
-        anchor = evidence.sizes[0] if claim.is_about_sizes and evidence.sizes else model
-        _require_variants(claim, anchor, evidence)
-        comparisons = claim.comparisons(StudyRuns(evidence, anchor))
-        tests = [_test(c, anchor, evidence, len(comparisons)) for c in comparisons]
+        model = evidence.sizes[0] if claim.is_about_sizes and evidence.sizes else row
+        # Missing methods are named all at once; those of sweeps have names of their own.
+        scored = set(evidence.scores.loc[evidence.scores["model"] == model, "variant"])
+        if missing := [name for name in claim.variants(in_sweeps=False) if name not in scored]:
+            raise MissingDataError(", ".join(missing))
+        comparisons = claim.comparisons(StudyRuns(evidence, model))
+        confidence = 1 - ALPHA / len(comparisons)
+        tests = [_test(claim, c, model, evidence, confidence) for c in comparisons]
     except MissingDataError as error:
-        return Finding(claim, model, "not tested", note=f"needs {error}")
+        return Finding(claim, row, "not tested", note=f"needs {error}")
     # The weakest comparison is the one the verdict hangs on: NaN (nothing known) before any p.
-    weakest = max(tests, key=lambda t: (t.refuted, math.isnan(t.p), t.p))
-    unknown = any(math.isnan(t.p) for t in tests)
-    return Finding(
-        claim,
-        model,
-        "not reproduced" if any(t.refuted for t in tests) else "undetermined",
-        weakest=str(weakest.comparison),
-        metric=weakest.comparison.a.metric,
-        effect=weakest.result.difference,
-        low=weakest.result.low,
-        high=weakest.result.high,
-        p=math.nan if unknown else max(t.p for t in tests),
-        n_a=weakest.n_a,
-        n_b=weakest.n_b,
-        paper_effect=_published_effect(weakest.comparison, model),
-        note=weakest.note,
-    )
-
-
-def _require_variants(claim: Claim, model: str, evidence: Evidence) -> None:
-    """Name the methods that are missing, all at once; those of sweeps have names of their own."""
-    scored = set(evidence.scores.loc[evidence.scores["model"] == model, "variant"])
-    if missing := [name for name in claim.variants(in_sweeps=False) if name not in scored]:
-        raise MissingDataError(", ".join(missing))
+    weakest = max(tests, key=lambda t: (t.verdict == "not reproduced", math.isnan(t.p), t.p))
+    return replace(weakest, model=row, p=float(np.max([test.p for test in tests])))
 
 
 def _judge_costs(claim: Claim, evidence: Evidence) -> Finding:
     if not evidence.costs:
         raise MissingDataError("a table of costs among what the study shows")
-
-    def excess(number: ComputedNumber) -> float:
-        """How far it is off, in units of the last printed digit; at most 1 agrees."""
-        ours = evidence.costs[number.quantity]
-        if number.is_bound:
-            return 1.0 if ours < number.value else math.inf
-        return abs(ours - number.value) * 10**number.decimals
-
-    worst = max(claim.computed, key=excess)
-    ours = evidence.costs[worst.quantity]
+    worst = max(claim.computed, key=lambda number: number.excess(evidence.costs[number.quantity]))
+    computed = evidence.costs[worst.quantity]
     return Finding(
         claim,
         COSTS,
-        "reproduced" if excess(worst) <= 1 + 1e-9 else "not reproduced",
-        weakest=worst.describe(ours),
+        "reproduced" if worst.excess(computed) <= 1 + 1e-9 else "not reproduced",
+        weakest=worst.describe(computed),
         metric=worst.quantity,
-        effect=ours,
+        effect=computed,
         paper_effect=worst.value,
     )
 
 
-@dataclass(frozen=True)
-class _ComparisonTest:
-    comparison: Comparison
-    result: ContrastResult
-    n_a: int
-    n_b: int
-    p: float
-    refuted: bool
-    note: str
-
-
-def _test(comparison: Comparison, model: str, evidence: Evidence, count: int) -> _ComparisonTest:
-    """Test one of `count` comparisons of a claim; its interval is at 1 - .05/count."""
+def _test(
+    claim: Claim, comparison: Comparison, model: str, evidence: Evidence, confidence: float
+) -> Finding:
+    """The finding on one comparison, with its own p and its interval at the given confidence."""
     terms = [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
-    groups = _groups(terms, model)
-    margin, confidence = comparison.margin, 1 - ALPHA / count
+    groups, margin = _groups(terms, model), comparison.margin
     if comparison.direction == "within":
         result = contrast(groups, "less", margin, confidence)
-        above = contrast(groups, "greater", -margin, confidence)
-        p = max(result.p, above.p)
+        p = max(result.p, contrast(groups, "greater", -margin, confidence).p)
         refuted = result.low >= margin or result.high <= -margin
     else:
         result = contrast(groups, comparison.direction, margin, confidence)
@@ -226,17 +184,28 @@ def _test(comparison: Comparison, model: str, evidence: Evidence, count: int) ->
         note = "a single run has no spread"
     elif math.isnan(p):
         note = "no variance between runs"
-    sizes = [len(series) for _, _, series in terms]
-    n_b = sizes[1] if comparison.b is not None else 0
-    return _ComparisonTest(comparison, result, sizes[0], n_b, p, refuted, note)
+    return Finding(
+        claim,
+        model,
+        "not reproduced" if refuted else "undetermined",
+        weakest=str(comparison),
+        metric=comparison.a.metric,
+        effect=result.difference,
+        low=result.low,
+        high=result.high,
+        p=p,
+        n_a=len(terms[0][2]),
+        n_b=len(terms[1][2]) if comparison.b is not None else 0,
+        paper_effect=_published_effect(comparison, model),
+        note=note,
+    )
 
 
 def _groups(terms: Sequence[tuple[float, Quantity, pd.Series]], model: str) -> list[Group]:
     """One group for each set of paired values: runs of one model, or states of one model."""
     paired: dict[tuple[str, str], list[pd.Series]] = {}
     for sign, term, series in terms:
-        key = (term.run.model or model, term.paired_by)
-        paired.setdefault(key, []).append(sign * series)
+        paired.setdefault((term.run.model or model, term.paired_by), []).append(sign * series)
     groups = []
     for parts in paired.values():
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
@@ -249,12 +218,10 @@ def _groups(terms: Sequence[tuple[float, Quantity, pd.Series]], model: str) -> l
 
 def _published_effect(comparison: Comparison, model: str) -> float:
     """The paper's value of a comparison outside of sweeps; NaN where it prints none."""
-    total = 0.0
+    total, family = 0.0, published.family(model)
     for sign, term in comparison.terms():
         run = term.run
-        cell = published.lookup(
-            published.family(model), run.variant, term.benchmark or "", term.metric
-        )
+        cell = published.lookup(family, run.variant, term.benchmark or "", term.metric)
         if cell is None or term.details or run.model or run.knob:
             return math.nan
         total += sign * cell.mean

@@ -1,12 +1,14 @@
-"""How often a checkpoint is right: counts per problem, and their mean.
+"""How often a checkpoint is right: counts per problem, avg@k and the unbiased pass@k.
 
-Notation: n = samples of a problem, c = those of them that are correct.
+Notation: n = samples of a problem, c = those of them that are correct, k <= n.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from geosd.problems.records import Sample
 
@@ -37,8 +39,7 @@ def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sa
 
     Raises:
         UnevenSamplesError: A sample number occurs twice, or problems have unequal numbers of
-            samples.
-            Either way the mean over samples would weigh problems unequally, silently.
+            samples: a mean over samples would weigh problems unequally.
     """
     problems: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
@@ -68,20 +69,62 @@ def count_correct(samples: Iterable[Sample]) -> list[ProblemCounts]:
 
 
 def avg_at_k(counts: Sequence[ProblemCounts]) -> float:
-    """Accuracy averaged over the k = n samples of a problem, then over problems: avg@k.
-
-    Args:
-        counts: The problems of one benchmark.
-
-    Returns:
-        mean over problems of c / n, in [0, 1].
+    """avg@k of one benchmark: c / n with k = n, averaged over problems, in [0, 1].
 
     Raises:
         ValueError: There are no problems.
 
-    Source:
-        The paper, Training and evaluation: "average accuracy over k samples".
+    Source: the paper, Training and evaluation: "average accuracy over k samples".
     """
     if not counts:
         raise ValueError("avg@k of no problems.\nHint: the benchmark's name matched no sample.")
     return sum(tally.c / tally.n for tally in counts) / len(counts)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Chance that k of the n samples, drawn without replacement, hold a correct one.
+
+    Computes 1 - C(n-c, k) / C(n, k) as 1 - prod_{i=n-c+1}^{n} (1 - k/i): no factor leaves [0, 1],
+    where the binomials overflow.
+
+    Args:
+        n: Samples of the problem.
+        c: Correct ones, 0 <= c <= n.
+        k: Size of the draw, 1 <= k <= n.
+
+    Returns:
+        The estimate in [0, 1]; for k = n it is 1 if c > 0 else 0.
+
+    Raises:
+        ValueError: The counts are impossible; in particular k > n, which no estimator can serve.
+
+    Source:
+        Chen et al. 2021, "Evaluating large language models trained on code", eq. 1; the paper's
+        pass@16 is the case k = n = 16.
+
+    Example:
+        >>> round(pass_at_k(4, 1, 2), 12)
+        0.5
+    """
+    if not 0 <= c <= n:
+        raise ValueError(f"{c} correct of {n} samples.\nHint: 0 <= c <= n must hold.")
+    if not 1 <= k <= n:
+        raise ValueError(
+            f"pass@{k} from {n} samples: k must be in 1..{n}.\nHint: draw more samples"
+            " (evaluation.samples) or ask for a smaller k (evaluation.pass_k)."
+        )
+    if n - c < k:
+        return 1.0  # Fewer wrong samples than draws.
+    i = np.arange(n - c + 1, n + 1)
+    return float(1.0 - np.prod(1.0 - k / i))
+
+
+def mean_pass_at_k(counts: Sequence[ProblemCounts], k: int) -> float:
+    """pass@k averaged over the problems of one benchmark, in [0, 1].
+
+    Raises:
+        ValueError: There are no problems, or one has fewer than k samples.
+    """
+    if not counts:
+        raise ValueError("pass@k of no problems.\nHint: the benchmark's name matched no sample.")
+    return sum(pass_at_k(tally.n, tally.c, k) for tally in counts) / len(counts)

@@ -19,25 +19,17 @@ class Consensus:
     """What the samples of one problem agree on.
 
     Attributes:
-        benchmark: Which benchmark the problem is of.
-        problem_id: Which problem.
         majority: The answer that most samples give; None if no sample gives an answer.
         strength: C(x), the share of all m samples that give it; 0 if none gives an answer.
         correct: Whether the majority answer is right.
     """
 
-    benchmark: str
-    problem_id: str
     majority: str | None
     strength: float
     correct: bool
 
     def is_false(self, threshold: float = 0.75) -> bool:
-        """Whether the samples agree strongly on a wrong answer: C(x) >= tau and a^(x) wrong.
-
-        Args:
-            threshold: tau; .75 in the paper.
-        """
+        """Whether the samples agree strongly on a wrong answer: C(x) >= tau and a^(x) wrong."""
         # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
         return self.strength >= threshold - 1e-12 and self.majority is not None and not self.correct
 
@@ -52,21 +44,19 @@ def consensus(samples: Iterable[Sample]) -> list[Consensus]:
 
     Source: the paper, section (sec:false-consensus).
     """
-    return [
-        _agreement(benchmark, problem_id, group)
-        for (benchmark, problem_id), group in group_by_problem(samples).items()
-    ]
+    return [_agreement(group) for group in group_by_problem(samples).values()]
 
 
-def _agreement(benchmark: str, problem_id: str, group: Sequence[Sample]) -> Consensus:
+def _agreement(group: Sequence[Sample]) -> Consensus:
     answered = [sample for sample in group if sample.answer is not None]
     if not answered:
-        return Consensus(benchmark, problem_id, None, 0.0, False)
+        return Consensus(None, 0.0, False)
     # (True, "") is the class of all correct answers; Counter keeps the order of first sight.
     votes = Counter((s.correct, "" if s.correct else s.answer) for s in answered)
     winner, count = max(votes.items(), key=lambda vote: vote[1])
-    first = next(s for s in answered if (s.correct, "" if s.correct else s.answer) == winner)
-    return Consensus(benchmark, problem_id, first.answer, count / len(group), winner[0])
+    correct, answer = winner
+    first = next(s.answer for s in answered if s.correct) if correct else answer
+    return Consensus(first, count / len(group), correct)
 
 
 def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
@@ -81,9 +71,7 @@ def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
 def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = 0.75) -> float:
     """Share of problems whose samples agree strongly on a wrong answer, in [0, 1].
 
-    Args:
-        consensuses: The problems of one benchmark.
-        threshold: tau; .75 in the paper.
+    The threshold is the paper's tau.
 
     Raises:
         ValueError: There are no problems.

@@ -9,21 +9,14 @@ N = response positions, n = positions of one chunk, V = vocabulary, S = union su
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from geosd.geometry import (
-    entropy,
-    forward_kl,
-    hellinger,
-    overlap,
-    reverse_kl,
-    union_support,
-)
-from geosd.training.chunked_logits import ChunkedLogits, response_logits
+from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
+from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 
 RANKS = 8
@@ -99,10 +92,10 @@ def survey_states(
             position=torch.cat([torch.arange(length, device=device) for length in lengths]),
             token=student.token,
         )
-        for student_nV, teacher_nV in _logits(
-            response_logits(model, student), response_logits(model, teacher), chunk
-        ):
-            _add(columns, **_states(student_nV, teacher_nV, top_k))
+        logits = [response_logits(model, packed) for packed in (student, teacher)]
+        for first in range(0, len(student.token), chunk):
+            positions = slice(first, first + chunk)
+            _add(columns, **_states(*(one.logits(positions) for one in logits), top_k))
     return {name: torch.cat(pieces).cpu() for name, pieces in columns.items()}
 
 
@@ -152,14 +145,6 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
 def top_tokens(logits_NV: Tensor) -> Tensor:
     """The `RANKS` best tokens at each position, best first [N, R]."""
     return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices
-
-
-def _logits(
-    student: ChunkedLogits, teacher: ChunkedLogits, chunk: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    for start in range(0, len(student.hidden), chunk):
-        at = slice(start, start + chunk)
-        yield student.logits(at), teacher.logits(at)
 
 
 def _add(columns: dict[str, list[Tensor]], **values: Tensor) -> None:

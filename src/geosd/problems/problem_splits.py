@@ -57,12 +57,7 @@ def generate_splits(
     draw_problem: Callable[[Kind, random.Random], GeneratedProblem],
     in_distribution: Kind,
     out_of_distribution: Sequence[Kind],
-    *,
-    train: int,
-    select_train: int,
-    select_validation: int,
-    test_id: int,
-    test_per_benchmark: int | None,
+    sizes: Mapping[str, int | None],
     seed: int,
     purpose: str,
 ) -> ProblemSplits:
@@ -75,11 +70,8 @@ def generate_splits(
         draw_problem: Draws one problem of a kind.
         in_distribution: The kind of the benchmark `id`.
         out_of_distribution: The kinds of the other benchmarks, in their order.
-        train: Number of training problems.
-        select_train: Number of problems that hyperparameter candidates are trained on.
-        select_validation: Number of problems that choose among them.
-        test_id: Number of problems of the in-distribution benchmark.
-        test_per_benchmark: Number of problems of each out-of-distribution benchmark.
+        sizes: Problems of each split: `train`, `select_train`, `select_validation`, `test_id` and
+            `test_per_benchmark`, each out-of-distribution benchmark's.
         seed: Of all draws.
         purpose: Keeps the draws apart from those of other generators with the same seed.
 
@@ -91,7 +83,7 @@ def generate_splits(
         ValueError: A benchmark has too few different questions for the number wanted, or the whole
             of a benchmark is wanted: a generated one has no end.
     """
-    if test_per_benchmark is None:
+    if sizes["test_per_benchmark"] is None:
         raise ValueError(
             "data.test_per_benchmark is null, the whole benchmark; generated problems have no"
             " end.\nHint: set a number."
@@ -121,11 +113,11 @@ def generate_splits(
         counts[name] = {"generated": tries, "duplicates_dropped": tries - number, "kept": number}
         return tuple(problems)
 
-    test = draw_benchmark(in_distribution.name, in_distribution, test_id)
+    test = draw_benchmark(in_distribution.name, in_distribution, sizes["test_id"])
     for kind in out_of_distribution:
-        test += draw_benchmark(kind.name, kind, test_per_benchmark)
-    select = draw_benchmark("select_train", in_distribution, select_train)
-    select += draw_benchmark("select_validation", in_distribution, select_validation)
-    training = draw_benchmark("train", in_distribution, train)
+        test += draw_benchmark(kind.name, kind, sizes["test_per_benchmark"])
+    select = draw_benchmark("select_train", in_distribution, sizes["select_train"])
+    select += draw_benchmark("select_validation", in_distribution, sizes["select_validation"])
+    training = draw_benchmark("train", in_distribution, sizes["train"])
     card = {"benchmarks": counts} | ({"worked_solutions": solutions} if solutions else {})
     return ProblemSplits(training, select, test, card)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Literal
 
+from geosd.problems.miniature.chains import OPERATIONS
 from geosd.problems.problem_splits import GeneratedProblem
 
-Operation = Literal["add", "take", "times"]
-SIGNS: dict[Operation, str] = {"add": "+", "take": "-", "times": "*"}
 FACTORS = {2: "doubles", 3: "triples"}
 
 
@@ -139,10 +137,14 @@ def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
     sentences = [scene.opening.format(who=who, n=value)]
     solution = [f"At first there are {value} {scene.things}."]
     for step in range(steps):
-        operation, n = _draw_event(kind, value, step == multiplying, rng)
-        sentences.append(_event_sentence(scene, operation, who, n, rng))
-        before, value = value, _apply(value, operation, n)
-        solution.append(f"Then {before} {SIGNS[operation]} {n} = {value}.")
+        sign, n = _draw_event(kind, value, step == multiplying, rng)
+        if sign == "*":
+            sentences.append(scene.times.format(who=who, word=FACTORS[n]))
+        else:
+            sentence = rng.choice(scene.add if sign == "+" else scene.take)
+            sentences.append(sentence.format(who=who, n=n))
+        before, value = value, OPERATIONS[sign](value, n)
+        solution.append(f"Then {before} {sign} {n} = {value}.")
     sentences.append(scene.question.format(who=who))
     solution.append(f"Answer: {value}")
     return GeneratedProblem(" ".join(sentences), str(value), "\n".join(solution))
@@ -150,24 +152,11 @@ def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
 
 def _draw_event(
     kind: StoryKind, value: int, multiplies: bool, rng: random.Random
-) -> tuple[Operation, int]:
+) -> tuple[str, int]:
+    """The sign of an operation and its number."""
     if multiplies:
-        return "times", rng.choice(list(FACTORS))
+        return "*", rng.choice(list(FACTORS))
     low, high = kind.numbers
     if value > low and rng.random() < 0.5:
-        return "take", rng.randint(low, min(high, value - 1))
-    return "add", rng.randint(low, high)
-
-
-def _event_sentence(
-    scene: Scene, operation: Operation, who: str, n: int, rng: random.Random
-) -> str:
-    if operation == "times":
-        return scene.times.format(who=who, word=FACTORS[n])
-    return rng.choice(scene.add if operation == "add" else scene.take).format(who=who, n=n)
-
-
-def _apply(value: int, operation: Operation, n: int) -> int:
-    if operation == "add":
-        return value + n
-    return value - n if operation == "take" else value * n
+        return "-", rng.randint(low, min(high, value - 1))
+    return "+", rng.randint(low, high)

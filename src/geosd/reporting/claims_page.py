@@ -142,9 +142,8 @@ def _line(finding: Finding) -> list[str]:
 
 def _cost_line(finding: Finding) -> list[str]:
     one = next(c for c in finding.claim.computed if c.quantity == finding.metric)
-    bound = "< " if one.is_bound else ""
     computed = f"{finding.effect:.{one.decimals + 1}f}"
-    return [finding.claim.id, finding.verdict, computed, f"{bound}{one.value:.{one.decimals}f}"]
+    return [finding.claim.id, finding.verdict, computed, one.printed]
 
 
 def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:

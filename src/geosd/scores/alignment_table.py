@@ -18,15 +18,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.scores.tidy import RUN_COLUMNS, read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy, select
 
-COLUMNS = RUN_COLUMNS | {
-    "step": int,
-    "ranking": str,
-    "rank": int,
-    "mass": float,
-    "positions": int,
-}
+COLUMNS = RUN_COLUMNS | dict(step=int, ranking=str, rank=int, mass=float, positions=int)
 
 
 def read(paths: Sequence[Path]) -> pd.DataFrame:
@@ -40,11 +34,7 @@ def mass_by_step(alignment: pd.DataFrame, model: str, variant: str, ranking: str
     Raises:
         ValueError: The runs of the variant have no such rows, or not the same checkpoints.
     """
-    rows = alignment[
-        (alignment["model"] == model)
-        & (alignment["variant"] == variant)
-        & (alignment["ranking"] == ranking)
-    ]
+    rows = select(alignment, model=model, variant=variant, ranking=ranking)
     runs = rows.groupby(["step", "rank"])["mass"].agg(["mean", "size"])
     if runs.empty or runs["size"].nunique() != 1:
         seen = sorted(rows["seed"].unique())

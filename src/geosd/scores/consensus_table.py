@@ -18,15 +18,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import count_correct
-from geosd.evaluation.consensus import Consensus, consensus, false_consensus_rate
-from geosd.evaluation.pass_at_k import pass_at_k
+from geosd.evaluation.accuracy import count_correct, pass_at_k
+from geosd.evaluation.consensus import consensus, false_consensus_rate
 from geosd.problems.records import Sample, is_out_of_distribution
-from geosd.scores.score_table import Run
+from geosd.scores.score_table import Run, by_benchmark
 from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
 COLUMNS = RUN_COLUMNS | {"quantity": str, "x": float, "problems": int, "value": float}
@@ -46,9 +47,7 @@ def collect(tables: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
         The tidy table described above, runs in the order given; a run without OOD problems, as in
         a selection of hyperparameters, has no row.
     """
-    rows = [
-        (run.model, run.variant, run.seed, *row) for run, rows in tables.items() for row in rows
-    ]
+    rows = [(*astuple(run), *row) for run, rows in tables.items() for row in rows]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -59,17 +58,11 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
         samples: Every sample of the run.
         first: Samples of a problem whose agreement is looked at, m.
     """
-    benchmarks: dict[str, list[Sample]] = {}
-    for sample in samples:
-        if is_out_of_distribution(sample.benchmark):
-            benchmarks.setdefault(sample.benchmark, []).append(sample)
+    benchmarks = by_benchmark(s for s in samples if is_out_of_distribution(s.benchmark)).values()
     if not benchmarks:
         return []
-    counts = [count_correct(members) for members in benchmarks.values()]
-    consensuses = [
-        consensus([sample for sample in members if sample.sample < first])
-        for members in benchmarks.values()
-    ]
+    counts = [count_correct(members) for members in benchmarks]
+    consensuses = [consensus([s for s in members if s.sample < first]) for members in benchmarks]
     problems = sum(map(len, counts))
     # The shortest benchmark says how far k goes: a larger k has no average over benchmarks.
     largest = min(members[0].n for members in counts)
@@ -80,7 +73,14 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
     ]
     false = _mean([false_consensus_rate(members, THRESHOLD) for members in consensuses])
     rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
-    return rows + _by_strength([one for members in consensuses for one in members])
+    strengths: dict[float, list[bool]] = {}
+    for agreement in chain.from_iterable(consensuses):
+        strengths.setdefault(agreement.strength, []).append(agreement.correct)
+    rows += [
+        ("majority_accuracy", strength, len(right), 100 * sum(right) / len(right))
+        for strength, right in sorted(strengths.items())
+    ]
+    return rows
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -90,16 +90,6 @@ def _mean(values: Sequence[float]) -> float:
 def _mean_pass_at_k(counts: Counter[tuple[int, int]], k: int) -> float:
     """pass@k over problems, each distinct (n, c) computed once."""
     return sum(m * pass_at_k(n, c, k) for (n, c), m in counts.items()) / counts.total()
-
-
-def _by_strength(consensuses: Sequence[Consensus]) -> list[Row]:
-    strengths: dict[float, list[bool]] = {}
-    for one in consensuses:
-        strengths.setdefault(one.strength, []).append(one.correct)
-    return [
-        ("majority_accuracy", strength, len(right), 100 * sum(right) / len(right))
-        for strength, right in sorted(strengths.items())
-    ]
 
 
 def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:

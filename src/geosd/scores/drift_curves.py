@@ -9,10 +9,12 @@ it (`training.diagnose_every`) have no row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
+from geosd.scores.drift_table import read_step_log
 from geosd.scores.score_table import Run
 from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
@@ -32,24 +34,16 @@ def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
     """
     tables = []
     for run, path in logs.items():
-        if not path.exists():
-            raise FileNotFoundError(
-                f"{path}: the step log is missing.\nHint: let the workflow train the run again."
-            )
-        log = pd.read_csv(path)
-        if missing := [name for name in ("step", QUANTITY) if name not in log]:
+        log = read_step_log(path)
+        if QUANTITY not in log:
             raise ValueError(
-                f"{path}: missing column {', '.join(missing)}.\nHint: let the workflow train the"
-                " run again."
+                f"{path}: missing column {QUANTITY}.\nHint: let the workflow train the run again."
             )
-        measured = log[["step", QUANTITY]].dropna().sort_values("step", kind="stable")
-        measured.columns = ["step", "value"]
-        for place, name in enumerate(("model", "variant", "seed")):
-            measured.insert(place, name, getattr(run, name))
-        tables.append(measured)
+        table = log.rename(columns={QUANTITY: "value"})[["step", "value"]].dropna()
+        tables.append(table.assign(**asdict(run)))
     if not tables:
         return pd.DataFrame(columns=list(COLUMNS))
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
 
 
 def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:

@@ -10,12 +10,13 @@ rollouts, so the end of training is the mean over the last `WINDOW` steps that l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 import pandas as pd
 
 from geosd.scores.score_table import Run
-from geosd.scores.tidy import RUN_COLUMNS, read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, by_seed, read_tidy, select
 
 COLUMNS = RUN_COLUMNS | {"quantity": str, "value": float}
 QUANTITIES = ("drift/pi_0", "drift/anchor", "overlap", "loss/total")
@@ -35,10 +36,11 @@ def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
         FileNotFoundError: A run has no step log.
         ValueError: A step log has no column `step` or no row.
     """
-    rows = []
-    for run, path in logs.items():
-        for quantity, value in final_values(path).items():
-            rows.append((run.model, run.variant, run.seed, quantity, value))
+    rows = [
+        (*astuple(run), quantity, value)
+        for run, path in logs.items()
+        for quantity, value in final_values(path).items()
+    ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -49,6 +51,15 @@ def final_values(path: Path) -> dict[str, float]:
         FileNotFoundError: There is no step log.
         ValueError: It has no column `step`, or no row.
     """
+    log = read_step_log(path)
+    logged = {name: log[name].dropna() for name in QUANTITIES if name in log}
+    return {
+        name: float(column.iloc[-WINDOW:].mean()) for name, column in logged.items() if len(column)
+    }
+
+
+def read_step_log(path: Path) -> pd.DataFrame:
+    """A step log in the order of its steps; errors are those of `final_values`."""
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: the step log is missing.\nHint: let the workflow train the run again."
@@ -63,11 +74,7 @@ def final_values(path: Path) -> dict[str, float]:
             f" columns {list(log.columns)} and {len(log)} rows.\nHint: let the workflow train the"
             " run again."
         )
-    log = log.sort_values("step", kind="stable")
-    logged = {name: log[name].dropna() for name in QUANTITIES if name in log}
-    return {
-        name: float(column.iloc[-WINDOW:].mean()) for name, column in logged.items() if len(column)
-    }
+    return log.sort_values("step", kind="stable")
 
 
 def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
@@ -77,7 +84,4 @@ def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
 
 def values(drift: pd.DataFrame, model: str, variant: str, quantity: str) -> pd.Series:
     """One value per seed of a variant, indexed by seed; empty where the study has none."""
-    chosen = drift[
-        (drift["model"] == model) & (drift["variant"] == variant) & (drift["quantity"] == quantity)
-    ]
-    return chosen.set_index("seed")["value"].astype(float).sort_index()
+    return by_seed(select(drift, model=model, variant=variant, quantity=quantity))

@@ -15,18 +15,17 @@ main_id_ood): their spread over seeds is not that of four independent benchmarks
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import avg_at_k, count_correct
+from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
-from geosd.evaluation.pass_at_k import mean_pass_at_k
 from geosd.files import read_jsonl
 from geosd.problems.records import ID, Sample
-from geosd.scores.tidy import RUN_COLUMNS, read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, by_seed, read_tidy, select
 
 COLUMNS = RUN_COLUMNS | {
     **dict.fromkeys(("benchmark", "split", "metric"), str),
@@ -88,8 +87,7 @@ def collect(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
                 f" {', '.join(expected)}. Their OOD averages cannot be compared.\n"
                 "Hint: evaluate again the run whose samples are older than the test problems."
             )
-        head = {"model": run.model, "variant": run.variant, "seed": run.seed}
-        tables.append(table.assign(**head))
+        tables.append(table.assign(**asdict(run)))
     if not tables:
         raise ValueError("no runs to score.\nHint: does the study name models, methods and seeds?")
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
@@ -105,42 +103,41 @@ def score(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
     Raises:
         ValueError: There are no samples, or fewer samples a problem than some k.
     """
-    benchmarks: dict[str, list[Sample]] = {}
-    for sample in samples:
-        benchmarks.setdefault(sample.benchmark, []).append(sample)
     rows = [
-        {"benchmark": name, "split": "ID" if name == ID else "OOD", **row}
-        for name, members in benchmarks.items()
+        (name, "ID" if name == ID else "OOD", *row)
+        for name, members in by_benchmark(samples).items()
         for row in _benchmark(members, pass_k)
     ]
-    table = pd.DataFrame(rows, columns=["benchmark", "split", "metric", "k", "value"])
+    table = pd.DataFrame(rows, columns=list(COLUMNS)[len(RUN_COLUMNS) :])
     ood = table[table["split"] == "OOD"]
     if ood.empty:
         return table
-    # Samples per problem may differ between benchmarks; a metric's k then has no average.
     averages = ood.groupby(["metric", "k"], sort=False)["value"].agg(["mean", "size"])
-    whole = averages[averages["size"] == ood["benchmark"].nunique()]["mean"]
-    average = whole.rename("value").reset_index()
-    average.insert(0, "benchmark", OOD_AVERAGE)
-    average.insert(1, "split", "OOD")
+    # Samples per problem may differ between benchmarks; a metric's k then has no average.
+    averages = averages[averages["size"] == ood["benchmark"].nunique()]["mean"].rename("value")
+    average = averages.reset_index().assign(benchmark=OOD_AVERAGE, split="OOD")
     return pd.concat([table, average], ignore_index=True)
 
 
-def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[dict[str, object]]:
-    counts = count_correct(samples)
-    consensuses = consensus(samples)
+def by_benchmark(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """The samples of each benchmark, both in the order given."""
+    benchmarks: dict[str, list[Sample]] = {}
+    for sample in samples:
+        benchmarks.setdefault(sample.benchmark, []).append(sample)
+    return benchmarks
+
+
+def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[tuple[str, int, float]]:
+    """Rows (metric, k, value) of one benchmark."""
+    counts, consensuses = count_correct(samples), consensus(samples)
     k = counts[0].n
-
-    def row(metric: str, k: int, value: float) -> dict[str, object]:
-        return {"metric": metric, "k": k, "value": value}
-
     return [
-        row("avg@k", k, 100 * avg_at_k(counts)),
-        *(row("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k),
-        row("maj@k", k, 100 * majority_accuracy(consensuses)),
-        row("false_consensus", k, 100 * false_consensus_rate(consensuses)),
-        row("truncated", k, 100 * sum(s.finish == "length" for s in samples) / len(samples)),
-        row("tokens", k, sum(s.tokens for s in samples) / len(samples)),
+        ("avg@k", k, 100 * avg_at_k(counts)),
+        *(("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k),
+        ("maj@k", k, 100 * majority_accuracy(consensuses)),
+        ("false_consensus", k, 100 * false_consensus_rate(consensuses)),
+        ("truncated", k, 100 * sum(s.finish == "length" for s in samples) / len(samples)),
+        ("tokens", k, sum(s.tokens for s in samples) / len(samples)),
     ]
 
 
@@ -167,19 +164,11 @@ def values(
         metric: As in the table.
         k: Which k, where the metric is there for several (pass@k); None takes the largest.
     """
-    chosen = scores[
-        (scores["model"] == model)
-        & (scores["variant"] == variant)
-        & (scores["benchmark"] == benchmark)
-        & (scores["metric"] == metric)
-    ]
-    if chosen.empty:
-        return pd.Series(dtype=float)
-    chosen = chosen[chosen["k"] == (chosen["k"].max() if k is None else k)]
-    return chosen.set_index("seed")["value"].astype(float).sort_index()
+    rows = select(scores, model=model, variant=variant, benchmark=benchmark, metric=metric)
+    return by_seed(select(rows, k=rows["k"].max() if k is None else k))
 
 
 def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
     """The OOD benchmarks of a model, in the table's order, without their average."""
-    rows = scores[(scores["model"] == model) & (scores["split"] == "OOD")]
-    return [name for name in rows["benchmark"].unique() if name != OOD_AVERAGE]
+    names = select(scores, model=model, split="OOD")["benchmark"].unique()
+    return [name for name in names if name != OOD_AVERAGE]

@@ -1,4 +1,4 @@
-"""Reading tidy tables back: one row a number, columns known by name and type."""
+"""Tidy tables: one row a number, columns known by name and type."""
 
 from __future__ import annotations
 
@@ -30,6 +30,18 @@ def read_tidy(
     """
     paths = [files] if isinstance(files, (Path, str)) else files
     return pd.concat([_read(Path(path), columns, table, rule) for path in paths], ignore_index=True)
+
+
+def select(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    for column, value in cells.items():
+        table = table[table[column] == value]
+    return table
+
+
+def by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The column `value` of rows of one variant, one a seed, indexed by seed in ascending order."""
+    return rows.set_index("seed")["value"].astype(float).sort_index()
 
 
 def _read(path: Path, columns: Mapping[str, type], table: str, rule: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from geosd.claims.claim import Claim
 from geosd.claims.ledger import (
@@ -21,7 +22,8 @@ SECTIONS = (accuracy, consensus, mechanism, ablation, privilege, sizes, stepsize
 
 def ledger() -> tuple[Claim, ...]:
     """Every claim, in the order in which they are printed."""
-    return with_unique_ids([claim for section in SECTIONS for claim in section.CLAIMS])
+    entries = [entry for section in SECTIONS for entry in section.CLAIMS.items()]
+    return with_unique_ids([replace(claim, id=name) for name, claim in entries])
 
 
 def with_unique_ids(claims: Sequence[Claim]) -> tuple[Claim, ...]:

@@ -18,45 +18,35 @@ from geosd.claims.quantities import (
 
 WITH_PROXIMAL = ("geosd", "geosd_jsd", "geosd_adamw")
 
-claim = partial(Claim, study_kind="ablation")
+claim = partial(Claim, "", study_kind="ablation", place="Section 4.3; Table ablation")
 
-CLAIMS = (
-    claim(
-        "ablation-hellinger",
+CLAIMS = {
+    "ablation-hellinger": claim(
         "With JSD for Hellinger, GeoSD loses both ID and OOD accuracy",
-        place="Section 4.3; Table ablation",
         quote="replacing the loss lowers both ID (82.7 → 80.2) and OOD (60.5 → 56.1) accuracy",
         published="Qwen3-8B ID -2.5, OOD -4.4",
         holds=[accuracy("geosd_jsd", b) < accuracy("geosd", b) for b in (ID, OOD)],
     ),
-    claim(
-        "ablation-proximal",
+    "ablation-proximal": claim(
         "Without the proximal term, GeoSD loses OOD accuracy",
-        place="Section 4.3; Table ablation",
         quote="each surrenders a large part of the OOD gain",
         published="Qwen3-8B -6.7",
         holds=[accuracy("geosd_no_prox") < accuracy("geosd")],
     ),
-    claim(
-        "ablation-natural-gradient",
+    "ablation-natural-gradient": claim(
         "With AdamW for the natural gradient, GeoSD loses OOD accuracy",
-        place="Section 4.3; Table ablation",
         quote="each surrenders a large part of the OOD gain",
         published="Qwen3-8B -3.8",
         holds=[accuracy("geosd_adamw") < accuracy("geosd")],
     ),
-    claim(
-        "ablation-proximal-drift",
+    "ablation-proximal-drift": claim(
         "Without the proximal term the model drifts further than every other variant",
-        place="Section 4.3; Table ablation",
         quote="Removing the proximal term drives predictive drift well above every other variant",
         published="Qwen3-8B 0.32 against 0.16, 0.21, 0.25",
         holds=[drift("geosd_no_prox") > drift(other) for other in WITH_PROXIMAL],
     ),
-    claim(
-        "ablation-proximal-weakest",
+    "ablation-proximal-weakest": claim(
         "Without the proximal term OOD accuracy and pass@16 are the lowest of the ablations",
-        place="Section 4.3; Table ablation",
         quote="yields the weakest OOD result, in both accuracy and pass@16 coverage",
         published="Qwen3-8B 53.8 and 58.9",
         holds=[
@@ -64,20 +54,15 @@ CLAIMS = (
             *(pass_at_k("geosd_no_prox") < pass_at_k(other) for other in WITH_PROXIMAL),
         ],
     ),
-    claim(
-        "ablation-natural-gradient-drift",
+    "ablation-natural-gradient-drift": claim(
         "With AdamW for the natural gradient the model drifts less than without the proximal term",
-        place="Section 4.3; Table ablation",
         quote="The Euclidean (AdamW) update reduces drift relative to the proximal-free variant",
         published="Qwen3-8B 0.25 against 0.32",
         holds=[drift("geosd_adamw") < drift("geosd_no_prox")],
     ),
-    claim(
-        "overlap-slows-drift",
-        (
-            "Without the proximal term GeoSD drifts less than FwdKL, and still drifts in the "
-            "second half"
-        ),
+    "overlap-slows-drift": claim(
+        "Without the proximal term GeoSD drifts less than FwdKL, and still drifts in the "
+        "second half",
         place="Section 3.3; Figure mechanism B",
         quote="Overlap weighting alone slows cumulative drift but does not stop it",
         holds=[
@@ -85,34 +70,28 @@ CLAIMS = (
             drift_at("geosd_no_prox", 1.0) > drift_at("geosd_no_prox", 0.5),
         ],
     ),
-    claim(
-        "proximal-controls-drift",
+    "proximal-controls-drift": claim(
         "GeoSD drifts less than without its proximal term and less than FwdKL",
         place="Section 3.3; Figure mechanism B",
         quote="adding the proximal term keeps it controlled",
         published="Qwen3-8B 0.16 against 0.32 without the term",
         holds=[drift("geosd") < drift(other) for other in ("geosd_no_prox", "fwdkl")],
     ),
-    claim(
-        "geosd-drift-plateaus",
+    "geosd-drift-plateaus": claim(
         "The second half of GeoSD's run adds less than half of the drift of the first",
         place="Appendix, Limitations; Figure mechanism B",
         quote="accumulated displacement plateaus",
         holds=[drift_at("geosd", 1.0) < 1.5 * drift_at("geosd", 0.5)],
     ),
-    claim(
-        "both-move-to-the-top",
+    "both-move-to-the-top": claim(
         "FwdKL and GeoSD both end with more mass on the teacher's first choice than pi_0 has",
         place="Section 5.1; Figure alignment",
         quote="both objectives move the student toward the teacher's top-ranked prediction",
         holds=[teacher_mass_gain(v, 1.0, "first") > 0 for v in ("fwdkl", "geosd")],
     ),
-    claim(
-        "fwdkl-climbs-early",
-        (
-            "FwdKL's mass on the first choice rises by more than half of its whole rise in two "
-            "of five epochs"
-        ),
+    "fwdkl-climbs-early": claim(
+        "FwdKL's mass on the first choice rises by more than half of its whole rise in two "
+        "of five epochs",
         place="Section 5.1; Figure alignment",
         quote="rank-1 mass climbs steeply within the first two epochs",
         holds=[
@@ -121,8 +100,7 @@ CLAIMS = (
             teacher_mass_gain("fwdkl", 1.0, "first") > 0,  # half of a fall is no rise
         ],
     ),
-    claim(
-        "geosd-climbs-gradually",
+    "geosd-climbs-gradually": claim(
         "In two of five epochs GeoSD's mass on the first choice rises less than FwdKL's",
         place="Section 5.1; Figure alignment",
         quote="rank-1 mass rises gradually",
@@ -131,30 +109,22 @@ CLAIMS = (
             teacher_mass_gain("geosd", 1.0, "first") > 0,
         ],
     ),
-    claim(
-        "fwdkl-drains-alternatives",
+    "fwdkl-drains-alternatives": claim(
         "FwdKL takes mass from the teacher's ranks 2 to 8",
         place="Introduction; Section 5.1",
-        quote=(
-            "standard matching concentrates mass on the teacher's top choice by draining the "
-            "alternatives"
-        ),
+        quote="standard matching concentrates mass on the teacher's top choice by draining the "
+        "alternatives",
         holds=[teacher_mass_gain("fwdkl", 1.0, "others") < 0],
     ),
-    claim(
-        "geosd-keeps-alternatives",
-        (
-            "GeoSD ends with more mass on the teacher's ranks 2 to 8 than FwdKL, and with most "
-            "on the first"
-        ),
+    "geosd-keeps-alternatives": claim(
+        "GeoSD ends with more mass on the teacher's ranks 2 to 8 than FwdKL, and with most "
+        "on the first",
         place="Section 5.1; Figure alignment",
-        quote=(
-            "substantial mass remains on lower-ranked teacher tokens even after the top choice "
-            "becomes dominant"
-        ),
+        quote="substantial mass remains on lower-ranked teacher tokens even after the top choice "
+        "becomes dominant",
         holds=[
             teacher_mass("geosd", 1.0, "others") > teacher_mass("fwdkl", 1.0, "others"),
             teacher_mass("geosd", 1.0, "first") > teacher_mass("geosd", 1.0, "others"),
         ],
     ),
-)
+}

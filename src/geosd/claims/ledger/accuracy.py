@@ -17,27 +17,24 @@ from geosd.claims.quantities import (
     pass_at_k,
 )
 
-claim = partial(Claim, study_kind="main")
+claim = partial(Claim, "", study_kind="main", place="Section 4.2; Table main_id_ood")
 
-CLAIMS = (
-    claim(
-        "geosd-ood-gain",
+CLAIMS = {
+    "geosd-ood-gain": claim(
         "GeoSD raises average OOD accuracy above the base model",
         place="Abstract; Table main_id_ood",
         quote="improving average OOD accuracy by 5.7–8.6 points over the base model",
         published="+8.6 / +7.6 / +5.7",
         holds=[accuracy("geosd") > accuracy("pi_0")],
     ),
-    claim(
-        "geosd-id-gain",
+    "geosd-id-gain": claim(
         "GeoSD raises ID accuracy above the base model",
         place="Abstract; Table main_id_ood",
         quote="preserves the in-distribution gains of self-distillation",
         published="+21.3 / +22.2 / +19.8",
         holds=[accuracy("geosd", ID) > accuracy("pi_0", ID)],
     ),
-    claim(
-        "geosd-ood-each-benchmark",
+    "geosd-ood-each-benchmark": claim(
         "GeoSD beats the base model on every OOD benchmark",
         place="Appendix, Per-benchmark OOD generalization; Table ood_per_bench",
         quote="indicating the improvement is broad rather than benchmark-specific",
@@ -46,44 +43,34 @@ CLAIMS = (
             accuracy("geosd", b) > accuracy("pi_0", b) for b in study.ood_benchmarks
         ],
     ),
-    claim(
-        "geosd-less-false-consensus",
+    "geosd-less-false-consensus": claim(
         "GeoSD agrees on wrong OOD answers less often than the base model",
         place="Section 5.2; Figure consensus B",
         quote="lowest under GeoSD, below even the base model",
         holds=[false_consensus("geosd") < false_consensus("pi_0")],
     ),
-    claim(
-        "fwdkl-id-gain",
+    "fwdkl-id-gain": claim(
         "FwdKL raises ID accuracy above the base model",
-        place="Section 4.2; Table main_id_ood",
         quote="FwdKL posts some of the largest ID gains of any method",
         published="+22.7 / +21.8 / +20.5",
         holds=[accuracy("fwdkl", ID) > accuracy("pi_0", ID)],
     ),
-    claim(
-        "fwdkl-ood-loss",
+    "fwdkl-ood-loss": claim(
         "FwdKL lowers average OOD accuracy below the base model",
-        place="Section 4.2; Table main_id_ood",
-        quote=(
-            "its OOD accuracy degrades relative to π0 in all three families (by 4.6–8.1 points "
-            "avg@16)"
-        ),
+        quote="its OOD accuracy degrades relative to π0 in all three families (by 4.6–8.1 points "
+        "avg@16)",
         published="-8.1 / -4.6 / -5.9",
         holds=[accuracy("fwdkl") < accuracy("pi_0")],
     ),
-    claim(
-        "revkl-ood-loss",
+    "revkl-ood-loss": claim(
         "RevKL, as FwdKL, lowers average OOD accuracy below the base model",
         place="Contributions; Table main_id_ood",
         quote="whereas standard KL objectives degrade it",
         published="-7.5 / -3.3 / -2.9",
         holds=[accuracy("revkl") < accuracy("pi_0")],
     ),
-    claim(
-        "kl-id-up-ood-down",
+    "kl-id-up-ood-down": claim(
         "FwdKL's and RevKL's ID gains come with OOD losses",
-        place="Section 4.2; Table main_id_ood",
         quote="This ID-up, OOD-down pattern reproduces the trend prior work reports",
         published="see the rows above",
         holds=[
@@ -91,63 +78,42 @@ CLAIMS = (
             *(accuracy(kl) < accuracy("pi_0") for kl in ("fwdkl", "revkl")),
         ],
     ),
-    claim(
-        "fwdkl-more-false-consensus",
+    "fwdkl-more-false-consensus": claim(
         "FwdKL agrees on wrong OOD answers more often than GeoSD and RevKL",
         place="Section 5.2; Figure consensus B",
         quote="most frequent under FwdKL, reduced by softer objectives and filtering",
         holds=[false_consensus("fwdkl") > false_consensus(other) for other in ("geosd", "revkl")],
     ),
-    claim(
-        "grpo-ood-gain",
+    "grpo-ood-gain": claim(
         "GRPO raises average OOD accuracy above the base model",
         place="Appendix, Evaluation; Table main_id_ood",
         quote="instead yields small but consistent OOD gains",
         published="+1.7 / +0.4 / +2.5",
         holds=[accuracy("grpo") > accuracy("pi_0")],
     ),
-    claim(
-        "geosd-ood-above-fwdkl",
-        "GeoSD has a higher OOD average than FwdKL",
-        place="Section 4.2; Table main_id_ood",
-        quote="it ranks first on OOD in every family",
-        published="+16.7 / +12.2 / +11.6",
-        holds=[accuracy("geosd") > accuracy("fwdkl")],
-    ),
-    claim(
-        "geosd-ood-above-revkl",
-        "GeoSD has a higher OOD average than RevKL",
-        place="Section 4.2; Table main_id_ood",
-        quote="it ranks first on OOD in every family",
-        published="+16.1 / +10.9 / +8.6",
-        holds=[accuracy("geosd") > accuracy("revkl")],
-    ),
-    claim(
-        "geosd-ood-above-grpo",
-        "GeoSD has a higher OOD average than GRPO",
-        place="Section 4.2; Table main_id_ood",
-        quote="it ranks first on OOD in every family",
-        published="+6.9 / +7.2 / +3.2",
-        holds=[accuracy("geosd") > accuracy("grpo")],
-    ),
-    claim(
-        "geosd-id-near-fwdkl",
-        "GeoSD's ID accuracy is at most 1.7 points below FwdKL's",
-        place="Section 4.2; Table main_id_ood",
-        quote="while staying within 0.7–1.7 points of the best ID score",
-        published="-1.4 / +0.4 / -0.7",
-        holds=[accuracy("geosd", ID) > accuracy("fwdkl", ID) - 1.7],
-    ),
-    claim(
-        "geosd-id-near-revkl",
-        "GeoSD's ID accuracy is at most 1.7 points below RevKL's",
-        place="Section 4.2; Table main_id_ood",
-        quote="while staying within 0.7–1.7 points of the best ID score",
-        published="+0.9 / -1.7 / +1.1",
-        holds=[accuracy("geosd", ID) > accuracy("revkl", ID) - 1.7],
-    ),
-    claim(
-        "geosd-benchmarks-above-kl",
+    **{
+        f"geosd-ood-above-{name.lower()}": claim(
+            f"GeoSD has a higher OOD average than {name}",
+            quote="it ranks first on OOD in every family",
+            published=lead,
+            holds=[accuracy("geosd") > accuracy(name.lower())],
+        )
+        for name, lead in (
+            ("FwdKL", "+16.7 / +12.2 / +11.6"),
+            ("RevKL", "+16.1 / +10.9 / +8.6"),
+            ("GRPO", "+6.9 / +7.2 / +3.2"),
+        )
+    },
+    **{
+        f"geosd-id-near-{name.lower()}": claim(
+            f"GeoSD's ID accuracy is at most 1.7 points below {name}'s",
+            quote="while staying within 0.7–1.7 points of the best ID score",
+            published=lead,
+            holds=[accuracy("geosd", ID) > accuracy(name.lower(), ID) - 1.7],
+        )
+        for name, lead in (("FwdKL", "-1.4 / +0.4 / -0.7"), ("RevKL", "+0.9 / -1.7 / +1.1"))
+    },
+    "geosd-benchmarks-above-kl": claim(
         "GeoSD beats FwdKL, RevKL and GRPO on every OOD benchmark",
         place="Section 4.2; Table ood_per_bench",
         quote="GeoSD attains the best OOD accuracy on all four benchmarks in all three families",
@@ -158,8 +124,7 @@ CLAIMS = (
             for benchmark in study.ood_benchmarks
         ],
     ),
-    claim(
-        "geosd-pass-above-base",
+    "geosd-pass-above-base": claim(
         "GeoSD's OOD pass@16 is above those of the base model, FwdKL, RevKL and GRPO",
         place="Section 4.2; Figure frontier",
         quote="pairing strong ID performance with the highest OOD accuracy (avg@16 and pass@16)",
@@ -168,24 +133,20 @@ CLAIMS = (
             pass_at_k("geosd") > pass_at_k(other) for other in ("pi_0", "fwdkl", "revkl", "grpo")
         ],
     ),
-    claim(
-        "geosd-drift-below-kl",
+    "geosd-drift-below-kl": claim(
         "GeoSD ends nearer to the base model than FwdKL and RevKL",
         place="Section 3.3; Figure mechanism B",
         quote="adding the proximal term keeps it controlled",
         published="figure only (GeoSD on Qwen3-8B 0.16)",
         holds=[drift("geosd") < drift(kl) for kl in ("fwdkl", "revkl")],
     ),
-    claim(
-        "geosd-ood-best",
+    "geosd-ood-best": claim(
         "GeoSD has the highest OOD average of all methods",
-        place="Section 4.2; Table main_id_ood",
         quote="it ranks first on OOD in every family",
         published="lead over the strongest +5.7 / +4.4 / +2.6",
         holds=[accuracy("geosd") > accuracy(other) for other in ("pi_0", *BASELINES)],
     ),
-    claim(
-        "geosd-each-benchmark-best",
+    "geosd-each-benchmark-best": claim(
         "GeoSD is the best method on every OOD benchmark",
         place="Section 4.2; Table ood_per_bench",
         quote="GeoSD attains the best OOD accuracy on all four benchmarks in all three families",
@@ -196,76 +157,60 @@ CLAIMS = (
             for benchmark in study.ood_benchmarks
         ],
     ),
-    claim(
-        "geosd-id-near-best",
+    "geosd-id-near-best": claim(
         "GeoSD's ID accuracy is at most 1.7 points below that of every method",
-        place="Section 4.2; Table main_id_ood",
         quote="while staying within 0.7–1.7 points of the best ID score",
         published="-1.4 / -1.7 / -0.7 to the best",
         holds=[accuracy("geosd", ID) > accuracy(other, ID) - 1.7 for other in BASELINES],
     ),
-    claim(
-        "sft-id-up-ood-down",
+    "sft-id-up-ood-down": claim(
         "SFT raises ID and lowers OOD accuracy",
         place="Appendix, Evaluation; Table main_id_ood",
         quote="both buy ID gains while eroding OOD reasoning",
         published="OOD -12.5 / -4.4 / -4.8",
         holds=[accuracy("sft", ID) > accuracy("pi_0", ID), accuracy("sft") < accuracy("pi_0")],
     ),
-    claim(
-        "softer-less-degraded",
+    "softer-less-degraded": claim(
         "JSD and SkewKL lose less OOD accuracy than FwdKL",
-        place="Section 4.2; Table main_id_ood",
-        quote=(
-            "Softer objectives (SkewKL, JSD) mostly remove the degradation but barely improve "
-            "over the base model"
-        ),
+        quote="Softer objectives (SkewKL, JSD) mostly remove the degradation but barely improve "
+        "over the base model",
         published="JSD over FwdKL +8.0 / +3.5 / +5.1, SkewKL over FwdKL +8.9 / +5.3 / +3.7",
         holds=[accuracy(softer) > accuracy("fwdkl") for softer in ("jsd", "skewkl")],
     ),
-    claim(
-        "softer-no-gain",
+    "softer-no-gain": claim(
         "JSD's and SkewKL's OOD averages are within 2.5 points of the base model",
-        place="Section 4.2; Table main_id_ood",
-        quote=(
-            "Softer objectives (SkewKL, JSD) mostly remove the degradation but barely improve "
-            "over the base model"
-        ),
+        quote="Softer objectives (SkewKL, JSD) mostly remove the degradation but barely improve "
+        "over the base model",
         published="JSD -0.1 / -1.1 / -0.8, SkewKL +0.8 / +0.7 / -2.2",
         holds=[
             near(accuracy(softer), accuracy("pi_0"), within=2.5) for softer in ("jsd", "skewkl")
         ],
     ),
-    claim(
-        "filtering-gain",
+    "filtering-gain": claim(
         "TrOPD and TIP raise average OOD accuracy above the base model",
-        place="Section 4.2; Table main_id_ood",
         quote="the filtering baselines (TrOPD, TIP) recover only modest OOD gains (+0.4 to +3.2)",
         published="TrOPD +2.9 / +3.2 / +0.4, TIP +1.4 / +2.9 / +3.1",
         holds=[accuracy(filtering) > accuracy("pi_0") for filtering in ("tropd", "tip")],
     ),
-    claim(
-        "filtering-below-geosd",
+    "filtering-below-geosd": claim(
         "GeoSD has a higher OOD average than TrOPD and TIP",
         place="Appendix, Statistical analysis of OOD gains; Table sig",
         quote="GeoSD significantly outperforms the best baseline in every family",
         published="+5.7 / +4.4 / +2.6",
         holds=[accuracy("geosd") > accuracy(filtering) for filtering in ("tropd", "tip")],
     ),
-    claim(
-        "geosd-gains-most-where-hard",
+    "geosd-gains-most-where-hard": claim(
         "GeoSD's OOD gain is larger on the harder half of the benchmarks",
         place="Appendix, Per-benchmark OOD generalization; Table ood_per_bench",
         quote="its largest margins fall on the hardest, most distribution-shifted tasks",
         published="hard minus easy half +6.1 / 0.0 / 0.0",
         holds=[gain("geosd", HARD_HALF) > gain("geosd", EASY_HALF)],
     ),
-    claim(
-        "kl-loses-most-where-hard",
+    "kl-loses-most-where-hard": claim(
         "FwdKL and RevKL lose most on the harder half of the benchmarks",
         place="Appendix, Per-benchmark OOD generalization; Table ood_per_bench",
         quote="FwdKL and RevKL degrade most sharply on the AIME splits",
         published="hard minus easy half, FwdKL 0.0 / 0.0 / 0.0, RevKL -1.0 / 0.0 / 0.0",
         holds=[gain(kl, HARD_HALF) < gain(kl, EASY_HALF) for kl in ("fwdkl", "revkl")],
     ),
-)
+}

@@ -8,11 +8,10 @@ from geosd.claims.claim import Claim, near
 from geosd.claims.published import BASELINES
 from geosd.claims.quantities import false_consensus, late_gain, overconfidence, pass_at_k
 
-claim = partial(Claim, study_kind="main")
+claim = partial(Claim, "", study_kind="main", place="Section 5.2; Figure consensus A")
 
-CLAIMS = (
-    claim(
-        "fwdkl-most-false-consensus",
+CLAIMS = {
+    "fwdkl-most-false-consensus": claim(
         "FwdKL agrees on wrong OOD answers more often than every other method",
         place="Section 5.2; Figure consensus B",
         quote="most frequent under FwdKL",
@@ -21,8 +20,7 @@ CLAIMS = (
             for other in ("pi_0", "sft", "grpo", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd")
         ],
     ),
-    claim(
-        "softer-less-false-consensus",
+    "softer-less-false-consensus": claim(
         "JSD, SkewKL, TrOPD and TIP agree on wrong OOD answers less often than FwdKL",
         place="Section 5.2; Figure consensus B",
         quote="reduced by softer objectives and filtering",
@@ -31,72 +29,53 @@ CLAIMS = (
             for softer in ("jsd", "skewkl", "tropd", "tip")
         ],
     ),
-    claim(
-        "geosd-least-false-consensus",
+    "geosd-least-false-consensus": claim(
         "GeoSD agrees on wrong OOD answers less often than every other method",
         place="Section 5.2; Figure consensus B",
         quote="lowest under GeoSD",
         holds=[false_consensus("geosd") < false_consensus(other) for other in ("pi_0", *BASELINES)],
     ),
-    claim(
-        "fwdkl-low-k",
+    "fwdkl-low-k": claim(
         "FwdKL's OOD pass@2 is above the base model's",
-        place="Section 5.2; Figure consensus A",
         quote="FwdKL improves low-k pass@k",
         published="figure only; pass@1 is avg@16, -8.1 / -4.6 / -5.9",
         holds=[pass_at_k("fwdkl", k=2) > pass_at_k("pi_0", k=2)],
     ),
-    claim(
-        "fwdkl-flattens",
-        (
-            "FwdKL's OOD pass@k grows less over the last three quarters of the samples than the"
-            " base model's"
-        ),
-        place="Section 5.2; Figure consensus A",
+    "fwdkl-flattens": claim(
+        "FwdKL's OOD pass@k grows less over the last three quarters of the samples than the"
+        " base model's",
         quote="but flattens quickly",
         holds=[late_gain("fwdkl") < late_gain("pi_0")],
     ),
-    claim(
-        "filtering-retains-coverage",
+    "filtering-retains-coverage": claim(
         "TrOPD's and TIP's OOD pass@16 are above FwdKL's",
-        place="Section 5.2; Figure consensus A",
         quote="the filtering baselines retain more of the benefit",
         holds=[pass_at_k(filtering) > pass_at_k("fwdkl") for filtering in ("tropd", "tip")],
     ),
-    claim(
-        "geosd-steepest-coverage",
+    "geosd-steepest-coverage": claim(
         "GeoSD's OOD pass@k grows most of all methods over the last three quarters of the samples",
-        place="Section 5.2; Figure consensus A",
         quote="GeoSD sustains the steepest slope out to k=32",
         holds=[late_gain("geosd") > late_gain(other) for other in ("pi_0", *BASELINES)],
     ),
-    claim(
-        "kl-overconfident",
-        (
-            "Where FwdKL's and RevKL's samples agree strongly, the majority answer is right "
-            "less often than they agree"
-        ),
+    "kl-overconfident": claim(
+        "Where FwdKL's and RevKL's samples agree strongly, the majority answer is right "
+        "less often than they agree",
         place="Section 5.2; Figure consensus C",
-        quote=(
-            "under KL matching, majority-answer accuracy bends below the diagonal at high consensus"
-        ),
+        quote="under KL matching, majority-answer accuracy bends below the diagonal at "
+        "high consensus",
         holds=[overconfidence(kl) > 0 for kl in ("fwdkl", "revkl")],
     ),
-    claim(
-        "geosd-on-the-diagonal",
-        (
-            "Where GeoSD's samples agree strongly, the majority answer is right as often as "
-            "they agree, within 5 points"
-        ),
+    "geosd-on-the-diagonal": claim(
+        "Where GeoSD's samples agree strongly, the majority answer is right as often as "
+        "they agree, within 5 points",
         place="Section 5.2; Figure consensus C",
         quote="GeoSD tracks the diagonal closely",
         holds=[near(overconfidence("geosd"), 0, within=5)],
     ),
-    claim(
-        "geosd-less-overconfident",
+    "geosd-less-overconfident": claim(
         "GeoSD's strong agreement exceeds its accuracy by less than FwdKL's and RevKL's",
         place="Section 5.2; Figure consensus C",
         quote="keeping self-consistency informative",
         holds=[overconfidence("geosd") < overconfidence(kl) for kl in ("fwdkl", "revkl")],
     ),
-)
+}

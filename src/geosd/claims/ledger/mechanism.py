@@ -7,44 +7,34 @@ from functools import partial
 from geosd.claims.claim import Claim
 from geosd.claims.quantities import gradient_norm, mismatch
 
-claim = partial(Claim, study_kind="main")
+claim = partial(Claim, "", study_kind="main", place="Section 3.2; Figure mechanism A")
 
-CLAIMS = (
-    claim(
-        "mismatch-is-no-tail",
-        (
-            "More than 5 % of states have a teacher that is sure of a token the student finds "
-            "unlikely"
-        ),
+CLAIMS = {
+    "mismatch-is-no-tail": claim(
+        "More than 5 % of states have a teacher that is sure of a token the student finds unlikely",
         place="Appendix, Teacher top-token support; Figure overlap_density",
         quote="27% of teacher–student pairs fall in this mismatch region",
         published="27 % of positions",
         holds=[mismatch() > 5],
     ),
-    claim(
-        "fwdkl-gradient-grows",
+    "fwdkl-gradient-grows": claim(
         "FwdKL's gradient is larger at states of overlap below .25 than at .25 to .5",
-        place="Section 3.2; Figure mechanism A",
         quote="its gradient norm grows as overlap falls",
         holds=[gradient_norm("fwdkl", overlap="lowest") > gradient_norm("fwdkl", overlap="low")],
     ),
-    claim(
-        "hellinger-gradient-shrinks",
+    "hellinger-gradient-shrinks": claim(
         "Hellinger's gradient is smaller at states of overlap below .25 than at .25 to .5",
-        place="Section 3.2; Figure mechanism A",
         quote="the per-state gradient shrinks as overlap falls",
         holds=[
             gradient_norm("hellinger", overlap="lowest") < gradient_norm("hellinger", overlap="low")
         ],
     ),
-    claim(
-        "revkl-attenuates",
+    "revkl-attenuates": claim(
         "RevKL's gradient is smaller than FwdKL's at states of overlap below .5",
-        place="Section 3.2; Figure mechanism A",
         quote="which attenuates that pressure",
         holds=[
             gradient_norm("revkl", overlap="below half")
             < gradient_norm("fwdkl", overlap="below half")
         ],
     ),
-)
+}

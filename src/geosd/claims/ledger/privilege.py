@@ -21,26 +21,19 @@ def _near_the_base_up_to_half(study: StudyRuns) -> list[Comparison]:
     return [*near_base, accuracy(whole) < accuracy(half)]
 
 
-claim = partial(Claim, study_kind="privilege")
+claim = partial(Claim, "", study_kind="privilege", place="Section 4.2; Figure privilege")
 
-CLAIMS = (
-    claim(
-        "privilege-kl-declines",
-        (
-            "FwdKL and RevKL have a lower OOD average with the whole solution than with its "
-            "least part"
-        ),
-        place="Section 4.2; Figure privilege",
+CLAIMS = {
+    "privilege-kl-declines": claim(
+        "FwdKL and RevKL have a lower OOD average with the whole solution than with its least part",
         quote="The divergence baselines decline as more of the solution is revealed",
         holds=lambda study: [
             accuracy(kl[-1]) < accuracy(kl[0])
             for kl in (study.privilege("fwdkl"), study.privilege("revkl"))
         ],
     ),
-    claim(
-        "privilege-kl-worst-at-full",
+    "privilege-kl-worst-at-full": claim(
         "FwdKL's and RevKL's OOD averages are lowest with the whole solution",
-        place="Section 4.2; Figure privilege",
         quote="both reach their worst OOD accuracy at full privilege",
         holds=lambda study: [
             accuracy(whole) < accuracy(part)
@@ -48,45 +41,33 @@ CLAIMS = (
             for part in parts
         ],
     ),
-    claim(
-        "privilege-revkl-late",
-        (
-            "Up to half of the solution RevKL's OOD average is within 2.5 points of the base "
-            "model, with all of it it is lower"
-        ),
-        place="Section 4.2; Figure privilege",
-        quote=(
-            "RevKL stays near the base model through the first half of the sweep before "
-            "dropping sharply"
-        ),
+    "privilege-revkl-late": claim(
+        "Up to half of the solution RevKL's OOD average is within 2.5 points of the base "
+        "model, with all of it it is lower",
+        quote="RevKL stays near the base model through the first half of the sweep before "
+        "dropping sharply",
         holds=_near_the_base_up_to_half,
     ),
-    claim(
-        "privilege-fwdkl-earlier",
+    "privilege-fwdkl-earlier": claim(
         "With half of the solution FwdKL has a lower OOD average than RevKL",
-        place="Section 4.2; Figure privilege",
         quote="FwdKL falls earlier",
         holds=lambda study: [
             accuracy(at(study.privilege("fwdkl"), 0.5))
             < accuracy(at(study.privilege("revkl"), 0.5))
         ],
     ),
-    claim(
-        "privilege-geosd-monotone",
+    "privilege-geosd-monotone": claim(
         "Each further part of the solution raises GeoSD's OOD average",
-        place="Section 4.2; Figure privilege",
         quote="GeoSD improves monotonically across the same range",
         holds=lambda study: [
             accuracy(more) > accuracy(less) for less, more in pairwise(study.privilege("geosd"))
         ],
     ),
-    claim(
-        "privilege-geosd-grows",
+    "privilege-geosd-grows": claim(
         "GeoSD has a higher OOD average with the whole solution than with its least part",
-        place="Section 4.2; Figure privilege",
         quote="a source of OOD gains that grow with privilege",
         holds=lambda study: [
             accuracy(study.privilege("geosd")[-1]) > accuracy(study.privilege("geosd")[0])
         ],
     ),
-)
+}

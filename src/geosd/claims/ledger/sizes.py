@@ -21,13 +21,11 @@ def _largest_above_those_below_the_middle(study: StudyRuns) -> list[Comparison]:
     return [gain(largest) > gain(size) for size in smaller[: len(smaller) // 2]]
 
 
-claim = partial(Claim, study_kind="ladder")
+claim = partial(Claim, "", study_kind="ladder", place="Section 4.2; Figure scale")
 
-CLAIMS = (
-    claim(
-        "ladder-base-stronger",
+CLAIMS = {
+    "ladder-base-stronger": claim(
         "Each larger base model has higher ID and OOD accuracy than the one before it",
-        place="Section 4.2; Figure scale",
         quote="Larger base models are stronger on both ID and OOD",
         holds=lambda study: [
             accuracy(larger, b) > accuracy(smaller, b)
@@ -35,19 +33,15 @@ CLAIMS = (
             for smaller, larger in pairwise(study.sizes("pi_0"))
         ],
     ),
-    claim(
-        "ladder-gap-remains",
+    "ladder-gap-remains": claim(
         "The largest base model's ID accuracy is above its OOD average",
-        place="Section 4.2; Figure scale",
         quote="scale alone does not close the ID–OOD gap",
         holds=lambda study: [
             accuracy(largest, ID) > accuracy(largest, OOD) for largest in study.sizes("pi_0")[-1:]
         ],
     ),
-    claim(
-        "ladder-gain-at-every-size",
+    "ladder-gain-at-every-size": claim(
         "GeoSD raises average OOD accuracy above the base model at every size",
-        place="Section 4.2; Figure scale",
         quote="GeoSD improves OOD accuracy over the base model at every size",
         published="+2.8 at 1.7B, +4.6 at 4B, +8.6 at 8B, +6.1 at 32B",
         holds=lambda study: [
@@ -55,20 +49,16 @@ CLAIMS = (
             for geosd, base in zip(study.sizes("geosd"), study.sizes("pi_0"), strict=True)
         ],
     ),
-    claim(
-        "ladder-gain-peaks-in-the-middle",
+    "ladder-gain-peaks-in-the-middle": claim(
         "GeoSD's OOD gain is larger at the middle size than at every other",
-        place="Section 4.2; Figure scale",
         quote="The gain is non-monotone in scale, peaking mid-ladder",
         published="+8.6 at 8B",
         holds=_peaks_in_the_middle,
     ),
-    claim(
-        "ladder-gain-of-the-largest",
+    "ladder-gain-of-the-largest": claim(
         "GeoSD's OOD gain is larger at the largest size than at those below the middle",
-        place="Section 4.2; Figure scale",
         quote="still larger than the gains at 1.7B and 4B",
         published="+6.1 at 32B against +2.8 and +4.6",
         holds=_largest_above_those_below_the_middle,
     ),
-)
+}

@@ -9,38 +9,28 @@ from geosd.claims.claim import Claim, near
 from geosd.claims.quantities import ID, OOD, accuracy, frontier_gap, gain
 
 APPENDIX = "Appendix, Robustness to step size and early stopping; Figure stepsize"
-claim = partial(Claim, study_kind="stepsize")
+claim = partial(Claim, "", study_kind="stepsize", place=APPENDIX)
 
-CLAIMS = (
-    claim(
-        "stepsize-fwdkl-never-above",
+CLAIMS = {
+    "stepsize-fwdkl-never-above": claim(
         "At no learning rate is FwdKL's OOD average more than 1 point above the base model's",
-        place=APPENDIX,
         quote="The frontier never rises above the base model's OOD level",
         holds=lambda study: [
             accuracy(run) < accuracy("pi_0") + 1 for run in study.learning_rates("fwdkl")
         ],
     ),
-    claim(
-        "stepsize-fwdkl-trades",
-        (
-            "At its smallest learning rate FwdKL has a higher OOD and a lower ID accuracy than "
-            "at its own"
-        ),
-        place=APPENDIX,
+    "stepsize-fwdkl-trades": claim(
+        "At its smallest learning rate FwdKL has a higher OOD and a lower ID accuracy than "
+        "at its own",
         quote="reducing the step size recovers OOD accuracy only by giving up ID gains",
         holds=lambda study: [
             accuracy(study.learning_rates("fwdkl")[0]) > accuracy(study.own_rate("fwdkl")),
             accuracy(study.learning_rates("fwdkl")[0], ID) < accuracy(study.own_rate("fwdkl"), ID),
         ],
     ),
-    claim(
-        "stepsize-fwdkl-smallest-is-closest",
-        (
-            "FwdKL's OOD average is highest at its smallest learning rate, where ID accuracy is"
-            " within 2.5 points of the base model"
-        ),
-        place=APPENDIX,
+    "stepsize-fwdkl-smallest-is-closest": claim(
+        "FwdKL's OOD average is highest at its smallest learning rate, where ID accuracy is"
+        " within 2.5 points of the base model",
         quote="coming closest at the smallest learning rate, where the ID gain is negligible",
         holds=lambda study: [
             *(
@@ -51,71 +41,52 @@ CLAIMS = (
             near(accuracy(study.learning_rates("fwdkl")[0], ID), accuracy("pi_0", ID), within=2.5),
         ],
     ),
-    claim(
-        "stepsize-fwdkl-destabilizes",
+    "stepsize-fwdkl-destabilizes": claim(
         "At its largest learning rate FwdKL has lower ID and OOD accuracy than at its own",
-        place=APPENDIX,
         quote="FwdKL destabilizes and loses ID and OOD accuracy together",
         holds=lambda study: [
             accuracy(study.learning_rates("fwdkl")[-1], b) < accuracy(study.own_rate("fwdkl"), b)
             for b in (ID, OOD)
         ],
     ),
-    claim(
-        "stopping-below-the-frontier",
-        (
-            "At equal ID accuracy FwdKL stopped early has a lower OOD average than with a "
-            "smaller learning rate"
-        ),
-        place=APPENDIX,
-        quote=(
-            "At matched ID accuracy, the stopping trajectory lies below the learning-rate frontier"
-        ),
+    "stopping-below-the-frontier": claim(
+        "At equal ID accuracy FwdKL stopped early has a lower OOD average than with a "
+        "smaller learning rate",
+        quote="At matched ID accuracy, the stopping trajectory lies below the learning-rate "
+        "frontier",
         holds=[frontier_gap("fwdkl") < 0],
     ),
-    claim(
-        "stopping-at-the-first-checkpoint",
-        (
-            "FwdKL stopped first is already below the base model's OOD average, with less than "
-            "half of its ID gain"
-        ),
-        place=APPENDIX,
-        quote=(
-            "The first checkpoint already falls below π0 while retaining only a small fraction "
-            "of FwdKL's ID gain"
-        ),
+    "stopping-at-the-first-checkpoint": claim(
+        "FwdKL stopped first is already below the base model's OOD average, with less than "
+        "half of its ID gain",
+        quote="The first checkpoint already falls below π0 while retaining only a small fraction "
+        "of FwdKL's ID gain",
         holds=lambda study: [
             accuracy(study.stops("fwdkl")[0]) < accuracy("pi_0"),
             gain(study.stops("fwdkl")[0], ID) < 0.5 * gain(study.stops("fwdkl")[-1], ID),
         ],
     ),
-    claim(
-        "stopping-only-later-is-worse",
+    "stopping-only-later-is-worse": claim(
         "From each stop to the next FwdKL's OOD average falls",
-        place=APPENDIX,
         quote="OOD accuracy decreases monotonically from there at every learning rate we measured",
         holds=lambda study: [
             accuracy(later) < accuracy(earlier) for earlier, later in pairwise(study.stops("fwdkl"))
         ],
     ),
-    claim(
-        "stopping-fwdkl-never-above",
+    "stopping-fwdkl-never-above": claim(
         "At no stop is FwdKL's OOD average more than 1 point above the base model's",
         place="Section 4.2; Figure stepsize",
         quote="FwdKL only trades ID against OOD without rising above the base model's OOD level",
         holds=lambda study: [accuracy(run) < accuracy("pi_0") + 1 for run in study.stops("fwdkl")],
     ),
-    claim(
-        "stepsize-geosd-above",
+    "stepsize-geosd-above": claim(
         "GeoSD's OOD average is above the base model's at every learning rate",
-        place=APPENDIX,
         quote="remains above π0 throughout",
         holds=lambda study: [
             accuracy(run) > accuracy("pi_0") for run in study.learning_rates("geosd")
         ],
     ),
-    claim(
-        "stepsize-geosd-both-axes",
+    "stepsize-geosd-both-axes": claim(
         "GeoSD raises ID and OOD accuracy at every learning rate and at every stop",
         place="Section 4.2; Figure stepsize",
         quote="GeoSD improves both axes together",
@@ -126,23 +97,19 @@ CLAIMS = (
             for run in sweep
         ],
     ),
-    claim(
-        "stepsize-geosd-plateau",
+    "stepsize-geosd-plateau": claim(
         "GeoSD's OOD averages at its two largest learning rates are within 2.5 points",
-        place=APPENDIX,
         quote="OOD accuracy stabilizes at higher learning rates",
         holds=lambda study: [
             near(accuracy(largest), accuracy(second), within=2.5)
             for *_, second, largest in [study.learning_rates("geosd")]
         ],
     ),
-    claim(
-        "stepsize-geosd-small-steps",
+    "stepsize-geosd-small-steps": claim(
         "GeoSD's OOD average is lower at its smallest learning rate than at its own",
-        place=APPENDIX,
         quote="performance degrades gradually at smaller steps",
         holds=lambda study: [
             accuracy(study.learning_rates("geosd")[0]) < accuracy(study.own_rate("geosd"))
         ],
     ),
-)
+}

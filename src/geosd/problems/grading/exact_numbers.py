@@ -52,8 +52,7 @@ def read_number(body: str) -> Fraction | None:
     *names, text = _EQUALS.split(text)
     if any("," in name or not _NAMED.fullmatch(name) for name in names):
         return None
-    text = text.strip()
-    text = re.sub(r"^([+-])\s+", r"\1", text)
+    text = re.sub(r"^([+-])\s+", r"\1", text.strip())
     text = re.sub(r"^\{(.*)\}$", r"\1", text)
     if _INTEGER.fullmatch(text) or _DECIMAL.fullmatch(text):
         return Fraction(text)

@@ -14,13 +14,7 @@ def grade(response: str, gold: str) -> Verdict:
 
     The final answer is the integer after the last `A:`. Like the paper's graders, a right answer
     counts whatever led to it: a solution with two errors that cancel is a verified solution.
-
-    Args:
-        response: The response's text, without special tokens.
-        gold: The right answer, an integer.
-
-    Returns:
-        The verdict. `A: 06` and `A: 6` are the same answer.
+    `A: 06` and `A: 6` are the same answer.
 
     Raises:
         ValueError: The gold answer is not an integer.
@@ -36,8 +30,7 @@ def grade(response: str, gold: str) -> Verdict:
     if not answers:
         return Verdict(None, False, "no answer")
     answer = _shortest_form(answers[-1])
-    correct = answer == right
-    return Verdict(answer, correct, "correct" if correct else "wrong answer")
+    return Verdict(answer, answer == right, "correct" if answer == right else "wrong answer")
 
 
 def _shortest_form(text: str) -> str:

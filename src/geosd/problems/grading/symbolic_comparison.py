@@ -54,21 +54,15 @@ def compare(gold: str, answer: str) -> Literal["equal", "different", "unreadable
     from math_verify import verify
 
     gold, answer = _MEMBER.sub("", gold), _MEMBER.sub("", answer)
-    if (_TUPLE_OR_INTERVAL.match(gold) and _SET.match(answer)) or (
-        _SET.match(gold) and _TUPLE_OR_INTERVAL.match(answer)
-    ):
-        return "different"
+    for one, other in ((gold, answer), (answer, gold)):
+        if _TUPLE_OR_INTERVAL.match(one) and _SET.match(other):
+            return "different"
     try:
         right, read = _parse(gold), _parse(answer)
         if not right or not read:
             return "unreadable"
-        equal = verify(
-            right,
-            read,
-            timeout_seconds=None,
-            allow_set_relation_comp=True,
-            raise_on_error=True,
-        )
+        options = {"timeout_seconds": None, "allow_set_relation_comp": True}
+        equal = verify(right, read, raise_on_error=True, **options)
     except MemoryError:
         raise
     except Exception:  # a sum of anything that antlr, latex2sympy and sympy can raise

@@ -7,7 +7,7 @@ conventions and how often they agree with published verdicts.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal
 
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import (
@@ -17,7 +17,7 @@ from geosd.problems.grading.answer_normalization import (
     units_agree,
 )
 from geosd.problems.grading.exact_numbers import is_integer, read_number
-from geosd.problems.grading.symbolic_pool import Outcome, SymbolicPool
+from geosd.problems.grading.symbolic_pool import SymbolicPool
 from geosd.problems.grading.verdict import Reason, Verdict
 
 GraderMode = Literal["auto", "integer", "symbolic"]
@@ -25,18 +25,10 @@ GraderMode = Literal["auto", "integer", "symbolic"]
 LONGEST_ANSWER = 2000
 
 
-class FormulaComparer(Protocol):
-    """Compares two formulas, as a `SymbolicPool` does."""
-
-    def compare(self, gold: str, answer: str) -> Outcome:
-        """The outcome of one comparison."""
-        ...
-
-
 def grade_response(
     response: str,
     gold: str,
-    pool: FormulaComparer,
+    pool: SymbolicPool,
     *,
     grader: GraderMode = "auto",
     guess: bool = False,
@@ -44,54 +36,44 @@ def grade_response(
     """Judge a response by the final answer that it states.
 
     Args:
-        response: The response's text, without special tokens.
+        response: Its text, without special tokens.
         gold: The right answer.
         pool: Compares formulas; integers, words and numbers need no comparison by it.
         grader: `auto`: by the gold's type; `integer`: every gold is one; `symbolic`: answers to
             integer golds that are no number, such as `2^{10}`, are compared as formulas too.
         guess: Whether the last formula or number counts where no answer is stated.
 
-    Returns:
-        The verdict.
-
     Raises:
         ValueError: `grader` is `integer` and the gold is not.
     """
     extracted = extract_answer(response, guess=guess)
-    if extracted is None:
-        _check(gold, grader)
-        return Verdict(None, False, "no answer")
-    return grade_answer(extracted.text, gold, pool, grader=grader)
+    return grade_answer(extracted.text if extracted else "", gold, pool, grader=grader)
 
 
 def grade_answer(
-    answer: str, gold: str, pool: FormulaComparer, *, grader: GraderMode = "auto"
+    answer: str, gold: str, pool: SymbolicPool, *, grader: GraderMode = "auto"
 ) -> Verdict:
     """Judge an answer that is already extracted; otherwise as `grade_response`."""
-    _check(gold, grader)
-    if not answer.strip():
-        return Verdict(None, False, "no answer")
-    if len(answer) > LONGEST_ANSWER:
-        return Verdict(answer, False, "unreadable")
-    reason = _compare(
-        normalize_answer(gold), normalize_answer(answer), is_integer(gold), pool, grader
-    )
-    return Verdict(answer, reason == "correct", reason)
-
-
-def _check(gold: str, grader: GraderMode) -> None:
-    if grader == "integer" and not is_integer(gold):
+    integer = is_integer(gold)
+    if grader == "integer" and not integer:
         raise ValueError(
             f"the gold answer {gold!r} is not an integer; the integer grader allows only integers"
             " such as '7' or '-12'.\nHint: the grader 'auto' chooses by the type of each gold."
         )
+    if not answer.strip():
+        return Verdict(None, False, "no answer")
+    if len(answer) > LONGEST_ANSWER:
+        return Verdict(answer, False, "unreadable")
+    bare = normalize_answer(gold), normalize_answer(answer)
+    reason = _compare(*bare, integer, pool, grader)
+    return Verdict(answer, reason == "correct", reason)
 
 
 def _compare(
     gold: NormalizedAnswer,
     answer: NormalizedAnswer,
     integer: bool,
-    pool: FormulaComparer,
+    pool: SymbolicPool,
     grader: GraderMode,
 ) -> Reason:
     if not units_agree(gold, answer):
@@ -111,9 +93,7 @@ def _compare(
     if word is not None:
         return "correct" if _same_word(word, as_words(answer.body)) else "wrong answer"
     outcome = pool.compare(gold.body, answer.body)
-    if outcome == "equal":
-        return "correct"
-    return "wrong answer" if outcome == "different" else outcome
+    return {"equal": "correct", "different": "wrong answer"}.get(outcome, outcome)
 
 
 def _same_word(gold: str, answer: str | None) -> bool:

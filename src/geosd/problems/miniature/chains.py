@@ -7,10 +7,12 @@ operations and writes the running value: `7 + 8 * 3 = 5 ; A: 5`. docs/world.md s
 
 from __future__ import annotations
 
+import operator
 import random
 from dataclasses import dataclass
 
 MODULUS = 10
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 # Invertible modulo 10: no product forgets its factors (0, 5 and the even digits would), so a wrong
 # intermediate value stays wrong and a jump over `*` cannot be guessed from its last factor.
 MULTIPLIERS = (3, 7, 9)
@@ -55,14 +57,22 @@ def draw_question(benchmark: Benchmark, rng: random.Random) -> str:
 def evaluate(chain: str) -> int:
     """The value of a chain, from left to right modulo 10.
 
+    Raises:
+        ValueError: An operator is unknown.
+
     Example:
         >>> evaluate("7 + 8 * 3")
         5
     """
     words = chain.split()
     value = int(words[0])
-    for operator, digit in zip(words[1::2], words[2::2], strict=True):
-        value = _apply(value, operator, int(digit))
+    for sign, digit in zip(words[1::2], words[2::2], strict=True):
+        if sign not in OPERATIONS:
+            raise ValueError(
+                f"unknown operator {sign!r}; allowed are + - *.\nHint: words are separated by"
+                " blanks."
+            )
+        value = OPERATIONS[sign](value, int(digit)) % MODULUS
     return value
 
 
@@ -88,15 +98,3 @@ def solve(question: str, rng: random.Random, jumps: tuple[float, ...]) -> str:
         steps.append(f"{chain} = {value}")
         at += len(taken)
     return " ; ".join([*steps, f"A: {value}"])
-
-
-def _apply(value: int, operator: str, digit: int) -> int:
-    if operator == "+":
-        return (value + digit) % MODULUS
-    if operator == "-":
-        return (value - digit) % MODULUS
-    if operator == "*":
-        return (value * digit) % MODULUS
-    raise ValueError(
-        f"unknown operator {operator!r}; allowed are + - *.\nHint: words are separated by blanks."
-    )

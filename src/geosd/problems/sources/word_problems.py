@@ -11,11 +11,7 @@ from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits, generate_splits
 from geosd.problems.sources.data_source import DataSource, register, split_sizes
-from geosd.problems.word_problem_stories import (
-    IN_DISTRIBUTION,
-    OUT_OF_DISTRIBUTION,
-    draw_story,
-)
+from geosd.problems.word_problem_stories import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION, draw_story
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
 
@@ -31,13 +27,9 @@ class WordProblems(DataSource):
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Draw every problem from the seed."""
+        kinds = IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
         return generate_splits(
-            draw_story,
-            IN_DISTRIBUTION,
-            OUT_OF_DISTRIBUTION,
-            **split_sizes(settings),
-            seed=settings["seed"],
-            purpose="stories",
+            draw_story, *kinds, split_sizes(settings), settings["seed"], "stories"
         )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:

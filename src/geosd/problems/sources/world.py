@@ -33,13 +33,9 @@ class World(DataSource):
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Draw every problem from the seed."""
+        kinds = IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
         return generate_splits(
-            _draw_problem,
-            IN_DISTRIBUTION,
-            OUT_OF_DISTRIBUTION,
-            **split_sizes(settings),
-            seed=settings["seed"],
-            purpose="problems",
+            _draw_problem, *kinds, split_sizes(settings), settings["seed"], "problems"
         )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
