@@ -29,7 +29,7 @@ from geosd.models.published_architectures import Architecture, architecture
 from geosd.objectives.objective import build
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
-from geosd.optim.update import build_update_rule
+from geosd.optim.update import UpdateRule
 from geosd.training.fsdp import reshard, shard
 from geosd.training.processes import Ranks, local_device
 from geosd.training.reference_models import frozen_copy
@@ -247,7 +247,7 @@ def assemble_synthetic_run(
     with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
         for parameter in student.parameters():
             parameter.mul_(1.01)
-    update_rule = build_update_rule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
+    update_rule = UpdateRule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
     rollouts = batch.rollouts(shape.vocabulary)
     run = TrainingRun(
         student=student,

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.objectives.objective import build
-from geosd.optim.update import build_update_rule
+from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
@@ -67,7 +67,7 @@ def assemble_run(
         student.gradient_checkpointing_enable({"use_reentrant": False})
         student.train()  # transformers recomputes in training mode only; no model here has dropout
     optimiser = settings["optimiser"]
-    update_rule = build_update_rule(
+    update_rule = UpdateRule(
         student,
         rule=optimiser["rule"],
         inner=optimiser["inner"] or "adamw",

@@ -27,7 +27,7 @@ from torch.distributed.fsdp import FSDPModule
 from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import mean_loss
 from geosd.optim.distributed import full_tensor
-from geosd.optim.warmup import warmup
+from geosd.optim.update import warmup
 from geosd.seeds import seed_of
 from geosd.training.chunked_logits import (
     ChunkedLogits,
