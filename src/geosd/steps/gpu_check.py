@@ -263,7 +263,7 @@ def assemble_synthetic_run(
     return run, TrainingArguments(
         steps=10**6,
         learning_rate=1e-6,
-        warmup_steps=20,
+        warmup=20,
         top_k=min(1024, shape.vocabulary // 8),
         loss_mean="sequence",
         save_every=10**6,
