@@ -22,10 +22,10 @@ from types import SimpleNamespace
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.files import write_text
 from geosd.models.published_architectures import Architecture, architecture
+from geosd.models.tiny_architectures import random_model
 from geosd.objectives.objective import build
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
@@ -239,7 +239,9 @@ def assemble_synthetic_run(
     """A run of random weights on random responses."""
     name, rule = METHODS[method]
     objective = build(name)
-    student = random_model(shape, device)
+    torch.manual_seed(0)  # the same weights on every call
+    with device:
+        student = random_model(shape, positions=2**15)
     shard(student, ranks.group, device, compute)
     student.gradient_checkpointing_enable({"use_reentrant": False})
     student.train()
@@ -272,24 +274,6 @@ def assemble_synthetic_run(
         microbatch=1,
         precision=str(compute).removeprefix("torch."),
     )
-
-
-def random_model(shape: Architecture, device: torch.device) -> nn.Module:
-    """A Qwen3 of this shape, the same weights on every call."""
-    config = Qwen3Config(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.ffn,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.kv_heads,
-        head_dim=shape.head,
-        tie_word_embeddings=shape.tied,
-        max_position_embeddings=2**15,
-    )
-    torch.manual_seed(0)
-    with device:
-        return Qwen3ForCausalLM(config)
 
 
 if __name__ == "__main__":
