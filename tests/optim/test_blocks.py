@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geosd.optim.blocks import BlockFactors
+from geosd.optim.kfac import solve_left, solve_right
 from geosd.optim.partition import partition
-from geosd.optim.solve import solve_left, solve_right
 
 CPU = torch.device("cpu")
 

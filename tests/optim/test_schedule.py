@@ -1,6 +1,6 @@
 import pytest
 
-from geosd.optim.warmup import warmup
+from geosd.optim.update import warmup
 
 
 def test_the_first_step_moves_by_one_part_and_the_last_of_the_warmup_fully():

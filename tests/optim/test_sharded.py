@@ -12,7 +12,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from geosd.optim.distributed import copy_full_into
-from geosd.optim.update import build_update_rule
+from geosd.optim.update import UpdateRule
 
 
 def model_and_update(world, group, inner, blocks):
@@ -30,7 +30,7 @@ def model_and_update(world, group, inner, blocks):
         group=group,
         select=lambda name, module: True,
     )
-    return model, build_update_rule(model, rule="kfac", inner=inner, lr=0.01, kfac=kfac)
+    return model, UpdateRule(model, rule="kfac", inner=inner, lr=0.01, kfac=kfac)
 
 
 def full_state_dict(model):

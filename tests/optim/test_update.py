@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from geosd.optim.kfac import KFAC
-from geosd.optim.update import build_update_rule
+from geosd.optim.update import UpdateRule
 
 SETTINGS = dict(blocks=3, subsample=0.5)
 RULES = [("adamw", "adamw"), ("kfac", "adamw"), ("kfac", "plain")]
@@ -30,7 +30,7 @@ def advance(batch, response_loss):
 def made(make_decoder, rule, inner, **changes):
     model = make_decoder().float()
     kfac = SETTINGS | changes.pop("kfac", {})
-    return model, build_update_rule(model, rule=rule, inner=inner, lr=1e-3, kfac=kfac, **changes)
+    return model, UpdateRule(model, rule=rule, inner=inner, lr=1e-3, kfac=kfac, **changes)
 
 
 def test_the_adamw_rule_is_torchs_adamw(make_decoder, batch, response_loss, advance):
@@ -151,16 +151,16 @@ def test_a_state_of_another_rule_is_refused(make_decoder):
 def test_unknown_rules_and_settings_say_what_is_allowed():
     model = nn.Sequential(nn.Linear(2, 2))
     with pytest.raises(ValueError, match="rule is 'sgd'(.|\n)*adamw, kfac"):
-        build_update_rule(model, rule="sgd", lr=1.0)
+        UpdateRule(model, rule="sgd", lr=1.0)
     with pytest.raises(ValueError, match="inner is 'adam'(.|\n)*adamw, plain"):
-        build_update_rule(model, inner="adam", lr=1.0)
+        UpdateRule(model, inner="adam", lr=1.0)
     with pytest.raises(ValueError, match="blokcs(.|\n)*allowed are blocks, decay"):
-        build_update_rule(model, rule="kfac", lr=1.0, kfac={"blokcs": 2})
+        UpdateRule(model, rule="kfac", lr=1.0, kfac={"blokcs": 2})
 
 
 def test_all_selected_layers_may_be_all_there_is():
     model = nn.Linear(2, 2)
-    update = build_update_rule(
+    update = UpdateRule(
         model, rule="kfac", inner="plain", lr=0.1, kfac={"select": lambda name, module: True}
     )
     model(torch.eye(2)).square().sum().backward()

@@ -9,9 +9,9 @@ import torch
 
 from geosd.objectives.objective import names
 from geosd.seeds import seed_of
-from geosd.training.assemble import assemble_run, training_arguments
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState
+from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 

@@ -14,12 +14,12 @@ import pytest
 import torch
 
 from geosd.rollout.sampler import SamplingParams
-from geosd.training.assemble import assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve
+from geosd.training.run import assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.training.problem_sampler import ProblemSampler
+from geosd.training.rollouts import ProblemSampler
 
 PROBLEMS = [Problem(f"p{i}", "train", f"q{i}", str(i)) for i in range(10)]
 POOL = [

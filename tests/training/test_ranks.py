@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.training.assemble import assemble_run, training_arguments
 from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import Ranks, init_processes
 from geosd.training.resume_state import ResumeState
+from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
@@ -169,7 +169,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
 
 
 def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
-    from geosd.training.microbatches import split_into_microbatches
+    from geosd.training.packing import split_into_microbatches
     from geosd.training.rollouts import Rollouts
 
     rollouts = Rollouts([None] * 3, [[1]] * 3, [[1]] * 3, [[2]] * 3, [0.0] * 3, [False] * 3)

@@ -5,10 +5,9 @@ import signal
 
 from geosd.models.checkpoints import save_model, save_weights
 from geosd.seeds import seed_of
-from geosd.training.assemble import assemble_run, training_arguments
 from geosd.training.loop import train
-from geosd.training.resume_state import ResumeState
-from geosd.training.snapshots import Snapshots
+from geosd.training.resume_state import ResumeState, Snapshots
+from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 

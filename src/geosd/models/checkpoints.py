@@ -33,7 +33,7 @@ def save_model(
     The weights are renamed into place last: a folder that has them has everything.
 
     Args:
-        model: What to save.
+        model: Saved whole.
         tokenizer: Saved in the same folder.
         folder: Made where it is missing.
     """
@@ -41,20 +41,16 @@ def save_model(
     partial = folder / ".partial"
     model.save_pretrained(partial, max_shard_size="10TB")  # one file, whatever the model's size
     tokenizer.save_pretrained(partial)
-    files = sorted(partial.iterdir(), key=lambda file: file.name == WEIGHTS)
-    for file in files:
+    for file in sorted(partial.iterdir(), key=lambda file: file.name == WEIGHTS):
         file.replace(folder / file.name)
     partial.rmdir()
 
 
 def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Open a folder that `save`, or Hugging Face's own `save_pretrained`, has written.
+    """The model of a local folder, in fp32 and evaluation mode, and its tokenizer.
 
     Args:
-        folder: Local; nothing is ever fetched.
-
-    Returns:
-        The model in fp32 and evaluation mode, and its tokenizer.
+        folder: Written by `save_model`, or by Hugging Face's own `save_pretrained`.
 
     Raises:
         FileNotFoundError: The folder holds no model.
@@ -67,13 +63,7 @@ def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizer
 
 
 def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
-    """Open the tokenizer of a model's folder and its way to generate, without the weights.
-
-    Args:
-        folder: Local; nothing is ever fetched.
-
-    Returns:
-        The tokenizer, and the generation settings of the release, such as the stop tokens.
+    """The tokenizer of a local model folder and its generation settings, such as stop tokens.
 
     Raises:
         FileNotFoundError: The folder holds no model.
@@ -94,9 +84,7 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
 def save_weights(model: nn.Module, path: Path | str) -> None:
     """Write the parameters of a model, whole or not at all; the same weights are the same bytes.
 
-    Args:
-        model: What to save. A tied parameter is written once, under its first name.
-        path: The file.
+    A tied parameter is written once, under its first name.
     """
     weights = {name: value.detach().contiguous() for name, value in model.named_parameters()}
     with atomic_write(path) as temporary:
@@ -106,10 +94,6 @@ def save_weights(model: nn.Module, path: Path | str) -> None:
 @torch.no_grad()
 def load_weights(model: nn.Module, path: Path | str) -> None:
     """Give a model the weights of a file that `save_weights` wrote, exactly and in place.
-
-    Args:
-        model: Of the architecture whose weights were saved.
-        path: The file.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -123,16 +107,13 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
         )
     weights = load_file(path)
     parameters = dict(model.named_parameters())
-    shapes = {name: parameter.shape for name, parameter in parameters.items()}
-    saved = {name: value.shape for name, value in weights.items()}
-    different = sorted(
-        name for name in shapes.keys() | saved.keys() if shapes.get(name) != saved.get(name)
-    )
-    if different:
+    shapes = {(name, parameter.shape) for name, parameter in parameters.items()}
+    saved_shapes = {(name, value.shape) for name, value in weights.items()}
+    if different := sorted({name for name, _ in shapes ^ saved_shapes}):
         raise ValueError(
             f"{path}: {len(different)} parameters are not those of the model, the first"
-            f" {different[0]}.\nHint: the"
-            " checkpoint is of another architecture than the model that it is loaded into."
+            f" {different[0]}.\nHint: the checkpoint is of another architecture than the model"
+            " that it is loaded into."
         )
     for name, parameter in parameters.items():
         parameter.copy_(weights[name])

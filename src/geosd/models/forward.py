@@ -20,13 +20,12 @@ def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> Ten
         Hidden states [B, T, D]; what stands at padding is without meaning.
     """
     positions_BT = (mask_BT.long().cumsum(1) - 1).clamp(min=0)
-    output = model.model(
+    return model.model(
         input_ids=ids_BT,
         attention_mask=mask_BT.long(),
         position_ids=positions_BT,
         use_cache=False,
-    )
-    return output.last_hidden_state
+    ).last_hidden_state
 
 
 def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:

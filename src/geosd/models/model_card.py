@@ -19,7 +19,7 @@ tags: [geosd, self-distillation]
 
 # {model}, {objective}, seed {seed}
 
-{what}
+The base model `{model}` after {steps} steps of `{objective}`.
 
 Made by geosd, a reproduction of "Geometric Self-Distillation for Reasoning Generalization". A
 study's `runs.csv` says which of its variants this run is, `manifest.json` which code, packages,
@@ -67,13 +67,11 @@ def write_model_card(
         settings: The resolved settings that it was trained with.
         limits: What it must not be taken for.
     """
-    objective = settings["objective"]["name"]
-    what = f"The base model `{model}` after {settings['steps']} steps of `{objective}`."
     text = CARD.format(
         model=model,
-        objective=objective,
+        objective=settings["objective"]["name"],
+        steps=settings["steps"],
         seed=seed,
-        what=what,
         folder=folder,
         prompt=prompt,
         settings=json.dumps(settings, indent=2, sort_keys=True),
@@ -83,16 +81,10 @@ def write_model_card(
 
 
 def read_model_card(card: str) -> dict[str, str]:
-    """What a card says that does not follow from the run's settings: its prompt and its limits.
-
-    Args:
-        card: Written by `write_model_card`.
-
-    Returns:
-        `prompt` and `limits`, as `write_model_card` takes them.
+    """The `prompt` and `limits` of a card that `write_model_card` wrote.
 
     Raises:
-        ValueError: It was not.
+        ValueError: Another program wrote the card.
     """
     match = re.search(
         r"A question is put as `(?P<prompt>.*)`\.\n\n## Settings\n.*\n## Limits\n\n"

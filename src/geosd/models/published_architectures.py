@@ -79,12 +79,9 @@ class Architecture:
 @cache
 def published_architectures() -> Mapping[str, Architecture]:
     """The paper's seven models by this project's names, in the paper's order."""
-    text = (
-        resources.files("geosd.models")
-        .joinpath("published_architectures.yaml")
-        .read_text(encoding="utf-8")
-    )
-    return {name: Architecture(**entry) for name, entry in yaml.safe_load(text).items()}
+    table = resources.files("geosd.models") / "published_architectures.yaml"
+    entries = yaml.safe_load(table.read_text(encoding="utf-8"))
+    return {name: Architecture(**entry) for name, entry in entries.items()}
 
 
 def architecture(name: str) -> Architecture:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -56,21 +57,18 @@ def download_checkpoint(repo: str, revision: str) -> Path:
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
+    download = partial(
+        huggingface_hub.snapshot_download, repo, revision=revision, allow_patterns=list(FETCHED)
+    )
     try:
-        folder = Path(
-            huggingface_hub.snapshot_download(
-                repo, revision=revision, allow_patterns=list(FETCHED), local_files_only=True
-            )
-        )
+        folder = Path(download(local_files_only=True))
         if all((folder / name).is_file() for name in NEEDED):
             shard_files(folder)
             return folder
     except (LocalEntryNotFoundError, DamagedCheckpointError):
         pass  # not here, or not whole
     try:
-        return Path(
-            huggingface_hub.snapshot_download(repo, revision=revision, allow_patterns=list(FETCHED))
-        )
+        return Path(download())
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise CheckpointNotFoundError(
             f"{repo} at {revision} is not in the cache and cannot be fetched:"
@@ -114,9 +112,8 @@ def shard_files(folder: Path) -> list[Path]:
             names is missing or would lie outside the folder.
     """
     index = folder / INDEX
-    if not index.exists():
-        names = {WEIGHTS}
-    else:
+    names = {WEIGHTS}
+    if index.exists():
         try:
             names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
             if not all(isinstance(name, str) and _SHARD_NAME.fullmatch(name) for name in names):
@@ -183,7 +180,7 @@ def load_gguf_package(
         DamagedCheckpointError: The file has another hash.
     """
     spec = importlib.util.find_spec(package)
-    folder = Path(spec.submodule_search_locations[0]) if spec is not None else None
+    folder = spec and Path(spec.submodule_search_locations[0])
     if folder is None or not (folder / file).is_file() or not importlib.util.find_spec("gguf"):
         raise CheckpointNotFoundError(
             f"{file} of the Python package {package!r}, or the package 'gguf' that reads it, is not"
@@ -201,10 +198,9 @@ def load_gguf_package(
         folder, gguf_file=file, dtype=torch.float32, local_files_only=True
     )
     # The configuration must not say that the weights are quantized: the saved weights are plain.
-    config = read.config.__class__(
-        **{k: v for k, v in read.config.to_dict().items() if k != "quantization_config"}
-    )
-    model = read.__class__(config)
+    values = read.config.to_dict()
+    values.pop("quantization_config", None)
+    model = type(read)(type(read.config)(**values))
     model.load_state_dict(read.state_dict())
     model.generation_config = read.generation_config
     return model.float(), tokenizer

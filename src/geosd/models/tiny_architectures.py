@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from transformers import (
@@ -15,7 +15,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from geosd.models.published_architectures import Architecture
+from geosd.models.published_architectures import Architecture, Family
 
 FAMILIES = {
     "qwen3": (Qwen3Config, Qwen3ForCausalLM),
@@ -25,42 +25,17 @@ FAMILIES = {
 POSITIONS = 512  # tokens; the longest teacher prompt and response together stay far below
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The size of a model.
-
-    Attributes:
-        hidden: Width of the residual stream. Every dimension is a multiple of 16, so that K-FAC's
-            16 blocks divide it.
-        layers: Transformer blocks.
-        heads: Query heads.
-        key_value_heads: Key and value heads, each shared by a group of query heads.
-        intermediate: Width inside the gated MLP.
-    """
-
-    hidden: int
-    layers: int
-    heads: int
-    key_value_heads: int
-    intermediate: int
-
-
-SIZES = {
-    "xs": Shape(32, 2, 2, 1, 96),
-    "s": Shape(48, 2, 3, 1, 128),
-    "m": Shape(64, 2, 4, 2, 192),
-    "l": Shape(96, 2, 6, 2, 256),
-    "xl": Shape(128, 3, 8, 4, 384),
-}
-# name -> (family, size). The ladder varies the size, the trio (sizes m) the architecture.
-MODELS = {
-    "mini-qwen3-xs": ("qwen3", "xs"),
-    "mini-qwen3-s": ("qwen3", "s"),
-    "mini-qwen3": ("qwen3", "m"),
-    "mini-qwen3-l": ("qwen3", "l"),
-    "mini-qwen3-xl": ("qwen3", "xl"),
-    "mini-olmo3": ("olmo3", "m"),
-    "mini-llama": ("llama", "m"),
+# Every dimension is a multiple of 16, so that K-FAC's 16 blocks divide it.
+# name -> (family, hidden, layers, heads, key and value heads, ffn). The ladder varies the size, the
+# trio of mini-qwen3's size the architecture.
+MODELS: dict[str, tuple[Family, int, int, int, int, int]] = {
+    "mini-qwen3-xs": ("qwen3", 32, 2, 2, 1, 96),
+    "mini-qwen3-s": ("qwen3", 48, 2, 3, 1, 128),
+    "mini-qwen3": ("qwen3", 64, 2, 4, 2, 192),
+    "mini-qwen3-l": ("qwen3", 96, 2, 6, 2, 256),
+    "mini-qwen3-xl": ("qwen3", 128, 3, 8, 4, 384),
+    "mini-olmo3": ("olmo3", 64, 2, 4, 2, 192),
+    "mini-llama": ("llama", 64, 2, 4, 2, 192),
 }
 
 
@@ -70,40 +45,11 @@ def names() -> tuple[str, ...]:
 
 
 def dimensions(name: str, vocabulary: int) -> Architecture:
-    """The dimensions of the model that `build` makes, in the terms of the paper's table.
+    """The dimensions of a model of the miniature, in the terms of the paper's table.
 
     Args:
         name: One of `names()`.
         vocabulary: Number of tokens.
-    """
-    family, size = MODELS[name]
-    shape = SIZES[size]
-    return Architecture(
-        label=name,
-        family=family,
-        layers=shape.layers,
-        hidden=shape.hidden,
-        ffn=shape.intermediate,
-        heads=shape.heads,
-        kv_heads=shape.key_value_heads,
-        head=shape.hidden // shape.heads,
-        vocabulary=vocabulary,
-        tied=False,
-    )
-
-
-def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:
-    """A model with random weights.
-
-    Args:
-        name: One of `names()`.
-        vocabulary: Number of tokens.
-        pad_id: Token that fills rows.
-        end_id: Token that ends a response.
-        seed: The same seed gives the same weights.
-
-    Returns:
-        The model in fp32, ready to train.
 
     Raises:
         ValueError: The name is unknown.
@@ -113,26 +59,62 @@ def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> Pr
             f"unknown model {name!r}; allowed are {', '.join(MODELS)}.\nHint: the studies of"
             " params.yaml name their models under `models`."
         )
-    family, size = MODELS[name]
-    make_config, make_model = FAMILIES[family]
-    shape = SIZES[size]
-    config = make_config(
-        vocab_size=vocabulary,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.key_value_heads,
-        head_dim=shape.hidden // shape.heads,
-        intermediate_size=shape.intermediate,
-        max_position_embeddings=POSITIONS,
-        tie_word_embeddings=False,
-        pad_token_id=pad_id,
-        eos_token_id=end_id,
-        bos_token_id=None,
-        attention_bias=False,
-        attention_dropout=0.0,
+    family, hidden, layers, heads, kv_heads, ffn = MODELS[name]
+    return Architecture(
+        label=name,
+        family=family,
+        layers=layers,
+        hidden=hidden,
+        ffn=ffn,
+        heads=heads,
+        kv_heads=kv_heads,
+        head=hidden // heads,
+        vocabulary=vocabulary,
+        tied=False,
     )
+
+
+def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:
+    """A model of the miniature with random weights, in fp32, ready to train.
+
+    Args:
+        name: One of `names()`.
+        vocabulary: Number of tokens.
+        pad_id: Token that fills rows.
+        end_id: Token that ends a response.
+        seed: The same seed gives the same weights.
+
+    Raises:
+        ValueError: The name is unknown.
+    """
+    tokens = {"pad_token_id": pad_id, "eos_token_id": end_id, "bos_token_id": None}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = make_model(config)
-    return model.float()
+        return random_model(dimensions(name, vocabulary), POSITIONS, **tokens).float()
+
+
+def random_model(shape: Architecture, positions: int, **config: Any) -> PreTrainedModel:
+    """A model of some dimensions, its weights drawn from torch's current generator.
+
+    Args:
+        shape: The dimensions.
+        positions: Most tokens of a sequence.
+        config: Other values of the class's configuration.
+    """
+    make_config, make_model = FAMILIES[shape.family]
+    return make_model(
+        make_config(
+            vocab_size=shape.vocabulary,
+            hidden_size=shape.hidden,
+            intermediate_size=shape.ffn,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            num_key_value_heads=shape.kv_heads,
+            head_dim=shape.head,
+            max_position_embeddings=positions,
+            tie_word_embeddings=shape.tied,
+            attention_bias=False,
+            attention_dropout=0.0,
+            **config,
+        )
+    )

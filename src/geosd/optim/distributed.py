@@ -15,9 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from geosd.optim.blocks import BlockFactors
+from geosd.optim.blocks import BlockFactors, Inverse
 from geosd.optim.partition import BlockRange, splits_a_block
-from geosd.optim.solve import Inverse
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
@@ -72,10 +71,9 @@ def precondition(
         factors: Its inverse is the first argument of `solve`.
         solve: (inverse over rows, rows of the gradient) -> rows of the same shape.
     """
-    if not _in_place(grad, name, factors):
-        copy_full_into(
-            solve(factors.full_inverse(name), full_tensor(grad).to(factors.compute)), into=grad
-        )
+    if not _has_own_rows(grad, name, factors):
+        solved = solve(factors.full_inverse(name), full_tensor(grad).to(factors.compute))
+        copy_full_into(solved, into=grad)
         return
     start, stop = factors.span(factors.dims[name])
     if start == stop:
@@ -88,7 +86,7 @@ def precondition(
     rows.copy_(solve(inverse, rows.to(factors.compute)))
 
 
-def _in_place(grad: Tensor, name: str, factors: BlockFactors) -> bool:
+def _has_own_rows(grad: Tensor, name: str, factors: BlockFactors) -> bool:
     """Whether this rank's rows of a gradient are just those of the blocks of G that it owns."""
     if not is_sharded(grad) or factors.group is None:
         return False

@@ -8,7 +8,8 @@ G = E[delta delta^T]; both are exponential averages, block-diagonal, and damped 
 Works in any training loop: `preconditioner.step()` before `optimizer.step()`.
 Source: the paper, "Kronecker factorization" (app:exp-kfac).
 
-Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer.
+Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer, c = blocks of a run,
+b = their size.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from geosd.optim.blocks import BlockFactors
+from geosd.optim.blocks import BlockFactors, Inverse
 from geosd.optim.capture import LayerCapture, ObservedBatch
 from geosd.optim.distributed import precondition, sum_over_ranks
 from geosd.optim.layer_selection import Select, input_factor_owners, is_projection, select_layers
-from geosd.optim.solve import Inverse, solve_left, solve_right
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
 
@@ -87,17 +88,29 @@ class KFAC:
     ) -> None:
         """Check the settings, lay out the factors and hook the layers."""
         storage = getattr(torch, storage, storage) if isinstance(storage, str) else storage
-        _check(blocks, decay, damping, subsample, inverse_every, storage)
+        dtypes = (torch.float32, torch.bfloat16, torch.float64)
+        for key, value, valid, allowed in (
+            ("blocks", blocks, blocks >= 1, "at least 1"),
+            ("decay", decay, 0 <= decay < 1, "in [0, 1)"),
+            ("damping", damping, damping > 0, "positive"),
+            ("subsample", subsample, 0 < subsample <= 1, "in (0, 1]"),
+            ("inverse_every", inverse_every, inverse_every >= 1, "at least 1"),
+            ("storage", storage, storage in dtypes, "float32, bfloat16 or float64"),
+        ):
+            if not valid:
+                raise ValueError(
+                    f"K-FAC's {key} is {value}; it must be {allowed}.\nHint: the paper uses blocks"
+                    " 16, damping 1e-3 and subsample 0.125."
+                )
         self.decay, self.damping = decay, damping
         self.subsample, self.inverse_every = subsample, inverse_every
         self.per_token = per_token
         self.group = group
         self.steps = 0
         self.layers = select_layers(model, select)
-        names = list(self.layers)
-        self._input_owner = (
-            input_factor_owners(names) if share_inputs else {name: name for name in names}
-        )
+        self._input_owner = {name: name for name in self.layers}
+        if share_inputs:
+            self._input_owner = input_factor_owners(list(self.layers))
         dims, devices = {}, {}
         for name, layer in self.layers.items():
             sides = {f"{name}.G": layer.out_features}
@@ -106,29 +119,28 @@ class KFAC:
             dims |= sides
             devices |= dict.fromkeys(sides, layer.weight.device)
         self.factors = BlockFactors(dims, blocks, storage, devices, group)
-        # The input factor gathered last, for the sisters that share it.
-        self._gathered: tuple[str | None, Inverse] = (None, [])
         self._observation: ObservedBatch | None = None
         self._unobserved: ObservedBatch | None = None
         self._captures: dict[str, LayerCapture] = {}
-        for name in names:
-            self._captures[name] = self._capture(name, self._captures.get(self._input_owner[name]))
+        for name, layer in self.layers.items():
+            self._captures[name] = LayerCapture(
+                name,
+                layer,
+                self._captures.get(self._input_owner[name]),
+                self._current,
+                partial(self._record, name),
+                self.factors.compute,
+            )
 
-    def _capture(self, name: str, input_owner: LayerCapture | None) -> LayerCapture:
-        def record(input_nI: Tensor | None, delta_nO: Tensor) -> None:
-            if input_nI is not None:
-                self.factors.add(f"{name}.A", input_nI)
-            self.factors.add(f"{name}.G", delta_nO)
-
-        dtype = self.factors.compute
-        return LayerCapture(name, self.layers[name], input_owner, self._current, record, dtype)
+    def _record(self, name: str, input_nI: Tensor | None, delta_nO: Tensor) -> None:
+        if input_nI is not None:
+            self.factors.add(f"{name}.A", input_nI)
+        self.factors.add(f"{name}.G", delta_nO)
 
     def _current(self) -> ObservedBatch:
-        if self._observation is not None:
-            return self._observation
-        if self._unobserved is None:
+        if self._observation is None and self._unobserved is None:
             self._unobserved = self._observe(None, 1, 0)
-        return self._unobserved
+        return self._observation or self._unobserved
 
     def _observe(
         self,
@@ -205,9 +217,12 @@ class KFAC:
             self.factors.invert(self.decay, shift)
         self.steps += 1
         self._unobserved = None
+        input_owner, inverse_a = None, []
         for name, layer in self.layers.items():
             if (grad := layer.weight.grad) is not None:
-                inverse_a = self._input_inverse(self._input_owner[name])
+                if input_owner != self._input_owner[name]:  # sisters follow each other
+                    input_owner = self._input_owner[name]
+                    inverse_a = self.factors.full_inverse(f"{input_owner}.A")
                 precondition(
                     grad,
                     f"{name}.G",
@@ -221,13 +236,6 @@ class KFAC:
                     self.factors,
                     lambda g, rows_O: solve_left(g, rows_O[:, None])[:, 0] / (1 + shift),
                 )
-        self._gathered = (None, [])
-
-    def _input_inverse(self, input_owner: str) -> Inverse:
-        """The inverse of an input factor; sisters follow each other, so the last one is kept."""
-        if self._gathered[0] != input_owner:
-            self._gathered = (input_owner, self.factors.full_inverse(f"{input_owner}.A"))
-        return self._gathered[1]
 
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.
@@ -240,7 +248,7 @@ class KFAC:
         return spectrum(self.factors, self.decay) | {"sqrt_damping": math.sqrt(self.damping)}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that later steps depend on: tensors (not copied), names and plain numbers."""
+        """Everything that later steps depend on; see `BlockFactors.state_dict`."""
         return {"steps": self.steps, "factors": self.factors.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -259,25 +267,24 @@ class KFAC:
             capture.handle.remove()
 
 
-def _check(
-    blocks: int,
-    decay: float,
-    damping: float,
-    subsample: float,
-    inverse_every: int,
-    storage: object,
-) -> None:
-    dtypes = (torch.float32, torch.bfloat16, torch.float64)
-    for key, value, good, allowed in (
-        ("blocks", blocks, blocks >= 1, "at least 1"),
-        ("decay", decay, 0 <= decay < 1, "in [0, 1)"),
-        ("damping", damping, damping > 0, "positive"),
-        ("subsample", subsample, 0 < subsample <= 1, "in (0, 1]"),
-        ("inverse_every", inverse_every, inverse_every >= 1, "at least 1"),
-        ("storage", storage, storage in dtypes, "float32, bfloat16 or float64"),
-    ):
-        if not good:
-            raise ValueError(
-                f"K-FAC's {key} is {value}; it must be {allowed}.\nHint: the paper uses blocks 16,"
-                " damping 1e-3 and subsample 0.125."
-            )
+def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
+    """(G + sqrt(gamma) I)^-1 dW, for a block-diagonal inverse over the rows of dW.
+
+    Rows of one block meet only rows of the same block, so a shard of whole row blocks can be
+    preconditioned where it lies.
+    """
+    parts = []
+    for run, blocks_cbb in inverse:
+        rows_cbI = grad_OI[run.start : run.stop].unflatten(0, (run.count, run.size))
+        parts.append(torch.bmm(blocks_cbb, rows_cbI).flatten(0, 1))
+    return torch.cat(parts)
+
+
+def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
+    """DW (A + sqrt(gamma) I)^-1, for a block-diagonal inverse over the columns of dW."""
+    parts = []
+    for run, blocks_cbb in inverse:
+        columns_Ocb = grad_OI[:, run.start : run.stop].unflatten(1, (run.count, run.size))
+        solved_cOb = torch.bmm(columns_Ocb.transpose(0, 1), blocks_cbb)
+        parts.append(solved_cOb.transpose(0, 1).flatten(1))
+    return torch.cat(parts, dim=1)

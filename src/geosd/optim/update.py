@@ -1,4 +1,4 @@
-"""One object per training run that turns gradients into a step.
+"""From gradients to a step: one rule per training run, and the warm-up of its learning rate.
 
 Three rules: AdamW (the baselines); K-FAC before AdamW (`inner="adamw"`: the preconditioned gradient
 takes the place of the gradient); K-FAC alone (`inner="plain"`: the paper's natural-gradient formula
@@ -18,20 +18,40 @@ from torch import Tensor, nn
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac import KFAC
 
-INNER = ("adamw", "plain")
+RULES = ("adamw", "kfac")
+INNER_RULES = ("adamw", "plain")
 
 
-def build_update_rule(
-    model: nn.Module,
-    *,
-    rule: Literal["adamw", "kfac"] = "adamw",
-    inner: Literal["adamw", "plain"] = "adamw",
-    lr: float,
-    betas: tuple[float, float] = (0.9, 0.95),
-    weight_decay: float = 0.0,
-    kfac: Mapping[str, Any] | None = None,
-) -> UpdateRule:
-    """Make the update rule of a run.
+def warmup(step: int, steps: int) -> float:
+    """Factor on the learning rate: linear over the first `steps` steps, then 1.
+
+    Args:
+        step: The optimiser step, counted from 0.
+        steps: Length of the warm-up in optimiser steps; 0 turns it off.
+
+    Returns:
+        min(1, (step + 1) / steps): the first step already moves, and step `steps - 1` is the first
+        at the full rate.
+
+    Raises:
+        ValueError: `step` or `steps` is negative.
+
+    Source: the paper's table of hyperparameters (tab:hparams), "20-step warmup"; its shape is not
+    given.
+
+    Example:
+        >>> [warmup(step, 4) for step in range(6)]
+        [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+    """
+    if step < 0 or steps < 0:
+        raise ValueError(
+            f"step={step} and steps={steps} must not be negative.\nHint: steps count from 0."
+        )
+    return 1.0 if steps == 0 else min(1.0, (step + 1) / steps)
+
+
+class UpdateRule:
+    """Turns gradients into a step.
 
     Args:
         model: Its parameters that require a gradient are trained.
@@ -43,58 +63,48 @@ def build_update_rule(
         weight_decay: Decoupled, for all parameters (the paper gives none: 0).
         kfac: Keyword arguments of `KFAC`; None takes its defaults, the paper's values.
 
+    Attributes:
+        preconditioner: K-FAC, or None.
+        plain: The parameters that take the preconditioned gradient itself.
+        adam: AdamW over all others, or None where there are none.
+
     Raises:
         ValueError: A rule or an argument of K-FAC is unknown or outside its range.
 
     Source: the paper, equations (nat-grad) and (app-checkpoint-pullback), the table of
     hyperparameters, and "Kronecker factorization" (app:exp-kfac).
     """
-    for key, value, allowed in (("rule", rule, ("adamw", "kfac")), ("inner", inner, INNER)):
-        if value not in allowed:
-            raise ValueError(f"{key} is {value!r}.\nHint: allowed are {', '.join(allowed)}.")
-    preconditioner = None
-    if rule == "kfac":
-        try:
-            preconditioner = KFAC(model, **(kfac or {}))
-        except TypeError as error:
-            raise ValueError(
-                f"K-FAC: {error}.\nHint: allowed are {', '.join(KFAC.__init__.__kwdefaults__)}."
-            ) from error
-    trained = [p for p in model.parameters() if p.requires_grad]
-    plain: list[nn.Parameter] = []
-    if preconditioner is not None and inner == "plain":
-        plain = preconditioner.parameters()
-    direct = {id(p) for p in plain}
-    rest = [p for p in trained if id(p) not in direct]
-    adam = torch.optim.AdamW(rest, lr=lr, betas=betas, weight_decay=weight_decay) if rest else None
-    return UpdateRule(model, preconditioner, adam, plain, lr, weight_decay)
-
-
-class UpdateRule:
-    """What turns gradients into a step; made by `build_update_rule`.
-
-    Args:
-        model: Has the parameters.
-        preconditioner: K-FAC, or None.
-        adam: AdamW over its parameters, or None where there are none.
-        plain: The parameters that take the preconditioned gradient itself.
-        lr: Learning rate when `step` is given none.
-        weight_decay: Decoupled weight decay of the plain parameters.
-    """
 
     def __init__(
         self,
         model: nn.Module,
-        preconditioner: KFAC | None,
-        adam: torch.optim.AdamW | None,
-        plain: list[nn.Parameter],
+        *,
+        rule: Literal["adamw", "kfac"] = "adamw",
+        inner: Literal["adamw", "plain"] = "adamw",
         lr: float,
-        weight_decay: float,
+        betas: tuple[float, float] = (0.9, 0.95),
+        weight_decay: float = 0.0,
+        kfac: Mapping[str, Any] | None = None,
     ) -> None:
-        """Hold the parts."""
-        self.model = model
-        self.preconditioner, self.adam, self.plain = preconditioner, adam, plain
-        self.lr, self.weight_decay = lr, weight_decay
+        """Share the parameters out between the rules."""
+        for key, value, allowed in (("rule", rule, RULES), ("inner", inner, INNER_RULES)):
+            if value not in allowed:
+                raise ValueError(f"{key} is {value!r}.\nHint: allowed are {', '.join(allowed)}.")
+        self.model, self.lr, self.weight_decay = model, lr, weight_decay
+        self.preconditioner: KFAC | None = None
+        if rule == "kfac":
+            try:
+                self.preconditioner = KFAC(model, **(kfac or {}))
+            except TypeError as error:
+                allowed = ", ".join(KFAC.__init__.__kwdefaults__)
+                raise ValueError(f"K-FAC: {error}.\nHint: allowed are {allowed}.") from error
+        use_plain = self.preconditioner is not None and inner == "plain"
+        self.plain = self.preconditioner.parameters() if use_plain else []
+        plain_ids = {id(p) for p in self.plain}
+        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in plain_ids]
+        self.adam: torch.optim.AdamW | None = None
+        if rest:
+            self.adam = torch.optim.AdamW(rest, lr=lr, betas=betas, weight_decay=weight_decay)
         self._lr_used = lr
         self._plain_squared: Tensor | float = 0.0
 
@@ -170,10 +180,14 @@ class UpdateRule:
         Where parameters are sharded every rank calls this at the same time; sharded state is full
         on the first rank, in the form that a run on one rank has, and empty on the others.
         """
-        return {
-            "adam": None if self.adam is None else self._adam_state_dict(),
-            "kfac": None if self.preconditioner is None else self.preconditioner.state_dict(),
-        }
+        adam = None if self.adam is None else {"state": {}}
+        if self.adam is not None and self.adam.state:  # torch would take a step to have a state
+            from torch.distributed.checkpoint import state_dict  # not at the import of the core
+
+            full = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
+            adam = state_dict.get_optimizer_state_dict(self.model, self.adam, options=full)
+        kfac = None if self.preconditioner is None else self.preconditioner.state_dict()
+        return {"adam": adam, "kfac": kfac}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`, bit for bit.
@@ -191,14 +205,6 @@ class UpdateRule:
             self._load_adam_state_dict(state["adam"])
         if self.preconditioner is not None:
             self.preconditioner.load_state_dict(state["kfac"])
-
-    def _adam_state_dict(self) -> dict[str, Any]:
-        if not self.adam.state:  # torch would take a step to have a state
-            return {"state": {}}
-        from torch.distributed.checkpoint import state_dict  # not at the import of the core
-
-        full = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
-        return state_dict.get_optimizer_state_dict(self.model, self.adam, options=full)
 
     def _load_adam_state_dict(self, state: Mapping[str, Any]) -> None:
         from torch.distributed.checkpoint import state_dict

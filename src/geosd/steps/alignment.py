@@ -20,7 +20,7 @@ from geosd.files import atomic_write, read_jsonl
 from geosd.models.checkpoints import load_model, load_weights
 from geosd.scores.alignment_table import COLUMNS
 from geosd.steps import begin
-from geosd.training.snapshots import Snapshots
+from geosd.training.resume_state import Snapshots
 
 
 def main(

@@ -22,14 +22,14 @@ from types import SimpleNamespace
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.files import write_text
 from geosd.models.published_architectures import Architecture, architecture
+from geosd.models.tiny_architectures import random_model
 from geosd.objectives.objective import build
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
-from geosd.optim.update import build_update_rule
+from geosd.optim.update import UpdateRule
 from geosd.training.fsdp import reshard, shard
 from geosd.training.processes import Ranks, local_device
 from geosd.training.reference_models import frozen_copy
@@ -239,7 +239,9 @@ def assemble_synthetic_run(
     """A run of random weights on random responses."""
     name, rule = METHODS[method]
     objective = build(name)
-    student = random_model(shape, device)
+    torch.manual_seed(0)  # the same weights on every call
+    with device:
+        student = random_model(shape, positions=2**15)
     shard(student, ranks.group, device, compute)
     student.gradient_checkpointing_enable({"use_reentrant": False})
     student.train()
@@ -247,7 +249,7 @@ def assemble_synthetic_run(
     with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
         for parameter in student.parameters():
             parameter.mul_(1.01)
-    update_rule = build_update_rule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
+    update_rule = UpdateRule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
     rollouts = batch.rollouts(shape.vocabulary)
     run = TrainingRun(
         student=student,
@@ -263,7 +265,7 @@ def assemble_synthetic_run(
     return run, TrainingArguments(
         steps=10**6,
         learning_rate=1e-6,
-        warmup_steps=20,
+        warmup=20,
         top_k=min(1024, shape.vocabulary // 8),
         loss_mean="sequence",
         save_every=10**6,
@@ -272,24 +274,6 @@ def assemble_synthetic_run(
         microbatch=1,
         precision=str(compute).removeprefix("torch."),
     )
-
-
-def random_model(shape: Architecture, device: torch.device) -> nn.Module:
-    """A Qwen3 of this shape, the same weights on every call."""
-    config = Qwen3Config(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.ffn,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.kv_heads,
-        head_dim=shape.head,
-        tie_word_embeddings=shape.tied,
-        max_position_embeddings=2**15,
-    )
-    torch.manual_seed(0)
-    with device:
-        return Qwen3ForCausalLM(config)
 
 
 if __name__ == "__main__":

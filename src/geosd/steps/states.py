@@ -26,8 +26,7 @@ from geosd.rollout.sampler import SamplingParams
 from geosd.scores.state_table import COLUMNS, most_uncertain
 from geosd.seeds import seed_of
 from geosd.steps import begin
-from geosd.training.problem_sampler import ProblemSampler
-from geosd.training.rollouts import Rollouts, RolloutSettings, collect_rollouts
+from geosd.training.rollouts import LocalRollouts, ProblemSampler, Rollouts, RolloutSettings
 
 
 def main(
@@ -60,7 +59,7 @@ def main(
         read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed
     )
     # One step on all problems at once: what a first epoch would visit if nothing were learnt.
-    how = RolloutSettings(
+    rollout_settings = RolloutSettings(
         source="student",
         problems=len(problem_sampler.problems),
         group=1,
@@ -71,14 +70,14 @@ def main(
         settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
     )
     with closing(source.grader()) as grade:
-        rollouts = collect_rollouts(
-            how,
+        rollouts, _ = LocalRollouts(
+            student,
+            rollout_settings,
             problem_sampler,
             encoding,
             sampler,
             lambda text, gold: grade(text, gold).correct,
-            step=0,
-        )
+        ).collect(step=0, measured=False)
     columns = survey_states(
         student,
         rollouts.student_prompts,

@@ -24,14 +24,18 @@ from geosd.models.model_card import write_model_card
 from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import manifest
 from geosd.steps import begin
-from geosd.training.assemble import assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
-from geosd.training.preemption import EXIT_CODE, PreemptionError, catch_sigterm
 from geosd.training.processes import init_processes
-from geosd.training.resume_state import ResumeState
+from geosd.training.resume_state import (
+    EXIT_CODE,
+    PreemptionError,
+    ResumeState,
+    Snapshots,
+    catch_sigterm,
+)
 from geosd.training.rollout_workers import RemoteRollouts, serve
-from geosd.training.snapshots import Snapshots
+from geosd.training.run import assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog, check_trackers
 
 

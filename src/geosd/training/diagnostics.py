@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
-from geosd.training.microbatches import Microbatch
-from geosd.training.processes import Ranks
+from geosd.training.packing import Microbatch
 
 
 @torch.no_grad()
@@ -22,66 +21,44 @@ def diagnose_microbatches(
     top_k: int,
     chunk: int,
     positions: int,
-) -> tuple[list[dict[str, float]], list[OldPolicy]]:
-    """For each microbatch its share of the step's diagnostics, and the student's predictions.
+) -> tuple[dict[str, float], list[OldPolicy]]:
+    """These microbatches' shares of the step's means, and the student's predictions in each.
 
     Args:
         student: Has the output head, gathered.
-        student_states: Its hidden states [n, D].
-        references: Teacher, anchor and pi_0.
+        student_states: Its hidden states [n, D] by microbatch.
+        references: "teacher", "anchor" and "reference", by microbatch.
         top_k: K of the union of top-K supports.
         chunk: Positions whose logits are held at once.
         positions: N.
-    """
-    diagnosed, old_policies = [], []
-    for hidden_nD, others in zip(student_states, references, strict=True):
-        current = ChunkedLogits(student, hidden_nD)
-        old_policies.append(OldPolicy(current, top_k, chunk))
-        diagnosed.append(diagnose({**others, "student": current}, top_k, chunk, positions))
-    return diagnosed, old_policies
-
-
-@torch.no_grad()
-def diagnose(
-    models: dict[str, ChunkedLogits], top_k: int, chunk: int, positions: int | None = None
-) -> dict[str, float]:
-    """Means over the visited positions that the step log shows.
-
-    Args:
-        models: "student", and those of "teacher", "anchor", "reference" that are to be compared.
-        top_k: K of the union of top-K supports.
-        chunk: Positions whose logits are held at once.
-        positions: Of the whole step, where these are only some of them: the values of all
-            microbatches then add up to the means.
 
     Returns:
         `overlap` sum_i sqrt(p_i q_i) with the teacher; `mismatch` the share of positions where the
         teacher is sure and the student is not (q* >= .8, p* <= .1; paper, Teacher top-token
         support); `drift/anchor` and `drift/pi_0`, mean d_FR (not squared) to the anchor and to the
-        base model (paper, Figure mechanism B). Each only where that model is among the models.
+        base model (paper, Figure mechanism B). The second value is for `kl_of_update`.
     """
-    size = len(models["student"].hidden)
-    totals: dict[str, float] = {}
-
-    def add(name: str, value_n: Tensor) -> None:
-        total = value_n.double().sum().item() / (positions or size)
-        totals[name] = totals.get(name, 0.0) + total
-
-    for at in chunks(size, chunk):
-        logits = {name: model.logits(at) for name, model in models.items()}
-        support = union_support(list(logits.values()), top_k)
-        log = {name: support.restrict(value) for name, value in logits.items()}
-        if "teacher" in log:
-            add("overlap", overlap(log["student"], log["teacher"]))
+    shares = dict.fromkeys(("overlap", "mismatch", "drift/anchor", "drift/pi_0"), 0.0)
+    old_policies = []
+    for hidden_nD, others in zip(student_states, references, strict=True):
+        models = {**others, "student": ChunkedLogits(student, hidden_nD)}
+        old_policies.append(OldPolicy(models["student"], top_k, chunk))
+        for at in chunks(len(hidden_nD), chunk):
+            logits = {name: model.logits(at) for name, model in models.items()}
+            support = union_support(list(logits.values()), top_k)
+            log = {name: support.restrict(value) for name, value in logits.items()}
             best = log["teacher"].argmax(-1, keepdim=True)
             sure = log["teacher"].gather(-1, best).exp() >= 0.8
             unlikely = log["student"].gather(-1, best).exp() <= 0.1
-            add("mismatch", (sure & unlikely)[:, 0])
-        if "anchor" in log:
-            add("drift/anchor", fisher_rao(log["student"], log["anchor"]))
-        if "reference" in log:
-            add("drift/pi_0", fisher_rao(log["student"], log["reference"]))
-    return totals
+            values = {
+                "overlap": overlap(log["student"], log["teacher"]),
+                "mismatch": sure & unlikely,
+                "drift/anchor": fisher_rao(log["student"], log["anchor"]),
+                "drift/pi_0": fisher_rao(log["student"], log["reference"]),
+            }
+            for name, value_n in values.items():
+                shares[name] += value_n.double().sum().item() / positions
+    return shares, old_policies
 
 
 class OldPolicy:
@@ -118,16 +95,7 @@ def kl_of_update(
     positions: int,
 ) -> float:
     """This rank's share of the mean KL(old || new) over the step's positions, in nats."""
-    total = 0.0
-    for microbatch, old in zip(microbatches, old_policies, strict=True):
-        total += old.kl_to(response_logits(student, microbatch.student), positions)
-    return total
-
-
-def sum_microbatches(
-    by_microbatch: list[dict[str, float]], ranks: Ranks, device: torch.device
-) -> dict[str, float]:
-    """The sum over microbatches and ranks of values that each microbatch has."""
-    totals = [sum(values[name] for values in by_microbatch) for name in by_microbatch[0]]
-    sums = torch.tensor(totals, dtype=torch.float64, device=device)
-    return dict(zip(by_microbatch[0], ranks.all_reduce(sums).tolist(), strict=True))
+    return sum(
+        old.kl_to(response_logits(student, microbatch.student), positions)
+        for microbatch, old in zip(microbatches, old_policies, strict=True)
+    )

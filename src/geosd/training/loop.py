@@ -13,10 +13,8 @@ import torch
 from tqdm import tqdm
 
 from geosd.training.fsdp import full_model, full_state_dict, load_full_state_dict
-from geosd.training.preemption import PreemptionError
-from geosd.training.resume_state import ResumeState
+from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
 from geosd.training.run import TrainingArguments, TrainingRun
-from geosd.training.snapshots import Snapshots
 from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 

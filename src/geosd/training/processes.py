@@ -53,6 +53,11 @@ class Ranks:
             dist.all_reduce(tensor, group=self.group)
         return tensor
 
+    def sum_values(self, values: dict[str, float]) -> dict[str, float]:
+        """The sum over the ranks of each value."""
+        sums = torch.tensor(list(values.values()), dtype=torch.float64, device=local_device())
+        return dict(zip(values, self.all_reduce(sums).tolist(), strict=True))
+
     def any(self, flag: bool) -> bool:
         """Whether the flag is up on any rank."""
         return bool(self.all_reduce(torch.tensor(int(flag), device=local_device())))
@@ -78,33 +83,20 @@ class WorkerLink:
     Attributes:
         everyone: All processes.
         pair: The first training rank and the worker, between which weights travel.
-        worker: The worker's rank among all processes.
+        worker: The worker's rank among all processes, and the number of the others.
     """
 
     everyone: dist.ProcessGroup
     pair: dist.ProcessGroup
     worker: int
 
-    @property
-    def trainers(self) -> int:
-        """How many training ranks there are: all processes but the worker."""
-        return self.worker
+    def share_command(self, command: tuple[Any, ...] | None = None) -> Any:
+        """The first training rank's command; every process calls this, the worker without one."""
+        return self._broadcast(command, 0)
 
-    def send_command(self, command: Any) -> None:
-        """Send a command to the worker; every training rank calls this, the first one sends."""
-        self._broadcast([command], 0)
-
-    def recv_command(self) -> Any:
-        """The next command; the worker calls this."""
-        return self._broadcast([None], 0)
-
-    def send_rollouts(self, rollouts: Any) -> None:
-        """Send rollouts to every training rank; the worker calls this."""
-        self._broadcast([rollouts], self.worker)
-
-    def recv_rollouts(self) -> Any:
-        """The worker's rollouts; every training rank calls this."""
-        return self._broadcast([None], self.worker)
+    def share_rollouts(self, rollouts: Any = None) -> Any:
+        """The worker's rollouts; every process calls this, the training ranks without any."""
+        return self._broadcast(rollouts, self.worker)
 
     def send_hidden(self, hidden: Tensor, rank: int) -> None:
         """Send hidden states to one training rank; the worker calls this."""
@@ -128,7 +120,8 @@ class WorkerLink:
             dist.broadcast(tensor, src=source, group=self.pair)
         return tensor
 
-    def _broadcast(self, box: list[Any], source: int) -> Any:
+    def _broadcast(self, value: Any, source: int) -> Any:
+        box = [value]
         dist.broadcast_object_list(box, src=source, group=self.everyone, device=local_device())
         return box[0]
 

@@ -7,7 +7,7 @@ moving average of recent students as others that would serve. All are here.
 from __future__ import annotations
 
 import copy
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,6 @@ from geosd.training.fsdp import (
     load_full_state_dict,
     reshard,
     sharded_copy,
-    with_root_gathered,
 )
 
 TeacherKind = Literal["live", "fixed", "delayed", "average"]
@@ -119,60 +118,3 @@ class ReferenceModels:
         load_full_state_dict(self.anchor, state["anchor"])
         if self.average is not None:
             load_full_state_dict(self.average, state["average"])
-
-
-class AnchorOwner(Protocol):
-    """A worker, or a connection to one, that has the whole anchor."""
-
-    def anchor_state_dict(self) -> dict[str, Tensor]:
-        """The anchor's full weights."""
-        ...
-
-    def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
-        """Give the anchor weights that `anchor_state_dict` gave."""
-        ...
-
-
-class ReferenceHeads:
-    """The output heads of anchor and pi_0, where a rollout worker has the rest of both models.
-
-    Has the methods of `ReferenceModels`. The teacher is the live student.
-
-    Args:
-        student: The model being trained, as it is at step 0, when it is pi_0.
-        owner: Has the whole anchor.
-        anchor_every: Steps between refreshes of the anchor.
-    """
-
-    def __init__(self, student: nn.Module, owner: AnchorOwner, anchor_every: int) -> None:
-        """Copy the student's head as it is now."""
-        self.student, self.owner, self.anchor_every = student, owner, anchor_every
-        self.teacher = student
-        self.anchor, self.reference = _head_copy(student), _head_copy(student)
-
-    def refresh(self, step: int) -> None:
-        """Refresh the anchor's head at the steps at which the worker refreshes the rest."""
-        if step % self.anchor_every == 0:
-            self.anchor = _head_copy(self.student)
-
-    def reshard(self) -> None:
-        """Nothing: heads are not sharded."""
-
-    def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """Weights that follow neither from the student nor from pi_0."""
-        return {"anchor": self.owner.anchor_state_dict()}
-
-    @torch.no_grad()
-    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
-        """Continue from what `state_dict` gave, of this class or of `ReferenceModels`."""
-        self.owner.load_anchor_state_dict(state["anchor"])
-        self.anchor.lm_head.weight.copy_(state["anchor"]["lm_head.weight"])
-
-
-@torch.no_grad()
-def _head_copy(student: nn.Module) -> nn.Module:
-    head = nn.Module()
-    weight = with_root_gathered(student, lambda root: root.lm_head.weight.detach().clone())
-    head.lm_head = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
-    head.lm_head.weight = nn.Parameter(weight, requires_grad=False)
-    return head

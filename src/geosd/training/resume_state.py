@@ -1,19 +1,27 @@
-"""The state a killed run continues from, bit for bit.
+"""What survives a kill: the state a run continues from, bit for bit, and its snapshots.
 
-It lies in a scratch folder that no workflow knows: a scheduler deletes the declared outputs of a
-job that dies, and these are what must survive it.
+The state lies in a scratch folder that no workflow knows: a scheduler deletes the declared outputs
+of a job that dies. Before it takes its node back it sends SIGTERM and waits a while.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import signal
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from geosd.files import atomic_write
+from geosd.models.checkpoints import save_weights
+
+EXIT_CODE = 75
+"""Of a program that saved its state and wants to be started again: EX_TEMPFAIL of sysexits.h."""
 
 
 class ResumeState:
@@ -50,3 +58,62 @@ class ResumeState:
     def clear(self) -> None:
         """Forget the state: the run is complete."""
         self.path.unlink(missing_ok=True)
+
+
+class Snapshots:
+    """One file for each of some steps, written when that step is done.
+
+    Looking at the student changes nothing of the run. A run that goes on after a kill has the
+    snapshots of its earlier life: they were written before the state that it goes on from.
+
+    Args:
+        folder: Where they lie, as `step_<k>.safetensors`: the weights after k updates.
+        steps: The k.
+    """
+
+    def __init__(self, folder: Path, steps: Collection[int] = ()) -> None:
+        """Remember where and when."""
+        self.folder = folder
+        self.steps = sorted(set(steps))
+
+    def path(self, step: int) -> Path:
+        """The file of the weights after `step` updates."""
+        return self.folder / f"step_{step}.safetensors"
+
+    def complete_until(self, step: int) -> bool:
+        """Whether all snapshots due after `step` updates exist."""
+        return all(self.path(due).exists() for due in self.steps if due <= step)
+
+    def clear(self) -> None:
+        """Remove those of another run: called where a run begins with its first step."""
+        for path in self.folder.glob("step_*.safetensors"):
+            path.unlink()
+
+    def save(self, step: int, student: nn.Module) -> None:
+        """Save the weights after `step` updates, if that is one of the steps."""
+        if step in self.steps:
+            save_weights(student, self.path(step))
+
+
+class PreemptionError(Exception):
+    """The run was asked to stop, and its state is saved.
+
+    Attributes:
+        steps: Steps done.
+    """
+
+    def __init__(self, steps: int) -> None:
+        """Remember how far the run came."""
+        super().__init__(f"asked to stop after {steps} steps; start again to go on from there")
+        self.steps = steps
+
+
+@contextmanager
+def catch_sigterm() -> Iterator[Callable[[], bool]]:
+    """Inside, SIGTERM does not end the process; yields a function that says whether one came."""
+    received = []
+    previous = signal.signal(signal.SIGTERM, lambda *_: received.append(True))
+    try:
+        yield lambda: bool(received)
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from geosd.models.forward import last_hidden_states
 from geosd.rollout.sampler import Completion, Sampler, SamplingParams
 from geosd.rollout.weight_transfer import named_weights
+from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import pack
 from geosd.training.processes import Ranks, WorkerLink
 from geosd.training.reference_models import copy_parameters, frozen_copy
@@ -198,10 +199,10 @@ class RemoteRollouts:
     def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
         names = models_to_score(self.needs, measured)
-        self.link.send_command(("step", step, names))
+        self.link.share_command(("step", step, names))
         for _, value in named_weights(self.student):  # all ranks gather, the first one sends
             self.link.copy_to_worker(value.to(self.compute))
-        rollouts = self.link.recv_rollouts()
+        rollouts = self.link.share_rollouts()
         per_rank = len(rollouts.responses) // self.ranks.size
         first = self.ranks.rank * per_rank
         device = next(self.student.parameters()).device
@@ -216,7 +217,7 @@ class RemoteRollouts:
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
         """The anchor's weights as a model's `state_dict` has them, on the first rank's CPU."""
-        self.link.send_command(("anchor",))
+        self.link.share_command(("anchor",))
         weights = {}
         for name, parameter in self.student.named_parameters():
             value = torch.empty(parameter.shape, dtype=self.compute, device=parameter.device)
@@ -228,13 +229,13 @@ class RemoteRollouts:
 
     def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
         """Give the anchor weights that `anchor_state_dict` gave."""
-        self.link.send_command(("load anchor",))
+        self.link.share_command(("load anchor",))
         for name, parameter in self.student.named_parameters():
             self.link.copy_to_worker(weights[name].to(parameter.device, self.compute))
 
     def end(self) -> None:
         """End the worker's process."""
-        self.link.send_command(("end",))
+        self.link.share_command(("end",))
 
 
 def serve(worker: RolloutWorker, link: WorkerLink) -> None:
@@ -242,7 +243,7 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
     student, anchor = worker.local.student, worker.frozen["anchor"]
     dtype = next(student.parameters()).dtype
     while True:
-        command, *values = link.recv_command()
+        command, *values = link.share_command()
         if command == "end":
             return
         if command == "anchor":
@@ -255,9 +256,9 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
             step, names = values
             worker.update_weights(_received_weights(student, link), step)
             rollouts, states = worker.sample_and_score(step, names)
-            link.send_rollouts(rollouts)
-            per_rank = len(rollouts.responses) // link.trainers
-            for i in range(per_rank * link.trainers):
+            link.share_rollouts(rollouts)
+            per_rank = len(rollouts.responses) // link.worker
+            for i in range(per_rank * link.worker):
                 for name in names:
                     link.send_hidden(states[name][i].to(dtype).contiguous(), rank=i // per_rank)
 
@@ -270,3 +271,50 @@ def _received_weights(student: nn.Module, link: WorkerLink) -> Iterator[Tensor]:
 def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:
     """Names of the frozen models to score: those that the objective reads, or all for the log."""
     return [name for name in SCORED if measured or name in needs]
+
+
+class ReferenceHeads:
+    """The output heads of anchor and pi_0, where a rollout worker has the rest of both models.
+
+    Has the methods of `ReferenceModels`. The teacher is the live student.
+
+    Args:
+        student: The model being trained, as it is at step 0, when it is pi_0.
+        owner: Has the whole anchor.
+        anchor_every: Steps between refreshes of the anchor.
+    """
+
+    def __init__(
+        self, student: nn.Module, owner: InProcessRollouts | RemoteRollouts, anchor_every: int
+    ) -> None:
+        """Copy the student's head as it is now."""
+        self.student, self.owner, self.anchor_every = student, owner, anchor_every
+        self.teacher = student
+        self.anchor, self.reference = _head_copy(student), _head_copy(student)
+
+    def refresh(self, step: int) -> None:
+        """Refresh the anchor's head at the steps at which the worker refreshes the rest."""
+        if step % self.anchor_every == 0:
+            self.anchor = _head_copy(self.student)
+
+    def reshard(self) -> None:
+        """Nothing: heads are not sharded."""
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """Weights that follow neither from the student nor from pi_0."""
+        return {"anchor": self.owner.anchor_state_dict()}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Continue from what `state_dict` gave, of this class or of `ReferenceModels`."""
+        self.owner.load_anchor_state_dict(state["anchor"])
+        self.anchor.lm_head.weight.copy_(state["anchor"]["lm_head.weight"])
+
+
+@torch.no_grad()
+def _head_copy(student: nn.Module) -> nn.Module:
+    head = nn.Module()
+    weight = with_root_gathered(student, lambda root: root.lm_head.weight.detach().clone())
+    head.lm_head = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
+    head.lm_head.weight = nn.Parameter(weight, requires_grad=False)
+    return head

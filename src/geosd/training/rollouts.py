@@ -1,11 +1,12 @@
-"""What one step learns from: responses, the prompts student and teacher read them after, rewards.
+"""What one step learns from: its problems, the responses to them, and their rewards.
 
 B = responses of the step, T = tokens of a response, D = hidden width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -13,11 +14,10 @@ from typing import Literal, Protocol
 from torch import Tensor, nn
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.records import Problem
+from geosd.problems.records import PooledSolutions, Problem
 from geosd.rollout.sampler import Sampler, SamplingParams
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
-from geosd.training.problem_sampler import ProblemSampler
 from geosd.training.processes import Ranks
 
 IsCorrect = Callable[[str, str], bool]
@@ -25,6 +25,52 @@ IsCorrect = Callable[[str, str], bool]
 
 HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
+
+
+class ProblemSampler:
+    """Problems epoch by epoch, each epoch in an order of its own, without repeats inside it.
+
+    An epoch need not be a whole number of steps: a step may hold the end of one and the beginning
+    of the next. Every draw depends on the seed and the step alone, never on earlier draws.
+
+    Args:
+        problems: The training problems.
+        pool: Their verified solutions; a problem without any is not trained on (paper, Setup).
+        seed: The run's seed.
+
+    Raises:
+        ValueError: No problem has a verified solution.
+    """
+
+    def __init__(
+        self, problems: Sequence[Problem], pool: Sequence[PooledSolutions], seed: int
+    ) -> None:
+        """Keep the problems that have a verified solution."""
+        self.solutions = {row.problem_id: row.solutions for row in pool if row.solutions}
+        self.problems = [problem for problem in problems if problem.id in self.solutions]
+        self.seed = seed
+        if not self.problems:
+            raise ValueError(
+                f"none of the {len(problems)} training problems has a verified solution in the"
+                " pool.\nHint: draw more rollouts a problem (pool.rollouts), or train the base"
+                " model longer."
+            )
+
+    def batch(self, step: int, size: int) -> list[Problem]:
+        """The `size` problems of a step."""
+        return [self._at(step * size + offset) for offset in range(size)]
+
+    def solution(self, problem: Problem, step: int) -> str:
+        """One of the problem's verified solutions, uniformly: c ~ C(. | x)."""
+        solutions = self.solutions[problem.id]
+        draw = random.Random(seed_of(self.seed, "solution", step, problem.id))
+        return solutions[draw.randrange(len(solutions))]
+
+    def _at(self, index: int) -> Problem:
+        epoch, place = divmod(index, len(self.problems))
+        order = list(range(len(self.problems)))
+        random.Random(seed_of(self.seed, "order", epoch)).shuffle(order)
+        return self.problems[order[place]]
 
 
 @dataclass(frozen=True)
@@ -69,52 +115,6 @@ class RolloutSettings:
     privilege: float
 
 
-def collect_rollouts(
-    settings: RolloutSettings,
-    problem_sampler: ProblemSampler,
-    encoding: Encoding,
-    sampler: Sampler,
-    is_correct: IsCorrect,
-    step: int,
-) -> Rollouts:
-    """The responses of a step, fresh from the current student.
-
-    A truncated response keeps its place in a distillation loss (its states were visited like any
-    others) and earns no reward.
-
-    Args:
-        settings: Where responses come from.
-        problem_sampler: The run's problems and solutions by step.
-        encoding: Text to ids and back.
-        sampler: Samples the current student.
-        is_correct: Decides whether an answer is right.
-        step: The step, from 0.
-    """
-    if settings.source == "group":
-        problems = problem_sampler.batch(step, 1) * settings.group
-    else:
-        problems = problem_sampler.batch(step, settings.problems)
-    solutions = [problem_sampler.solution(problem, step) for problem in problems]
-    student_prompts = [encoding.student(problem) for problem in problems]
-    teacher_prompts = [
-        encoding.teacher(problem, solution, settings.privilege)
-        for problem, solution in zip(problems, solutions, strict=True)
-    ]
-    if settings.source == "solution":
-        responses = [encoding.response(solution) for solution in solutions]
-        truncated = [False] * len(responses)
-    else:
-        seed = seed_of(problem_sampler.seed, "rollout", step)
-        completions = sampler.sample(student_prompts, settings.sampling, seed)
-        responses = [list(completion.ids) for completion in completions]
-        truncated = [completion.finish == "length" for completion in completions]
-    rewards = [
-        float(not cut and is_correct(encoding.text(response), problem.answer))
-        for cut, response, problem in zip(truncated, responses, problems, strict=True)
-    ]
-    return Rollouts(problems, student_prompts, teacher_prompts, responses, rewards, truncated)
-
-
 class RolloutSource(Protocol):
     """Where a step's responses come from: this process, or a rollout worker."""
 
@@ -153,14 +153,37 @@ class LocalRollouts:
 
     def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
-        arguments = (
-            self.settings,
-            self.problem_sampler,
-            self.encoding,
-            self.sampler,
-            self.is_correct,
-            step,
-        )
         samples = self.settings.source != "solution"
         with summon_full_params(self.student) if samples else nullcontext():
-            return self.ranks.broadcast(lambda: collect_rollouts(*arguments)), {}
+            return self.ranks.broadcast(lambda: self._rollouts(step)), {}
+
+    def _rollouts(self, step: int) -> Rollouts:
+        """The responses of a step, fresh from the current student.
+
+        A truncated response keeps its place in a distillation loss (its states were visited like
+        any others) and earns no reward.
+        """
+        settings, encoding, problem_sampler = self.settings, self.encoding, self.problem_sampler
+        if settings.source == "group":
+            problems = problem_sampler.batch(step, 1) * settings.group
+        else:
+            problems = problem_sampler.batch(step, settings.problems)
+        solutions = [problem_sampler.solution(problem, step) for problem in problems]
+        student_prompts = [encoding.student(problem) for problem in problems]
+        teacher_prompts = [
+            encoding.teacher(problem, solution, settings.privilege)
+            for problem, solution in zip(problems, solutions, strict=True)
+        ]
+        if settings.source == "solution":
+            responses = [encoding.response(solution) for solution in solutions]
+            truncated = [False] * len(responses)
+        else:
+            seed = seed_of(problem_sampler.seed, "rollout", step)
+            completions = self.sampler.sample(student_prompts, settings.sampling, seed)
+            responses = [list(completion.ids) for completion in completions]
+            truncated = [completion.finish == "length" for completion in completions]
+        rewards = [
+            float(not cut and self.is_correct(encoding.text(response), problem.answer))
+            for cut, response, problem in zip(truncated, responses, problems, strict=True)
+        ]
+        return Rollouts(problems, student_prompts, teacher_prompts, responses, rewards, truncated)

@@ -1,30 +1,55 @@
-"""What a training run is made of: its parts, and the arguments of the loop."""
+"""What a training run is made of: the numbers of the loop, the parts, and how settings make them.
+
+The settings are plain values: the training section of the configuration, `source` and `thinking` of
+its data section, and its section `rollout`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
 
+import torch
 from torch import nn
+from transformers import PreTrainedTokenizerBase
 
-from geosd.objectives.objective import Objective
+from geosd.files import read_jsonl
+from geosd.models.checkpoints import load_model
+from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
-from geosd.problems.encoding import Encoding
-from geosd.training.problem_sampler import ProblemSampler
-from geosd.training.processes import Ranks
-from geosd.training.reference_models import ReferenceHeads, ReferenceModels
-from geosd.training.rollouts import RolloutSource
+from geosd.problems.encoding import Encoding, stop_token_ids
+from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.sources import get_data_source
+from geosd.rollout.build import build_sampler
+from geosd.rollout.sampler import SamplingParams
+from geosd.training.fsdp import shard
+from geosd.training.processes import Ranks, WorkerLink, local_device
+from geosd.training.reference_models import ReferenceModels
+from geosd.training.rollout_workers import (
+    InProcessRollouts,
+    ReferenceHeads,
+    RemoteRollouts,
+    RolloutWorker,
+)
+from geosd.training.rollouts import (
+    LocalRollouts,
+    ProblemSampler,
+    RolloutSettings,
+    RolloutSource,
+)
 
 
 @dataclass(frozen=True)
 class TrainingArguments:
-    """Numbers that the loop reads.
+    """Numbers that the loop reads; named as in the settings.
 
     Attributes:
         steps: Updates in all.
         learning_rate: After warm-up.
-        warmup_steps: Steps over which the learning rate grows linearly from 0.
+        warmup: Steps over which the learning rate grows linearly from 0.
         top_k: K of the union support.
         loss_mean: "sequence" is the paper's 1/T inside the expectation over trajectories; "token"
             weighs every response token alike.
@@ -38,7 +63,7 @@ class TrainingArguments:
 
     steps: int
     learning_rate: float
-    warmup_steps: int
+    warmup: int
     top_k: int
     loss_mean: LossMean
     save_every: int
@@ -46,6 +71,13 @@ class TrainingArguments:
     chunk: int
     microbatch: int | None
     precision: Literal["bfloat16", "float32"]
+
+
+def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
+    """The numbers that the loop reads, from settings."""
+    return TrainingArguments(
+        **{each.name: settings[each.name] for each in fields(TrainingArguments)}
+    )
 
 
 @dataclass(frozen=True)
@@ -73,3 +105,130 @@ class TrainingRun:
     encoding: Encoding
     seed: int
     ranks: Ranks = field(default_factory=Ranks)
+
+
+def assemble_run(
+    settings: Mapping[str, Any],
+    base: Path,
+    problems: Path,
+    pool: Path,
+    seed: int,
+    ranks: Ranks | None = None,
+    worker: RolloutWorker | WorkerLink | None = None,
+) -> TrainingRun:
+    """Make the parts of a run.
+
+    Args:
+        settings: Plain values.
+        base: Folder of pi_0.
+        problems: Training problems, JSON lines.
+        pool: Their verified solutions, JSON lines.
+        seed: The run's seed.
+        ranks: The processes that train the student together, in shards; None is this one alone.
+        worker: Samples and scores, in this process or behind a link; None leaves both to the
+            trainers.
+
+    Raises:
+        ValueError: The objective or the update rule does not know a value it is given.
+        geosd.files.DamagedLineError: A problem or pool line is damaged.
+    """
+    ranks = ranks or Ranks()
+    compute = getattr(torch, settings["precision"])
+    objective = build(**settings["objective"])
+    student, tokenizer = load_model(base)
+    if ranks.group is None:
+        student.to(local_device())
+    else:
+        shard(student, ranks.group, local_device(), compute)
+    if settings["recompute"]:
+        student.gradient_checkpointing_enable({"use_reentrant": False})
+        student.train()  # transformers recomputes in training mode only; no model here has dropout
+    optimiser = settings["optimiser"]
+    kfac = optimiser["kfac"] and {**optimiser["kfac"], "group": ranks.group}
+    update_rule = UpdateRule(
+        student,
+        rule=optimiser["rule"],
+        inner=optimiser["inner"] or "adamw",
+        lr=settings["learning_rate"],
+        betas=tuple(settings["betas"]),
+        weight_decay=settings["weight_decay"],
+        kfac=kfac,
+    )
+    local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, ranks)
+    every, teacher = settings["anchor_every"], settings["teacher"]
+    if worker is None:
+        rollout_source = local
+        reference_models = ReferenceModels(
+            student, every, teacher, settings["teacher_decay"], compute
+        )
+    elif teacher != "live":
+        raise ValueError(
+            f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
+            " allowed is 'live'.\nHint: train without --worker."
+        )
+    else:
+        needs = frozenset(objective.needs)
+        if isinstance(worker, RolloutWorker):
+            rollout_source = InProcessRollouts(student, worker, needs)
+        else:
+            rollout_source = RemoteRollouts(student, worker, needs, ranks, compute)
+        reference_models = ReferenceHeads(student, rollout_source, every)
+    return TrainingRun(
+        student=student,
+        objective=objective,
+        update_rule=update_rule,
+        reference_models=reference_models,
+        problem_sampler=local.problem_sampler,
+        rollout_source=rollout_source,
+        encoding=local.encoding,
+        seed=seed,
+        ranks=ranks,
+    )
+
+
+def assemble_rollout_worker(
+    settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
+) -> RolloutWorker:
+    """Make the worker that samples and scores for a run; see `assemble_run` for the arguments.
+
+    Its models have the precision that the trainers compute in.
+    """
+    student, tokenizer = load_model(base)
+    for parameter in student.parameters():  # not .to(): rotary frequencies stay float32
+        parameter.data = parameter.data.to(getattr(torch, settings["precision"]))
+    student.to(local_device())
+    local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, Ranks())
+    return RolloutWorker(local, settings["anchor_every"])
+
+
+def _local_rollouts(
+    settings: Mapping[str, Any],
+    base: Path,
+    problems: Path,
+    pool: Path,
+    seed: int,
+    student: nn.Module,
+    tokenizer: PreTrainedTokenizerBase,
+    ranks: Ranks,
+) -> LocalRollouts:
+    source = get_data_source(settings["source"])
+    grade = source.grader()  # its processes, if it starts any, end with this one
+    prompts = source.prompts(tokenizer, settings["thinking"])
+    encoding = Encoding(tokenizer, prompts, stop_token_ids(student.generation_config))
+    return LocalRollouts(
+        student=student,
+        settings=RolloutSettings(
+            source=build(**settings["objective"]).rollouts,
+            problems=settings["problems"],
+            group=settings["group"],
+            sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
+            privilege=settings["privilege"],
+        ),
+        problem_sampler=ProblemSampler(
+            read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed
+        ),
+        encoding=encoding,
+        sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
+        is_correct=lambda response, gold: grade(response, gold).correct,
+        ranks=ranks,
+    )

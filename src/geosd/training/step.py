@@ -27,7 +27,7 @@ from torch.distributed.fsdp import FSDPModule
 from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import mean_loss
 from geosd.optim.distributed import full_tensor
-from geosd.optim.warmup import warmup
+from geosd.optim.update import warmup
 from geosd.seeds import seed_of
 from geosd.training.chunked_logits import (
     ChunkedLogits,
@@ -35,9 +35,9 @@ from geosd.training.chunked_logits import (
     response_hidden_states,
     response_logits,
 )
-from geosd.training.diagnostics import diagnose_microbatches, kl_of_update, sum_microbatches
+from geosd.training.diagnostics import diagnose_microbatches, kl_of_update
 from geosd.training.fsdp import reshard, with_root_gathered
-from geosd.training.microbatches import (
+from geosd.training.packing import (
     Microbatch,
     loss_terms_per_sequence,
     response_index,
@@ -86,17 +86,17 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
 
         if measured:
             positions = len(step_loss.index)
-            diagnosed, old_policies = with_root_gathered(
+            shares, old_policies = with_root_gathered(
                 run.student,
                 lambda root: diagnose_microbatches(
                     root, student_states, references, args.top_k, args.chunk, positions
                 ),
             )
-            values |= sum_microbatches(diagnosed, ranks, device)
+            values |= ranks.sum_values(shares)
             reshard(run.student)  # or the pass after the update would read the weights before it
 
         # K-FAC and AdamW.
-        rate = args.learning_rate * warmup(step, args.warmup_steps)
+        rate = args.learning_rate * warmup(step, args.warmup)
         values |= {"update/learning_rate": rate, "update/gradient_norm": gradient_norm(run.student)}
         run.update_rule.step(rate)
         values["update/relative_size"] = run.update_rule.relative_step()
@@ -104,7 +104,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         if measured:
             values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
             moved = kl_of_update(run.student, microbatches, old_policies, positions)
-            values |= sum_microbatches([{"update/kl_old_new": moved}], ranks, device)
+            values |= ranks.sum_values({"update/kl_old_new": moved})
         reshard(run.student)
         run.reference_models.reshard()
     return values
