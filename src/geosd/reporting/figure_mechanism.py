@@ -49,12 +49,6 @@ def draw(
 ) -> Figure:
     """Draw a row per model: gradient norm against overlap, and drift over steps.
 
-    Args:
-        states: The tidy table of states.
-        drift_over_steps: The tidy table of drift over steps.
-        models: Models.
-        methods: Variants of the right panels.
-
     Raises:
         ValueError: A model has no states.
     """

@@ -32,11 +32,6 @@ SPEC = OutputSpec(
 def changes(scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """What each run of the sweeps of a model gains out of distribution.
 
-    Args:
-        scores: Tidy scores.
-        model: The model.
-        points: `run` (the name in the scores), `variant` and `privilege` of each run of the sweep.
-
     Returns:
         One row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the
         solution, and `change`, its OOD accuracy minus that of the base model on the same seed, in
@@ -67,13 +62,7 @@ def draw(
 ) -> Figure:
     """Draw a panel per model: OOD change against privilege, with 95 % intervals.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, one panel each.
-        points: The runs of the sweep of each model, as in `changes`.
-
-    Returns:
-        The figure, one column wide for one model, else page wide.
+    The figure is a column wide for one model, else page wide.
     """
     sweeps = {model: changes(scores, model, points[model]) for model in models}
     figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
