@@ -7,39 +7,34 @@ from dataclasses import replace
 import pytest
 
 from geosd.claims.published import gpu_hours, published
-from geosd.costs.assumptions import DEFAULTS, Assumptions
-from geosd.costs.gpu_memory import (
-    TrainingLayout,
-    gpus_needed,
-    inference_gpu,
-    kv_bytes,
-    training_gpu,
-)
+from geosd.costs.gpu_memory import gpus_needed, inference_gpu, kv_bytes, training_gpu
 from geosd.costs.roofline import (
-    TrainingWorkload,
-    decoding,
-    step_seconds,
-    training_hours,
-    update_units,
-)
-from geosd.costs.study_plan import (
-    GpuRequest,
-    ModelWorkload,
-    SamplingWorkload,
+    decoding_seconds,
     hours,
     paper_hours_ratio,
     plan_rows,
+    step_seconds,
+    update_units,
 )
 from geosd.costs.update_cost import UpdateSize
+from geosd.costs.workload import (
+    DEFAULTS,
+    Assumptions,
+    GpuRequest,
+    KfacSettings,
+    ModelWorkload,
+    SamplingWorkload,
+    TrainingWorkload,
+)
 from geosd.models.published_architectures import architecture
 from geosd.reporting.plan_tables import training_state
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
 LADDER = published()["kfac_memory"]["rows"]
-OPSD = TrainingWorkload(625, UpdateSize(8, 4096), 4096, True, {"teacher"}, None, True)
-GEOSD = replace(OPSD, needs={"teacher", "anchor"}, kfac=(16, 1 / 8))
-LAYOUT = TrainingLayout(2, 1, 16, "float32", True, 8, 4096, 1024, 3, 1, True)
+OPSD = TrainingWorkload(625, UpdateSize(8, 4096), 4096, True, {"teacher"}, None, True, 1024, 1)
+GEOSD = replace(OPSD, needs={"teacher", "anchor"}, kfac=KfacSettings(16, 1 / 8, "float32"))
+THREE = GpuRequest(3, 1)  # two train, one generates
 
 
 def part(parts, name):
@@ -52,51 +47,56 @@ def part(parts, name):
 
 def test_sixteen_bytes_a_parameter_are_shared_out_among_the_training_gpus():
     for n in (1, 2, 6):
-        parts = training_gpu(M8B, replace(LAYOUT, training=n), DEFAULTS)
+        parts = training_gpu(M8B, GEOSD, GpuRequest(n + 1, 1), DEFAULTS)
         names = ("master weights", "gradients", "first moments", "second moments")
         assert sum(part(parts, name) for name in names) == pytest.approx(16 * N / n)
 
 
 def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_responses():
-    parts = inference_gpu(M8B, LAYOUT, replace(DEFAULTS, prompt=100))
+    parts = inference_gpu(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
     assert part(parts, "weights that sample") == part(parts, "anchor") == 2 * N
     assert sum(p.bytes for p in parts) - part(parts, "KV cache") == 4 * 2 * N
     # 36 layers, 8 heads of 128 for keys and as many for values, 2 bytes each
     assert part(parts, "KV cache") == 8 * 4196 * 36 * 2 * 8 * 128 * 2
     assert "anchor" not in {
-        p.name for p in inference_gpu(M8B, replace(LAYOUT, anchor=False), DEFAULTS)
+        p.name for p in inference_gpu(M8B, replace(GEOSD, needs={"teacher"}), THREE, DEFAULTS)
     }
 
 
 def test_logits_and_block_inputs_follow_from_their_sizes():
-    parts = training_gpu(M8B, LAYOUT, replace(DEFAULTS, prompt=100))
+    parts = training_gpu(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
     assert part(parts, "logits") == 1024 * 151_936 * (3 * 2 + 4 + 4)
     assert part(parts, "inputs of the blocks") == 36 * 4196 * 4096 * 2
-    whole = training_gpu(M8B, replace(LAYOUT, recompute=False), replace(DEFAULTS, prompt=100))
+    whole = training_gpu(M8B, replace(GEOSD, recompute=False), THREE, replace(DEFAULTS, prompt=100))
     assert part(whole, "activations") == 36 * part(parts, "activations of one block")
-    two = training_gpu(M8B, replace(LAYOUT, microbatch=2), replace(DEFAULTS, prompt=100))
+    two = training_gpu(M8B, replace(GEOSD, microbatch=2), THREE, replace(DEFAULTS, prompt=100))
     assert part(two, "inputs of the blocks") == 2 * part(parts, "inputs of the blocks")
 
 
 def test_without_inference_gpus_the_training_gpus_hold_both():
-    together = training_gpu(M8B, replace(LAYOUT, inference=0), DEFAULTS)
-    apart = training_gpu(M8B, LAYOUT, DEFAULTS)
+    together = training_gpu(M8B, GEOSD, GpuRequest(2), DEFAULTS)
+    apart = training_gpu(M8B, GEOSD, THREE, DEFAULTS)
     extra = sum(p.bytes for p in together) - sum(p.bytes for p in apart)
-    assert extra == sum(p.bytes for p in inference_gpu(M8B, replace(LAYOUT, inference=0), DEFAULTS))
+    assert extra == sum(p.bytes for p in inference_gpu(M8B, GEOSD, GpuRequest(2), DEFAULTS))
 
 
 def test_8b_with_its_state_of_131_gb_needs_two_gpus_and_one_gpu_fewer_does_not_hold_it():
-    need = gpus_needed(M8B, LAYOUT, DEFAULTS)
+    need = gpus_needed(M8B, GEOSD, 1, DEFAULTS)
     assert need == 2
-    one = training_gpu(M8B, replace(LAYOUT, training=1), DEFAULTS)
+    one = training_gpu(M8B, GEOSD, GpuRequest(2, 1), DEFAULTS)
     assert sum(p.bytes for p in one) > DEFAULTS.usable_bytes
 
 
 def test_what_fits_nowhere_is_told_with_a_hint():
     with pytest.raises(ValueError, match="does not fit on 1 training GPUs.*\nHint:"):
-        gpus_needed(architecture("qwen3-32b"), LAYOUT, DEFAULTS, most=1)
+        gpus_needed(architecture("qwen3-32b"), GEOSD, 1, DEFAULTS, most=1)
     with pytest.raises(ValueError, match="no room for a response.*\nHint:"):
-        decoding(architecture("qwen3-32b"), 8, 4096, 1, replace(DEFAULTS, usable=0.4))
+        decoding_seconds(
+            architecture("qwen3-32b"),
+            SamplingWorkload(8, 4096),
+            1,
+            replace(DEFAULTS, usable=0.4),
+        )
 
 
 @pytest.mark.parametrize("model", LADDER)
@@ -119,34 +119,37 @@ def test_the_printed_state_shows_every_digit_of_the_papers_ladder(model):
 # --- hours ----------------------------------------------------------------------------------------
 
 
+def decoded_at_bandwidth(sequences, concurrent, tokens, a):
+    """Seconds by hand: each token of the concurrent responses reads weights and their caches."""
+    moved = 2 * N + concurrent * (a.prompt + tokens / 2) * kv_bytes(M8B)
+    return sequences / concurrent * tokens * moved / (0.7 * 4.8e12)
+
+
 def test_decoding_one_response_reads_all_weights_once_a_token():
     a = Assumptions(prompt=100)
-    context = 100 + 4096 / 2
-    moved = 2 * N + context * kv_bytes(M8B)
-    got = decoding(M8B, 1, 4096, 1, a)
-    assert got.seconds == pytest.approx(4096 * moved / (0.7 * 4.8e12))
-    assert (got.concurrent, got.bound) == (1, "bandwidth")
+    seconds = decoding_seconds(M8B, SamplingWorkload(1, 4096), 1, a)
+    assert seconds == pytest.approx(decoded_at_bandwidth(1, 1, 4096, a))
 
 
 def test_many_responses_are_decoded_side_by_side_as_far_as_their_caches_fit():
-    a = Assumptions(prompt=100, concurrent=10_000)
-    got = decoding(M8B, 10_000, 4096, 1, a)
-    each = (100 + 2048) * kv_bytes(M8B)
-    assert got.concurrent == int((0.9 * 143_771 * 2**20 - 2 * N) // each)
-    fewer = decoding(M8B, 10_000, 4096, 1, replace(a, concurrent=8))
-    assert fewer.concurrent == 8
-    assert fewer.seconds > got.seconds
+    a, many = Assumptions(prompt=100, concurrent=10_000), SamplingWorkload(10_000, 4096)
+    fit = int((0.9 * 143_771 * 2**20 - 2 * N) // ((100 + 2048) * kv_bytes(M8B)))
+    as_fit = decoding_seconds(M8B, many, 1, a)
+    assert as_fit == pytest.approx(decoded_at_bandwidth(10_000, fit, 4096, a))
+    eight = decoding_seconds(M8B, many, 1, replace(a, concurrent=8))
+    assert eight == pytest.approx(decoded_at_bandwidth(10_000, 8, 4096, a))
+    assert eight > as_fit
 
 
 def test_short_contexts_of_many_responses_wait_for_operations():
     a = Assumptions(prompt=1, concurrent=100_000, mfu=0.01)
-    got = decoding(M8B, 100_000, 16, 1, a)
-    assert got.bound == "operations"
+    seconds = decoding_seconds(M8B, SamplingWorkload(100_000, 16), 1, a)
     tables = 151_936 * 4096
     matrices = 2 * (N - 2 * tables) + 2 * tables  # the embedding is looked up; norms are nothing
     attention = 4 * 36 * 4096 * (1 + 8)
     expected = 100_000 * 16 * (matrices + attention) / (0.01 * 989e12)
-    assert got.seconds == pytest.approx(expected, rel=1e-3)
+    assert seconds == pytest.approx(expected, rel=1e-3)
+    assert seconds > decoded_at_bandwidth(100_000, 100_000, 16, a)
 
 
 def test_units_of_an_update_are_the_papers():
@@ -159,21 +162,21 @@ def test_units_of_an_update_are_the_papers():
 
 
 def test_an_update_takes_its_operations_at_the_share_that_is_granted():
-    _, update = step_seconds(M8B, OPSD, 2, 1, DEFAULTS)
+    _, update = step_seconds(M8B, OPSD, THREE, DEFAULTS)
     tokens = 8 * 4096
     assert update == pytest.approx((6 + 2 + 3) * N * tokens / (2 * 0.4 * 989e12))
-    _, kept = step_seconds(M8B, replace(OPSD, recompute=False), 2, 1, DEFAULTS)
+    _, kept = step_seconds(M8B, replace(OPSD, recompute=False), THREE, DEFAULTS)
     assert kept / update == pytest.approx(9 / 11)
 
 
 def test_the_anchors_pass_costs_time_only_where_no_other_gpu_does_it():
-    _, apart = step_seconds(M8B, replace(GEOSD, kfac=None), 2, 1, DEFAULTS)
-    _, together = step_seconds(M8B, replace(GEOSD, kfac=None), 2, 0, DEFAULTS)
+    _, apart = step_seconds(M8B, replace(GEOSD, kfac=None), THREE, DEFAULTS)
+    _, together = step_seconds(M8B, replace(GEOSD, kfac=None), GpuRequest(2), DEFAULTS)
     assert together / apart == pytest.approx((8 + 3 + 2) / (8 + 3))
 
 
 def test_training_on_pool_solutions_generates_nothing():
-    assert step_seconds(M8B, replace(OPSD, generates=False), 2, 1, DEFAULTS)[0] == 0
+    assert step_seconds(M8B, replace(OPSD, generates=False), THREE, DEFAULTS)[0] == 0
 
 
 # --- a study --------------------------------------------------------------------------------------
@@ -216,7 +219,9 @@ def test_a_sweep_of_nine_methods_is_expected_to_cost_about_what_the_papers_does(
 
 
 def test_hours_of_trainings_are_the_mean_over_the_methods():
-    each = [training_hours(M8B, one, 2, 1, DEFAULTS) for one in NINE.values()]
+    each = [
+        one.steps * sum(step_seconds(M8B, one, THREE, DEFAULTS)) / 3600 for one in NINE.values()
+    ]
     assert hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
 
 

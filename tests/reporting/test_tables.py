@@ -11,12 +11,12 @@ import subprocess
 
 import pytest
 
-from geosd.reporting.latex import escape_latex
 from geosd.reporting.tables import (
     Cell,
     Column,
     Row,
     Table,
+    escape_latex,
     ranked,
     save,
     to_csv,

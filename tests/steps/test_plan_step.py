@@ -8,9 +8,9 @@ import pytest
 
 from geosd.claims.published import gpu_hours
 from geosd.config import load, resolve
-from geosd.costs.assumptions import DEFAULTS
 from geosd.costs.gpu_memory import inference_gpu, total_bytes, training_gpu
-from geosd.costs.study_plan import paper_hours_ratio, plan_rows
+from geosd.costs.roofline import paper_hours_ratio, plan_rows
+from geosd.costs.workload import DEFAULTS
 from geosd.models.published_architectures import architecture
 from geosd.steps import plan
 
@@ -40,14 +40,11 @@ def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
     for study in given.studies:
         for model in study.models:
             work = plan._workload(study, model, DEFAULTS)
-            asked = study.params.resources_of(model).train
-            trainers = asked.gpus - asked.inference_gpus
-            layout = plan._largest_layout(study, model, work, trainers, asked.inference_gpus)
-            for holds in (training_gpu, inference_gpu):
-                assert (
-                    total_bytes(holds(architecture(model), layout, DEFAULTS))
-                    <= DEFAULTS.usable_bytes
-                ), model
+            shape, request = architecture(model), work.gpu_requests["train"]
+            for variant, training in work.trainings.items():
+                for holds in (training_gpu, inference_gpu):
+                    held = total_bytes(holds(shape, training, request, DEFAULTS))
+                    assert held <= DEFAULTS.usable_bytes, (model, variant)
 
 
 def test_the_plan_of_a_model_says_what_it_holds_and_what_its_jobs_cost(capsys, root):

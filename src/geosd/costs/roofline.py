@@ -1,4 +1,4 @@
-"""The time that jobs take on given GPUs, reckoned by operations and by bytes moved (a roofline).
+"""Hours and disk of a study, by operations and by bytes moved (a roofline), before it is run.
 
 Decoding reads all weights and the caches of all sequences once a token, so it is bound by the
 memory's bandwidth unless very many sequences are decoded side by side. Passes over whole sequences
@@ -8,110 +8,65 @@ of an engine, moving weights to it, prefill, grading, and the passes of `trainin
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
-from geosd.costs.assumptions import Assumptions
 from geosd.costs.gpu_memory import BF16, kv_bytes
-from geosd.costs.update_cost import (
-    BACKWARD,
-    FORWARD,
-    UpdateSize,
-    UpdateUnits,
-    forward_units,
-    kfac_units,
+from geosd.costs.update_cost import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
+from geosd.costs.workload import (
+    Assumptions,
+    GpuRequest,
+    ModelWorkload,
+    SamplingWorkload,
+    TrainingWorkload,
 )
-from geosd.models.published_architectures import Architecture
+from geosd.models.published_architectures import Architecture, architecture
 
 HOUR = 3600.0
 RECOMPUTE = FORWARD
 """Units of the forward pass that checkpointed blocks make again in the backward pass."""
+STUDENT_AND_TEACHER = 5.0
+"""Units of looking at states: a forward pass of the student, one of the teacher on more tokens."""
+REFERENCE = "qwen3-8b"
+"""The model whose hours the paper gives (Appendix Runtime)."""
+SIMILAR_RULE = {"evaluate_pi_0": "evaluate", "states": "pool", "alignment": "train"}
+"""Rules whose hours the paper does not give, and the rule that does the like."""
+TEXT_BYTES = 4
+"""Bytes of a token as text, about: English and formulas under the paper's tokenizers."""
 
 
-@dataclass(frozen=True)
-class DecodingTime:
-    """How long it takes to generate responses.
-
-    Attributes:
-        seconds: In all.
-        concurrent: Sequences decoded at once.
-        bound: What it waits for.
-    """
-
-    seconds: float
-    concurrent: int
-    bound: str
-
-
-def decoding(
-    model: Architecture,
-    sequences: int,
-    cap: int,
-    gpus: int,
-    assumed: Assumptions,
-    other_bytes: float = 0.0,
-) -> DecodingTime:
-    """Generate `sequences` responses, a new one starting when one ends.
-
-    Args:
-        model: The architecture.
-        sequences: Responses.
-        cap: Longest response, in tokens; the mean is `assumed.length` of it.
-        gpus: GPUs over which the model is shared out, at no cost.
-        assumed: The GPU and what is taken for granted.
-        other_bytes: Bytes of those GPUs, all together, that something else holds.
+def decoding_seconds(
+    model: Architecture, sampling: SamplingWorkload, gpus: int, assumed: Assumptions
+) -> float:
+    """Seconds of sampling on GPUs that share the model; a response starts when another ends.
 
     Raises:
         ValueError: The weights leave no room for one sequence.
     """
-    tokens = assumed.length * cap
+    tokens = assumed.length * sampling.cap
     context = assumed.prompt + tokens / 2  # in the mean, over the steps of a response
     weights = BF16 * model.parameters
     cache = kv_bytes(model) * context
-    held = int((gpus * assumed.usable_bytes - weights - other_bytes) // cache)
-    at_once = min(sequences, assumed.concurrent, held)
-    if at_once < 1:
+    room = int((gpus * assumed.usable_bytes - weights) // cache)
+    concurrent = min(sampling.sequences, assumed.concurrent, room)
+    if concurrent < 1:
         raise ValueError(
             f"{model.label} leaves no room for a response on {gpus} {assumed.device.label}.\n"
             "Hint: ask for more GPUs in params.yaml, section resources."
         )
-    moved = (weights + at_once * cache) / (assumed.bandwidth_share * assumed.device.bandwidth)
+    moved = (weights + concurrent * cache) / (assumed.bandwidth_share * assumed.device.bandwidth)
     # forward_units takes a sequence's length, whose tokens meet half of it in the mean.
-    units = at_once * model.parameters * forward_units(model, 2 * context)
+    units = concurrent * model.parameters * forward_units(model, 2 * context)
     counted = units / (assumed.mfu * assumed.device.flops)
-    steps = sequences * tokens / at_once
-    bound = "bandwidth" if moved >= counted else "operations"
-    return DecodingTime(steps * max(moved, counted) / gpus, at_once, bound)
+    return sampling.sequences * tokens / concurrent * max(moved, counted) / gpus
 
 
-def pass_seconds(
+def _pass_seconds(
     model: Architecture, units: float, tokens: float, gpus: int, assumed: Assumptions
 ) -> float:
     """Seconds of so many model-pass units over so many tokens."""
     return units * model.parameters * tokens / (gpus * assumed.mfu * assumed.device.flops)
-
-
-@dataclass(frozen=True)
-class TrainingWorkload:
-    """What a training consists of, as far as its time goes.
-
-    Attributes:
-        steps: Updates.
-        update: Size of one, at the mean length of a response.
-        cap: Longest response, in tokens.
-        generates: Whether it samples responses; SFT takes those of the pool.
-        needs: Models besides the student that the objective reads: teacher, anchor, reference.
-        kfac: Blocks g and share s of the tokens; None without K-FAC.
-        recompute: Whether the backward pass makes the blocks' activations again.
-    """
-
-    steps: int
-    update: UpdateSize
-    cap: int
-    generates: bool
-    needs: Collection[str]
-    kfac: tuple[int, float] | None
-    recompute: bool
 
 
 def update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
@@ -121,55 +76,123 @@ def update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits
     """
     kfac = None
     if training.kfac is not None:
-        kfac = kfac_units(model, training.update, *training.kfac, share_inputs=True).total
+        g, s, _ = training.kfac
+        kfac = kfac_units(model, training.update, g, s, share_inputs=True).total
+    teacher = training.update.teacher_ratio * ("teacher" in training.needs)
     return UpdateUnits(
         student=FORWARD + BACKWARD,
-        teacher=(FORWARD * training.update.teacher_ratio if "teacher" in training.needs else 0.0)
-        + (FORWARD if "reference" in training.needs else 0.0),
+        teacher=FORWARD * (teacher + ("reference" in training.needs)),
         anchor=FORWARD if "anchor" in training.needs else None,
         kfac=kfac,
     )
 
 
 def step_seconds(
-    model: Architecture,
-    training: TrainingWorkload,
-    trainers: int,
-    inference: int,
-    assumed: Assumptions,
+    model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
 ) -> tuple[float, float]:
     """Seconds of one step: of generating, and of the update that waits for it.
 
     The anchor's pass runs on the inference GPUs, while they wait for the longest response or for
-    the next step, and costs no time of its own; without inference GPUs it is part of the update.
-
-    Args:
-        model: The architecture.
-        training: What the training consists of.
-        trainers: Training GPUs.
-        inference: Inference GPUs; with 0 the training GPUs generate.
-        assumed: The GPU and what is taken for granted.
+    the next step, and costs no time of its own; without inference GPUs it is part of the update,
+    and the training GPUs generate.
     """
     units = update_units(model, training)
-    on_trainers = (
-        RECOMPUTE * training.recompute + units.total - ((units.anchor or 0.0) if inference else 0.0)
-    )
-    update = pass_seconds(model, on_trainers, training.update.total, trainers, assumed)
+    on_trainers = RECOMPUTE * training.recompute + units.total
+    if request.inference:
+        on_trainers -= units.anchor or 0.0
+    update = _pass_seconds(model, on_trainers, training.update.total, request.trainers, assumed)
     if not training.generates:
         return 0.0, update
     # A step waits for its longest response; the rollouts of a step fit beside the anchor.
-    longest = replace(assumed, length=1.0)
-    sequences = training.update.sequences
-    generated = decoding(model, sequences, training.cap, inference or trainers, longest)
-    return generated.seconds, update
+    rollouts = SamplingWorkload(training.update.sequences, training.cap)
+    gpus, longest = request.inference or request.trainers, replace(assumed, length=1.0)
+    return decoding_seconds(model, rollouts, gpus, longest), update
 
 
-def training_hours(
-    model: Architecture,
-    training: TrainingWorkload,
-    trainers: int,
-    inference: int,
-    assumed: Assumptions,
-) -> float:
-    """Wall-clock hours of a training."""
-    return training.steps * sum(step_seconds(model, training, trainers, inference, assumed)) / HOUR
+def hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float:
+    """Wall-clock hours of one job of a rule; of a training, the mean over the variants."""
+    model, request = architecture(work.model), work.gpu_requests[rule]
+    if rule == "train":
+        each = [
+            training.steps * sum(step_seconds(model, training, request, assumed)) / HOUR
+            for training in work.trainings.values()
+        ]
+        return sum(each) / len(each)
+    tokens = work.states.sequences * work.states.cap * assumed.length
+    scoring = _pass_seconds(model, STUDENT_AND_TEACHER, tokens, request.gpus, assumed)
+    if rule == "alignment":
+        return work.checkpoints * scoring / HOUR
+    sampling = {"pool": work.pool, "states": work.states}.get(rule, work.evaluation)
+    seconds = decoding_seconds(model, sampling, request.gpus, assumed)
+    return (seconds + (scoring if rule == "states" else 0.0)) / HOUR
+
+
+class PlanRow(NamedTuple):
+    """The jobs of one rule for one model.
+
+    `roofline_hours` are those of a job, `expected_hours` the same times the paper's share
+    (`paper_hours_ratio`); None without GPU.
+    """
+
+    model: str
+    rule: str
+    jobs: int
+    gpus: int
+    roofline_hours: float | None
+    expected_hours: float | None
+
+    def gpu_hours(self, *, expected: bool) -> float:
+        """GPU-hours of all jobs."""
+        hours = self.expected_hours if expected else self.roofline_hours
+        return self.jobs * self.gpus * (hours or 0.0)
+
+
+def plan_rows(
+    work: ModelWorkload, ratios: Mapping[str, float], assumed: Assumptions
+) -> list[PlanRow]:
+    """A row for each rule, its expected hours by the rule's ratio (`paper_hours_ratio`)."""
+    rows = []
+    for rule, jobs in work.jobs.items():
+        gpus, roofline, expected = work.gpu_requests[rule].gpus, None, None
+        if gpus:
+            roofline = hours(work, rule, assumed)
+            expected = roofline * ratios[SIMILAR_RULE.get(rule, rule)]
+        rows.append(PlanRow(work.model, rule, jobs, gpus, roofline, expected))
+    return rows
+
+
+def paper_hours_ratio(
+    reference: ModelWorkload, variant: str, published: Mapping[str, float], assumed: Assumptions
+) -> dict[str, float]:
+    """How many times our GPU-hours of an 8B job the paper's are, by rule.
+
+    A training, an evaluation and the pool of the paper's own protocol on the GPUs that this project
+    asks for at 8B, against the GPU-hours that the paper gives. The quotient holds all that the
+    roofline leaves out, and what is not known of the paper's runs: how many GPUs, how long the
+    responses were (here as `assumed` says, at most the cap), which software.
+
+    Args:
+        reference: The paper's protocol on `REFERENCE`.
+        variant: The training that the paper's hours are of: a baseline.
+        published: Rule -> the paper's GPU-hours of an 8B job.
+        assumed: What is taken for granted; the GPU is the paper's all the same.
+    """
+    baseline = replace(reference, trainings={variant: reference.trainings[variant]})
+    on_h200 = replace(assumed, gpu="h200")
+    return {
+        rule: gpu_hours / (reference.gpu_requests[rule].gpus * hours(baseline, rule, on_h200))
+        for rule, gpu_hours in published.items()
+    }
+
+
+def disk_bytes(work: ModelWorkload, assumed: Assumptions) -> tuple[float, float, float]:
+    """Bytes that one model's jobs keep on disk.
+
+    Returns:
+        All fp32 weights that are kept; all evaluated samples as text; the resume state of one
+        training while it runs: weights, two moments, anchor.
+    """
+    n = architecture(work.model).parameters
+    evaluations = sum(work.jobs.get(rule, 0) for rule in ("evaluate", "evaluate_pi_0"))
+    tokens = work.evaluation.sequences * work.evaluation.cap * assumed.length
+    return 4 * n * work.weights, TEXT_BYTES * tokens * evaluations, 16 * n

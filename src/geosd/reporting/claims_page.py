@@ -62,21 +62,11 @@ def write_ledger(
 
 def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     """Every finding as a row, at full precision."""
+    numbers = ("effect", "low", "high", "p", "p_holm", "n_a", "n_b", "paper_effect", "metric")
     return pd.DataFrame(
         {
             "claim": f.claim.id,
-            "study": f.study,
-            "model": f.model,
-            "verdict": f.verdict,
-            "effect": f.effect,
-            "low": f.low,
-            "high": f.high,
-            "p": f.p,
-            "p_holm": f.p_holm,
-            "n_a": f.n_a,
-            "n_b": f.n_b,
-            "paper_effect": f.paper_effect,
-            "metric": f.metric,
+            **{name: getattr(f, name) for name in ("study", "model", "verdict", *numbers)},
             "unit": "" if f.claim.computed or not f.metric else unit(f.metric),
             "weakest_comparison": f.weakest,
             "statement": f.claim.statement,
@@ -178,16 +168,10 @@ def _rest(findings: Sequence[Finding], study: str | None, kind: str | None) -> l
     return ["## Not tested in this study" if study else "## Not tested", "\n".join(items)]
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 96, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, first: str = "", others: str = "") -> str:
+    filled = textwrap.TextWrapper(96, first, others, break_long_words=False, break_on_hyphens=False)
+    return filled.fill(text)
 
 
 def _item(text: str) -> str:
-    return textwrap.fill(
-        text,
-        96,
-        initial_indent="- ",
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return _wrapped(text, "- ", "  ")

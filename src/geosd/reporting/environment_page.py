@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from geosd.reporting.tables import MISSING, aligned
 
 
-@dataclass(frozen=True)
-class StepManifest:
-    """One run of a step.
-
-    Attributes:
-        step: The step, "base", "train" or "evaluate".
-        manifest: What `geosd.provenance.manifest.manifest` wrote of it.
-    """
+class StepManifest(NamedTuple):
+    """A run of "base", "train" or "evaluate", and its manifest (`geosd.provenance.manifest`)."""
 
     step: str
     manifest: Mapping[str, Any]
@@ -79,14 +72,15 @@ def _commit(code: Mapping[str, Any]) -> str:
 
 
 def _machines(runs: Sequence[StepManifest]) -> str:
-    def machine(run: StepManifest) -> tuple[str, ...]:
-        device = run.manifest["device"]
+    def machine(device: Mapping[str, Any]) -> tuple[str, ...]:
         counted = Counter(device["accelerators"])
         names = (f"{n} × {name}" if n > 1 else name for name, n in counted.items())
         numbers = (str(device["cpus"]), str(device.get("threads", MISSING)))
         return device["platform"], ", ".join(names) or "none", *numbers
 
-    return _counted(["platform", "accelerators", "CPUs", "threads"], runs, machine)
+    header = ["platform", "accelerators", "CPUs", "threads", "runs"]
+    counts = Counter(machine(run.manifest["device"]) for run in runs).most_common()
+    return aligned([header, *([*words, str(n)] for words, n in counts)], left=2)
 
 
 def _packages(runs: Sequence[StepManifest]) -> str:
@@ -98,15 +92,6 @@ def _packages(runs: Sequence[StepManifest]) -> str:
     for name in sorted(versions):
         lines += [[name, version, str(n)] for version, n in Counter(versions[name]).most_common()]
     return aligned(lines, left=2)
-
-
-def _counted(
-    header: Sequence[str],
-    runs: Iterable[StepManifest],
-    key: Callable[[StepManifest], tuple[str, ...]],
-) -> str:
-    counts = Counter(key(run) for run in runs).most_common()
-    return aligned([[*header, "runs"], *([*words, str(n)] for words, n in counts)], left=2)
 
 
 def duration(seconds: float) -> str:

@@ -42,11 +42,7 @@ def draw(
 ) -> Figure:
     """Draw a row per model, a panel per method; early checkpoints behind, the last in front.
 
-    Args:
-        alignment: The tidy alignment table.
-        models: Models.
-        methods: Variants.
-        ranking: Who ranked the tokens, "pi_0" or "live".
+    `ranking` says who ranked the tokens, "pi_0" or "live".
 
     Raises:
         ValueError: There is no method to draw, or one has no rows.

@@ -89,10 +89,7 @@ def reliability(majority: pd.DataFrame) -> pd.DataFrame:
 def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw a row of three panels per model, means over seeds with 95 % intervals.
 
-    Args:
-        consensus: The tidy agreement table, `geosd.scores.consensus_table`.
-        models: Models, one row each.
-        methods: Variants; ablations are left out, the paper does not show them here.
+    Ablations are left out: the paper does not show them here.
 
     Raises:
         ValueError: A model has no OOD samples of any method.

@@ -40,9 +40,7 @@ SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.
 def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     """Draw a panel per model: a 2-D histogram, shares of positions on one logarithmic scale.
 
-    Args:
-        states: The tidy table of states.
-        models: Models, one panel each, at most three in a row.
+    At most three panels stand in a row.
 
     Raises:
         ValueError: A model has no states.

@@ -49,10 +49,7 @@ CROWD = 4
 def gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
     """What every run of a model gains over the base model.
 
-    Args:
-        scores: Tidy scores.
-        model: The model.
-        methods: Variants; those without scores are left out, and pi_0 is the origin, not a point.
+    Variants without scores are left out, and pi_0 is the origin, not a point.
 
     Returns:
         One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain` (accuracy
@@ -95,14 +92,8 @@ def crowded(means: pd.DataFrame) -> list[str]:
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw a panel per model: gains in percentage points, dot area by OOD pass@k.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, one panel each, at most three in a row; where points are crowded, a second
-            one below it.
-        methods: Variants.
-
-    Returns:
-        The figure, one column wide for one model, else page wide.
+    At most three panels stand in a row; where points are crowded, a second one below each. One
+    model's figure is a column wide, else it is page wide.
     """
     runs = {model: gains(scores, model, methods) for model in models}
     crowds = {model: crowded(mean_gains(of_model)) for model, of_model in runs.items()}

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from geosd.reporting.panels import LineEnd, label_line_ends, panel_title
+from geosd.reporting.panels import label_line_ends, panel_title
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import DASHED, PAGE_IN, SOLID, method, style_by_method
 from geosd.scores.state_table import group_by_overlap
@@ -49,12 +49,6 @@ def draw(
 ) -> Figure:
     """Draw a row per model: gradient norm against overlap, and drift over steps.
 
-    Args:
-        states: The tidy table of states.
-        drift_over_steps: The tidy table of drift over steps.
-        models: Models.
-        methods: Variants of the right panels.
-
     Raises:
         ValueError: A model has no states.
     """
@@ -74,10 +68,12 @@ def draw(
         _norms(panels[f"A {model}"], of_model)
         panel_title(panels[f"B {model}"], "B", "drift of the run" + suffix)
     runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
-    ends = {model: _drift(panels[f"B {model}"], runs[runs["model"] == model]) for model in models}
-    for model, line_ends in ends.items():
-        _room(panels[f"B {model}"])
-        label_line_ends(panels[f"B {model}"], line_ends)
+    drifts = {panels[f"B {model}"]: runs[runs["model"] == model] for model in models}
+    for axes, of_model in drifts.items():
+        _drift(axes, of_model)
+    for axes, of_model in drifts.items():
+        _room(axes)
+        label_line_ends(axes, of_model, "step", "value")
     return figure
 
 
@@ -126,23 +122,11 @@ def _norms(axes: Axes, states: pd.DataFrame) -> None:
     sns.move_legend(axes, "best", title="", handlelength=2.2)
 
 
-def _drift(axes: Axes, runs: pd.DataFrame) -> list[LineEnd]:
+def _drift(axes: Axes, runs: pd.DataFrame) -> None:
     """Mean and standard deviation over seeds at each step."""
     style = style_by_method(runs["variant"], dashed=("geosd_no_prox",)) | {"markers": False}
     sns.lineplot(
-        runs,
-        x="step",
-        y="value",
-        errorbar="sd",
-        err_kws=BAND,
-        legend=False,
-        ax=axes,
-        **style,
+        runs, x="step", y="value", errorbar="sd", err_kws=BAND, legend=False, ax=axes, **style
     )
     axes.set(xlabel="updates k", ylabel="$d_{\\mathrm{FR}}(\\pi_k, \\pi_0)$, radians")
     axes.set_ylim(bottom=0)
-    last = runs.groupby(["variant", "step"])["value"].mean().groupby("variant").tail(1)
-    return [
-        LineEnd(step, value, method(name).label, method(name).colour, name == "geosd")
-        for (name, step), value in last.items()
-    ]

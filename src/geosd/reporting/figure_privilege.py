@@ -10,10 +10,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import LineEnd, label_line_ends, model_panels, student_interval
+from geosd.reporting.panels import label_line_ends, model_panels, student_interval
 from geosd.reporting.run_scores import base_scores, sweep_scores
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import method, style_by_method
+from geosd.reporting.style import style_by_method
 from geosd.scores.score_table import OOD_AVERAGE
 
 SPEC = OutputSpec(
@@ -31,11 +31,6 @@ SPEC = OutputSpec(
 
 def changes(scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """What each run of the sweeps of a model gains out of distribution.
-
-    Args:
-        scores: Tidy scores.
-        model: The model.
-        points: `run` (the name in the scores), `variant` and `privilege` of each run of the sweep.
 
     Returns:
         One row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the
@@ -67,13 +62,7 @@ def draw(
 ) -> Figure:
     """Draw a panel per model: OOD change against privilege, with 95 % intervals.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, one panel each.
-        points: The runs of the sweep of each model, as in `changes`.
-
-    Returns:
-        The figure, one column wide for one model, else page wide.
+    The figure is a column wide for one model, else page wide.
     """
     sweeps = {model: changes(scores, model, points[model]) for model in models}
     figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
@@ -81,7 +70,7 @@ def draw(
         _panel(axes, sweeps[model], room=0.22 if len(models) == 1 else 0.3)
     panels[models[0]].set_ylabel("OOD change from π₀ (points)")
     for model, axes in panels.items():
-        label_line_ends(axes, _line_ends(sweeps[model]))
+        label_line_ends(axes, sweeps[model], "privilege", "change")
     return figure
 
 
@@ -105,12 +94,3 @@ def _panel(axes: Axes, sweep: pd.DataFrame, room: float) -> None:
     # The room is for the labels at the lines' ends.
     axes.set_xlim(shares[0] - 4, shares[-1] + room * (shares[-1] - shares[0]))
     axes.set(xlabel="solution revealed to the teacher (%)", ylabel="")
-
-
-def _line_ends(sweep: pd.DataFrame) -> list[LineEnd]:
-    means = sweep.groupby(["variant", "privilege"], sort=False)["change"].mean().sort_index(level=1)
-    last = means.groupby("variant", sort=False).tail(1)
-    return [
-        LineEnd(privilege, change, method(name).label, method(name).colour, name == "geosd")
-        for (name, privilege), change in last.items()
-    ]

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 
 from geosd.reporting.method_cells import accuracy_name
 from geosd.reporting.panels import panel_title
-from geosd.reporting.run_scores import run_scores
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, method, style_by_method, text_colour
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
@@ -58,36 +57,24 @@ def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
 def ladder(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """Accuracy of every run of pi_0 and geosd over the models, in percent.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, from small to large.
-
     Returns:
         One row a run and benchmark, "id" or "ood_avg": `size` (number of the model, from 0),
         `variant`, `benchmark`, `seed` and `accuracy`.
     """
-    keys = [
-        {"size": size, "variant": variant, "benchmark": benchmark, "model": model}
-        for size, model in enumerate(models)
-        for variant in COMPARED
-        for benchmark in (ID, OOD_AVERAGE)
+    rows = scores[
+        (scores["metric"] == "avg@k")
+        & scores["model"].isin(models)
+        & scores["variant"].isin(COMPARED)
+        & scores["benchmark"].isin((ID, OOD_AVERAGE))
     ]
-    tables = [
-        run_scores(scores, key["model"], key["variant"], [key["benchmark"]])
-        .rename(columns={key["benchmark"]: "accuracy"})
-        .assign(**key)
-        for key in keys
-    ]
-    return pd.concat([table for table in tables if not table.empty])
+    sizes = {model: size for size, model in enumerate(models)}
+    return rows.rename(columns={"value": "accuracy"}).assign(size=rows["model"].map(sizes))
 
 
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw ID and OOD accuracy over the models: means over seeds, bands of one deviation.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, from small to large.
-        methods: Variants of the study; pi_0 and geosd are drawn.
+    Models grow; of the study's variants pi_0 and geosd are drawn.
 
     Raises:
         ValueError: There is one model only, or pi_0 or geosd is missing on one.

@@ -66,14 +66,7 @@ def draw(
     A run of fewer steps is the same run stopped early, because every draw is seeded by its step and
     neither warm-up nor anchor depends on the number of steps.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, one panel each.
-        points: The configurations of each model: `run` (the name in the scores), `variant`,
-            `learning_rate` and `steps`.
-
-    Returns:
-        The figure, one column wide for one model, else page wide.
+    The figure is a column wide for one model, else page wide.
 
     Raises:
         ValueError: pi_0 was not evaluated, or no variant was trained at two learning rates.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
 from geosd.claims import published as paper
 from geosd.reporting.style import method
-from geosd.reporting.tables import Cell, Column, Row
+from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.score_table import values
 from geosd.scores.statistics import Group
 
@@ -61,30 +61,37 @@ def change_cell(value: float | None, reference: float | None) -> Cell:
     return Cell(value - reference, form="+.1f")
 
 
-class MethodColumns:
-    """Columns of a table that has a row per method, and the cells below them."""
+MethodColumn = tuple[Column, Callable[[str], Cell]]
+"""A column of a table that has a row per method, and the cell of each variant."""
 
-    def __init__(self, variants: Sequence[str]) -> None:
-        """Begin without columns.
 
-        Args:
-            variants: One row each, in this order.
-        """
-        self.columns: tuple[Column, ...] = ()
-        self._cells: dict[str, list[Cell]] = {variant: [] for variant in variants}
+def beside_paper(
+    column: Column,
+    measured: Callable[[str], Cell],
+    published: Callable[[str], Cell] | None,
+    label: str = "paper",
+) -> list[MethodColumn]:
+    """A column, and beside it the paper's if there is one."""
+    if published is None:
+        return [(column, measured)]
+    return [(column, measured), (Column(f"{column.key}.paper", label, column.group), published)]
 
-    def add(self, column: Column, cell: Callable[[str], Cell]) -> None:
-        """Add a column with the cell of each variant."""
-        self.columns += (column,)
-        for variant, row in self._cells.items():
-            row.append(cell(variant))
 
-    def rows(self, kinds: Mapping[str, str] | None = None) -> tuple[Row, ...]:
-        """The rows, each in the block of its method's kind or of `kinds`."""
-        return tuple(
-            Row(method(v).label, kinds[v] if kinds else method(v).kind, tuple(cells))
-            for v, cells in self._cells.items()
-        )
+def method_table(
+    name: str,
+    title: str,
+    note: str,
+    variants: Sequence[str],
+    columns: Sequence[MethodColumn],
+    row_heading: str = "Method",
+    kind: str = "",
+) -> Table:
+    """A row per variant, in the block of its method's kind or of `kind`; the best are marked."""
+    rows = tuple(
+        Row(method(v).label, kind or method(v).kind, tuple(cell(v) for _, cell in columns))
+        for v in variants
+    )
+    return ranked(Table(name, title, note, row_heading, tuple(c for c, _ in columns), rows))
 
 
 def group_title(model: str, family: str | None) -> str:

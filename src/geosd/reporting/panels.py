@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.optimize import isotonic_regression
 
-from geosd.reporting.style import COLUMN_IN, PAGE_IN, text_colour
+from geosd.reporting.style import COLUMN_IN, PAGE_IN, method, text_colour
 from geosd.scores.statistics import Group, contrast
 
 
@@ -95,80 +96,45 @@ def legend_below(figure: Figure, handles: Sequence, labels: Sequence[str], **opt
     )
 
 
-@dataclass(frozen=True)
-class LineEnd:
-    """The right end of a line, to be labelled.
-
-    Attributes:
-        x: In data coordinates.
-        y: In data coordinates.
-        text: The label.
-        colour: Of the line.
-        bold: Whether the label is bold.
-    """
-
-    x: float
-    y: float
-    text: str
-    colour: str
-    bold: bool = False
-
-
-def label_line_ends(
-    axes: Axes, ends: Sequence[LineEnd], size: float = 7.0, gap_pt: float = 3.0
-) -> None:
-    """Write labels to the right of the lines' ends, pushed apart where they would touch.
+def label_line_ends(axes: Axes, runs: pd.DataFrame, x: str, y: str) -> None:
+    """Write each method's name to the right of its mean line's end, apart where names would touch.
 
     Axis limits and the axes' height must be final; the caller leaves room to the right.
 
     Args:
         axes: Where to write.
-        ends: What to label.
-        size: Font size in points.
-        gap_pt: Distance from the line's end, in points.
+        runs: One row a run and point, with a column `variant`.
+        x: Its column along the horizontal axis.
+        y: Its column along the vertical axis.
     """
+    size, gap = 7.0, 3.0  # points
     figure = axes.figure
     figure.draw_without_rendering()
     pixel = figure.dpi / 72
-    heights = [axes.transData.transform((end.x, end.y))[1] for end in ends]
+    means = runs.groupby(["variant", x], sort=False)[y].mean().sort_index(level=1)
+    ends = means.groupby("variant", sort=True).tail(1)
+    heights = [axes.transData.transform((at, value))[1] for (_, at), value in ends.items()]
     spaced = push_apart(heights, 1.25 * size * pixel)
-    for end, was, height in zip(ends, heights, spaced, strict=True):
+    for ((name, at), value), was, height in zip(ends.items(), heights, spaced, strict=True):
         text = axes.annotate(
-            end.text,
-            (end.x, end.y),
-            xytext=(gap_pt, (height - was) / pixel),
+            method(name).label,
+            (at, value),
+            xytext=(gap, (height - was) / pixel),
             textcoords="offset points",
             va="center",
             ha="left",
             fontsize=size,
-            color=text_colour(end.colour),
-            weight="bold" if end.bold else "normal",
+            color=text_colour(method(name).colour),
+            weight="bold" if name == "geosd" else "normal",
             annotation_clip=False,
         )
         text.set_in_layout(False)
 
 
-def push_apart(values: Sequence[float], least: float) -> list[float]:
-    """Move values as little as possible so that neighbours are at least `least` apart.
-
-    The order is kept; runs of values that touch are centred on the mean of what they hold.
-    """
-    order = sorted(range(len(values)), key=lambda i: (values[i], i))
-    groups: list[list[int]] = []
-    centres: list[float] = []
-    for i in order:
-        groups.append([i])
-        centres.append(values[i])
-        while len(groups) > 1:
-            reach = least * (len(groups[-2]) + len(groups[-1])) / 2
-            if centres[-1] - centres[-2] >= reach - 1e-9:
-                break
-            joined = groups.pop(-2) + groups.pop()
-            groups.append(joined)
-            del centres[-2:]
-            centres.append(sum(values[j] for j in joined) / len(joined))
-    moved = [0.0] * len(values)
-    for members, centre in zip(groups, centres, strict=True):
-        for at, i in enumerate(members):
-            moved[i] = centre + least * (at - (len(members) - 1) / 2)
+def push_apart(values: Sequence[float], least: float) -> Sequence[float]:
+    """Move values as little as possible, in their order, so that neighbours are `least` apart."""
+    order = np.argsort(values, kind="stable")
+    offsets = least * np.arange(len(order))
+    moved = np.empty(len(order))
+    moved[order] = isotonic_regression(np.asarray(values)[order] - offsets).x + offsets
     return moved

@@ -14,14 +14,7 @@ from geosd.scores.score_table import values
 def run_scores(
     scores: pd.DataFrame, model: str, variant: str, benchmarks: Sequence[str]
 ) -> pd.DataFrame:
-    """Accuracy of a variant on each benchmark, by seed; empty where one was not scored.
-
-    Args:
-        scores: Tidy scores.
-        model: The model.
-        variant: Its name in the scores.
-        benchmarks: Columns of the result, after `seed`.
-    """
+    """Accuracy of a variant on each benchmark, by `seed`; empty where one was not scored."""
     runs = {name: values(scores, model, variant, name, "avg@k") for name in benchmarks}
     if any(column.empty for column in runs.values()):
         return pd.DataFrame(columns=["seed", *benchmarks])
@@ -51,11 +44,8 @@ def sweep_scores(
 ) -> pd.DataFrame:
     """Every run of a model's sweep that has scores.
 
-    Args:
-        scores: Tidy scores.
-        model: The model.
-        points: `run` (the name in the scores), `variant`, and the value of each swept key.
-        benchmarks: Benchmarks that a point must have been scored on.
+    Each point has `run` (the name in the scores), `variant`, and the value of each swept key; it
+    must have been scored on all `benchmarks`.
 
     Returns:
         Columns of the points, then `seed` and the benchmarks; variants in the paper's order, the

@@ -6,6 +6,10 @@ A module `table_*` or `figure_*` of geosd.reporting is all that a table or figur
 
 and has a function, `build` or `draw`, whose arguments are named like what it reads. Of that the
 workflow makes its rule, the configuration its settings, and `geosd.steps.render` the files.
+Arguments mean the same everywhere: a tidy file is the table that its module in `TIDY_READERS`
+reads; `models` are in the study's order; `methods` are its variants in any order, drawn in the
+paper's; `candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the
+name in the scores), `variant` and the swept settings of each run of its sweeps.
 
 Workflow and configuration look at every declaration at each start, and importing the modules would
 take seconds: only their syntax is read, and nothing but literals is evaluated.

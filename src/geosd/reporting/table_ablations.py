@@ -11,17 +11,19 @@ import pandas as pd
 from geosd.claims import published as paper
 from geosd.reporting.method_cells import (
     NOT_THE_SAME_MODEL,
-    MethodColumns,
+    MethodColumn,
     accuracy_name,
+    beside_paper,
     change_cell,
     count_runs,
     group_title,
     mean_cell,
+    method_table,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ABLATION, method, ordered
-from geosd.reporting.tables import Cell, Column, Table, ranked
+from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores import drift_table as drifts
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
 
@@ -43,15 +45,8 @@ def build(
 ) -> Table:
     """A row for GeoSD and for each ablation: accuracies, coverage, and drift from pi_0.
 
-    Args:
-        scores: Tidy scores.
-        drift: Tidy drift.
-        models: Models, in order.
-        methods: Variants of the study; GeoSD and its ablations are shown.
-
-    Returns:
-        The table; best and second-best accuracies are marked. A model that stands for the family
-        of the paper's ablations has the paper's number beside each of its own.
+    A model that stands for the family of the paper's ablations has the paper's number beside each
+    of its own.
 
     Raises:
         ValueError: GeoSD or every ablation is missing.
@@ -65,27 +60,27 @@ def build(
             f" {', '.join(shown) or 'neither'}{', but no OOD score of it' if where else ''}{where}."
             "\nHint: list geosd and geosd_jsd, geosd_no_prox or geosd_adamw under its `methods`."
         )
-    table = MethodColumns(shown)
+    columns: list[MethodColumn] = []
     for model in models:
         family = paper.family(model)
         if paper.lookup(family, "geosd_no_prox", ID) is None:
             family = None
         for column in _columns(scores, model, group_title(model, family)):
             key = column.key.removeprefix(f"{model}.")
-            table.add(column, partial(_measured, scores, drift, model, key=key))
-            if family:
-                other_k = key == "ood_pass" and not column.label.endswith("@16")
-                label = "paper @16" if other_k else "paper"
-                published = Column(f"{column.key}.paper", label, column.group)
-                table.add(published, partial(_published, family, key=key))
+            other_k = key == "ood_pass" and not column.label.endswith("@16")
+            columns += beside_paper(
+                column,
+                partial(_measured, scores, drift, model, key=key),
+                partial(_published, family, key=key) if family else None,
+                "paper @16" if other_k else "paper",
+            )
     note = (
         f"{accuracy_name(scores)} and pass@k in percent, mean ± standard deviation over"
         f" {count_runs(scores)}. Δ OOD is the change of the OOD average from the full method."
         " d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
         f" {NOT_THE_SAME_MODEL}"
     )
-    rows = table.rows(dict.fromkeys(shown, "GeoSD"))
-    return ranked(Table("table_ablations", "Ablations", note, "Variant", table.columns, rows))
+    return method_table("table_ablations", "Ablations", note, shown, columns, "Variant", "GeoSD")
 
 
 def _columns(scores: pd.DataFrame, model: str, title: str) -> list[Column]:

@@ -41,11 +41,7 @@ MORE = (
 def build(models: Sequence[str]) -> Table:
     """A row for each of the paper's models, then one for each small model of the study.
 
-    Args:
-        models: The study's models; those of the miniature are known by name.
-
-    Returns:
-        The table. N counts every parameter, a tied head once.
+    N counts every parameter, a tied head once.
     """
     published = paper.published()["archs"]["models"]
     rows = [

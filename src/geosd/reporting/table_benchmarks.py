@@ -9,16 +9,18 @@ import pandas as pd
 
 from geosd.claims import published as paper
 from geosd.reporting.method_cells import (
-    MethodColumns,
+    MethodColumn,
     accuracy_cell,
     accuracy_name,
+    beside_paper,
     count_runs,
     group_title,
+    method_table,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ordered
-from geosd.reporting.tables import Column, Table, ranked
+from geosd.reporting.tables import Column, Table
 from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 
 SPEC = OutputSpec(
@@ -36,29 +38,22 @@ SPEC = OutputSpec(
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """A row per method, per model a column for each OOD benchmark and their average.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, in order.
-        methods: Variants, in any order; the rows take the paper's.
-
-    Returns:
-        The table, best and second-best marked. The paper's number stands beside the average, and
-        beside a benchmark only if it is one of the paper's: other benchmarks have no counterpart.
+    The paper's number stands beside the average, and beside a benchmark only if it is one of the
+    paper's: other benchmarks have no counterpart.
     """
-    table = MethodColumns(ordered(methods))
+    columns: list[MethodColumn] = []
     for model in models:
         family = paper.family(model)
-        title = group_title(model, family)
         for benchmark in [*ood_benchmarks(scores, model), OOD_AVERAGE]:
             label = "OOD avg." if benchmark == OOD_AVERAGE else benchmark
-            column = Column(f"{model}.{benchmark}", label, title, "high")
-            table.add(column, partial(accuracy_cell, scores, model, benchmark=benchmark))
+            column = Column(f"{model}.{benchmark}", label, group_title(model, family), "high")
+            measured, published = partial(accuracy_cell, scores, model, benchmark=benchmark), None
             if paper.lookup(family, "pi_0", benchmark) is not None:
-                column = Column(f"{model}.{benchmark}.paper", "paper", title)
-                table.add(column, partial(published_cell, family, benchmark=benchmark))
+                published = partial(published_cell, family, benchmark=benchmark)
+            columns += beside_paper(column, measured, published)
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
         f" {count_runs(scores)}; the paper's numbers are avg@16 over ten runs."
     )
     title = "Per-benchmark OOD accuracy"
-    return ranked(Table("table_benchmarks", title, note, "Method", table.columns, table.rows()))
+    return method_table("table_benchmarks", title, note, ordered(methods), columns)

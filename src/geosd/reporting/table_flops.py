@@ -52,17 +52,7 @@ OPERATIONS = "Operation by operation, every response as long as the cap"
 
 
 def build(problems: int, response_tokens: int, blocks: int, subsample: float) -> Table:
-    """The paper's two rows by its own rule, under each reading of K-FAC's entry, then counted.
-
-    Args:
-        problems: Problems in an update.
-        response_tokens: Longest response, in tokens.
-        blocks: The paper's g at 8B.
-        subsample: The paper's s.
-
-    Returns:
-        The table, the paper's number beside each of ours.
-    """
+    """The paper's two rows by its own rule, under each reading of K-FAC's entry, then counted."""
     model, update = architecture(MODEL), UpdateSize(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)

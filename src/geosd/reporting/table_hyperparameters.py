@@ -37,13 +37,8 @@ class Job(NamedTuple):
 def build(hyperparameters: Mapping[str, Any]) -> Table:
     """A row for each key: the study's value, the paper's, its place, whether they agree.
 
-    Args:
-        hyperparameters: `runs` (how many seeds), `data`, and `models`: for each model its `pool`,
-            `evaluation` and, for each trained variant, `training`.
-
-    Returns:
-        The table. A value that differs between models or variants says whose it is. Keys that the
-        paper does not give say so; keys without a value are left out.
+    A value that differs between models or variants says whose it is. Keys that the paper does not
+    give say so; keys without a value are left out.
     """
     rows = {kind: [] for kind in KINDS}
     for key, values in _by_key(hyperparameters).items():

@@ -38,9 +38,7 @@ MORE = (
 def build() -> Table:
     """A row for each size, with g and type as the paper prints them.
 
-    Returns:
-        The table in GB, the paper's number beside each of ours, and the same sums from rounded
-        terms, which are the paper's to the digit.
+    In GB; beside them the same sums from rounded terms, which are the paper's to the digit.
     """
     rows = [_row(name, row) for name, row in published()["kfac_memory"]["rows"].items()]
     note = (

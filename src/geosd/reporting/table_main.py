@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,17 +11,19 @@ import pandas as pd
 from geosd.claims import published as paper
 from geosd.reporting.method_cells import (
     NOT_THE_SAME_MODEL,
-    MethodColumns,
+    MethodColumn,
     accuracy_cell,
     accuracy_name,
+    beside_paper,
     change_cell,
     count_runs,
     group_title,
+    method_table,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ordered
-from geosd.reporting.tables import Cell, Column, Table, ranked
+from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import OOD_AVERAGE
 
 SPEC = OutputSpec(
@@ -40,48 +42,35 @@ QUANTITIES = (("id", "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """The main table: a row per method, per model ID, OOD average and its change from pi_0.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, in order.
-        methods: Variants, in any order; the rows take the paper's.
-
-    Returns:
-        The table, best and second-best marked. A model that stands for a family of the paper has
-        the paper's number beside each of its own.
+    A model that stands for a family of the paper has the paper's number beside each of its own.
     """
-    table = MethodColumns(ordered(methods))
+    columns: list[MethodColumn] = []
     for model in models:
         family = paper.family(model)
-        title = group_title(model, family)
+        measured, published = partial(accuracy_cell, scores, model), None
         for key, label in QUANTITIES:
-            column = Column(f"{model}.{key}", label, title, "high")
-            table.add(column, partial(_measured, scores, model, key=key))
             if family:
-                column = Column(f"{model}.{key}.paper", "paper", title)
-                table.add(column, partial(_published, family, key=key))
+                published = partial(_cell, partial(published_cell, family), key, digits=10)
+            column = Column(f"{model}.{key}", label, group_title(model, family), "high")
+            columns += beside_paper(column, partial(_cell, measured, key), published)
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
         f" {count_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks; Δ OOD"
         f" is its change from π₀. {NOT_THE_SAME_MODEL}"
     )
     title = "In-distribution and out-of-distribution accuracy"
-    return ranked(Table("table_main", title, note, "Method", table.columns, table.rows()))
+    return method_table("table_main", title, note, ordered(methods), columns)
 
 
-def _measured(scores: pd.DataFrame, model: str, variant: str, key: str) -> Cell:
+def _cell(
+    accuracy: Callable[[str, str], Cell], key: str, variant: str, digits: int | None = None
+) -> Cell:
+    """An accuracy, or the change from pi_0, rounded if both numbers have few digits."""
     if key != "delta_ood":
-        return accuracy_cell(scores, model, variant, key)
+        return accuracy(variant, key)
     if variant == "pi_0":
         return Cell(None)
-    ood, base = (accuracy_cell(scores, model, name, OOD_AVERAGE) for name in (variant, "pi_0"))
-    return change_cell(ood.number, base.number)
-
-
-def _published(family: str, variant: str, key: str) -> Cell:
-    if key != "delta_ood":
-        return published_cell(family, variant, key)
-    if variant == "pi_0":
-        return Cell(None)
-    ood, base = (published_cell(family, name, OOD_AVERAGE) for name in (variant, "pi_0"))
-    change = change_cell(ood.number, base.number)
-    return change if change.number is None else replace(change, value=round(change.number, 10))
+    change = change_cell(*(accuracy(v, OOD_AVERAGE).number for v in (variant, "pi_0")))
+    if digits is None or change.number is None:
+        return change
+    return replace(change, value=round(change.number, digits))

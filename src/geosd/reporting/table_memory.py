@@ -40,16 +40,7 @@ QUANTITIES = (
 
 
 def build(problems: int, response_tokens: int, top_k: int) -> Table:
-    """A row for OPSD and three for GeoSD: as in the paper, without the anchor, as built here.
-
-    Args:
-        problems: Problems in an update, for the logits that travel.
-        response_tokens: Longest response, in tokens.
-        top_k: Logits kept of each model.
-
-    Returns:
-        The table in GB, the paper's number beside each of ours.
-    """
+    """A row for OPSD and three for GeoSD: as in the paper, without the anchor, as built here."""
     update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])

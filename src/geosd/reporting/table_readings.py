@@ -42,14 +42,6 @@ def build(
     Runs of one seed see the same problems in the same order, draw the same solutions for them and
     are examined on the same draws, so a reading is compared with the chosen one seed by seed.
 
-    Args:
-        scores: Tidy scores.
-        drift: Tidy drift.
-        models: Models, in order.
-        methods: Variants as they are read here.
-        candidates: Other reading -> its variant.
-        changes: Other reading -> what it changes, key -> value.
-
     Raises:
         ValueError: A method with other readings is not itself among the study's methods.
     """
@@ -98,12 +90,13 @@ def _cells(
     """Value and change of each quantity, for a method (`name` is `variant`) or another reading."""
     cells = []
     for benchmark in (*BENCHMARKS, DRIFT):
-        if benchmark == DRIFT:
-            form = ".3f"
-            runs, chosen = (drifts.values(drift, model, v, DRIFT) for v in (name, variant))
-        else:
-            form = ".1f"
-            runs, chosen = (values(scores, model, v, benchmark, "avg@k") for v in (name, variant))
+        form = ".3f" if benchmark == DRIFT else ".1f"
+        runs, chosen = (
+            drifts.values(drift, model, v, DRIFT)
+            if benchmark == DRIFT
+            else values(scores, model, v, benchmark, "avg@k")
+            for v in (name, variant)
+        )
         change = Cell(None) if name == variant else _change(runs, chosen, form)
         cells += [mean_cell(runs, form), change]
     return cells

@@ -27,14 +27,8 @@ VALIDATION = "select_validation"
 def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, str]) -> Table:
     """A row per candidate, per model a column with its validation accuracy.
 
-    Args:
-        scores: Tidy scores of a selection.
-        models: Models, in order.
-        candidates: Candidate -> the variant it is a point of.
-
-    Returns:
-        The table; among the candidates of one variant the best is marked, and of equals the first,
-        because grids are written from small steps to large.
+    Among the candidates of one variant the best is marked, and of equals the first, because grids
+    are written from small steps to large.
     """
     columns = tuple(
         Column(f"{model}.{VALIDATION}", "validation", model, "high") for model in models

@@ -50,14 +50,8 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     GeoSD and its ablations; pi_0 is one of them. It is chosen on the data that it is then tested
     on, as in the paper; the ledger's claims name their rival beforehand.
 
-    Args:
-        scores: Tidy scores.
-        models: Models, in order.
-        methods: Variants of the study.
-
-    Returns:
-        The table, Holm-corrected over the models, the paper's row under each model that stands for
-        a family. A model without GeoSD or without a baseline has no row.
+    The tests are Holm-corrected over the models; the paper's row stands under each model that
+    stands for a family. A model without GeoSD or without a baseline has no row.
     """
     tests: dict[str, tuple[Group, str, Group, ContrastResult]] = {}
     paired: dict[str, float] = {}

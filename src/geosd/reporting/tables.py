@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal
 
 from geosd.files import write_text
-from geosd.reporting.latex import escape_latex
 
 MISSING = "–"
 
@@ -219,6 +218,28 @@ def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> str:
         ":" + "-" * (w + 1) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(widths)
     )
     return "\n".join([joined(cells[0]), f"|{rule}|", *map(joined, cells[1:])])
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{c: "\\" + c for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "π₀": r"$\pi_0$",
+    "λ": r"$\lambda$",
+    "Δ": r"$\Delta$",
+    "→": r"$\to$",
+    "±": r"$\pm$",
+    "–": "--",
+    "<": r"$<$",
+    ">": r"$>$",
+}
+
+
+def escape_latex(text: str) -> str:
+    """Text with LaTeX's special characters escaped and our symbols as math."""
+    pattern = "|".join(re.escape(key) for key in sorted(_LATEX, key=len, reverse=True))
+    return re.sub(pattern, lambda match: _LATEX[match[0]], text)
 
 
 def to_latex(table: Table) -> str:

@@ -16,19 +16,24 @@ from geosd.claims.published import gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.params_schema import StudySchema
 from geosd.config.rule_settings import job_counts
-from geosd.costs.assumptions import DEFAULTS, Assumptions
-from geosd.costs.gpu_memory import TrainingLayout, gpus_needed, inference_gpu, training_gpu
-from geosd.costs.roofline import TrainingWorkload, step_seconds, update_units
-from geosd.costs.study_plan import (
-    BENCHMARKS,
+from geosd.costs.gpu_memory import gpus_needed, inference_gpu, total_bytes, training_gpu
+from geosd.costs.roofline import (
     REFERENCE,
-    GpuRequest,
-    ModelWorkload,
-    SamplingWorkload,
-    disk,
+    disk_bytes,
     paper_hours_ratio,
     plan_rows,
-    update_size,
+    step_seconds,
+    update_units,
+)
+from geosd.costs.update_cost import UpdateSize
+from geosd.costs.workload import (
+    DEFAULTS,
+    Assumptions,
+    GpuRequest,
+    KfacSettings,
+    ModelWorkload,
+    SamplingWorkload,
+    TrainingWorkload,
 )
 from geosd.models.published_architectures import architecture, published_architectures
 from geosd.objectives.objective import build
@@ -37,6 +42,8 @@ from geosd.steps import begin
 
 BASELINE = "fwdkl"
 """The variant whose hours at 8B stand for the paper's "single 8B baseline method"."""
+BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
+"""Problems of the whole benchmarks."""
 
 
 def main(
@@ -56,99 +63,100 @@ def main(
     try:
         resolved = resolve(load(params), study)
         paper = _paper_workload(resolved, assumed)
-        times = paper_hours_ratio(paper, BASELINE, gpu_hours(), assumed)
+        ratios = paper_hours_ratio(paper, BASELINE, gpu_hours(), assumed)
         if model is None:
-            print(_of_study(resolved, times, assumed))
+            parts = _of_study(resolved, ratios, assumed)
         else:
-            print(_of_model(resolved, model, times, assumed))
+            parts = _of_model(resolved, model, ratios, assumed)
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
+    print("\n\n".join(parts))
 
 
-def _of_study(study: Study, times: Mapping[str, float], assumed: Assumptions) -> str:
+def _of_study(study: Study, ratios: Mapping[str, float], assumed: Assumptions) -> list[str]:
     """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
     works = [_workload(study, model, assumed) for model in study.models]
-    found = [line for work in works for line in plan_rows(work, times, assumed)]
-    once = f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}."
-    parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
-    parts += [plan_tables.study_plan(found), once]
-    if any(line.gpus for line in found):
-        on_disk = [disk(work, assumed) for work in works]
-        parts += [plan_tables.disk_use(on_disk), plan_tables.assumptions(assumed, times)]
-    return "\n\n".join(parts)
+    rows = [row for work in works for row in plan_rows(work, ratios, assumed)]
+    parts = [
+        f"# Study {study.name}: {study.params.studies[study.name].about}",
+        plan_tables.study_plan(rows),
+        f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
+    ]
+    if any(row.gpus for row in rows):
+        parts.append(plan_tables.disk_use([disk_bytes(work, assumed) for work in works]))
+        parts.append(plan_tables.assumptions(assumed, ratios))
+    return parts
 
 
-def _of_model(study: Study, model: str, times: Mapping[str, float], assumed: Assumptions) -> str:
+def _of_model(
+    study: Study, model: str, ratios: Mapping[str, float], assumed: Assumptions
+) -> list[str]:
     """Memory by part, units and seconds of a step, hours of a job."""
-    if model not in study.params.models or model not in published_architectures():
-        known = [name for name in study.params.models if name in published_architectures()]
+    known = [name for name in study.params.models if name in published_architectures()]
+    if model not in known:
         raise ConfigError(
             f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
             "\nHint: without --model the plan lists every model of the study."
         )
     work, shape = _workload(study, model, assumed), architecture(model)
-    asked = work.gpu_requests["train"]
-    trainers = asked.gpus - asked.inference
-    layout = _largest_layout(study, model, work, trainers, asked.inference)
-    fewest = gpus_needed(shape, layout, assumed)
-    methods = {name: update_units(shape, one) for name, one in work.trainings.items()}
+    request = work.gpu_requests["train"]
+    units = {name: update_units(shape, one) for name, one in work.trainings.items()}
     seconds = {
-        name: step_seconds(shape, one, trainers, asked.inference, assumed)
+        name: step_seconds(shape, one, request, assumed) for name, one in work.trainings.items()
+    }
+    held = {
+        name: [of(shape, one, request, assumed) for of in (training_gpu, inference_gpu)]
         for name, one in work.trainings.items()
     }
-    kfac = study.section("training", model)["optimiser"]["kfac"]
+    largest = max(held, key=lambda name: sum(map(total_bytes, held[name])))
+    fewest = gpus_needed(shape, work.trainings[largest], request.inference, assumed)
     parts = [
         f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
-        f"A training asks for {asked.gpus} GPUs: {trainers} train, {asked.inference} generate and"
-        f" score the anchor. Its state needs {fewest} or more to train.",
-        plan_tables.gpu_memory(
-            f"One of {trainers} training GPUs", training_gpu(shape, layout, assumed), assumed
-        ),
+        f"A training asks for {request.gpus} GPUs: {request.trainers} train, {request.inference}"
+        f" generate and score the anchor. Its state needs {fewest} or more to train.",
     ]
-    if asked.inference:
-        title = f"One of {asked.inference} inference GPUs"
-        parts.append(plan_tables.gpu_memory(title, inference_gpu(shape, layout, assumed), assumed))
-    parts += [
-        plan_tables.training_state(model, kfac["blocks"], kfac["storage"]),
-        plan_tables.update_units(model, methods, seconds),
-    ]
+    gpus = {"training": request.trainers, "inference": request.inference}
+    for (role, n), parts_of_gpu in zip(gpus.items(), held[largest], strict=True):
+        if n:
+            title = f"One of {n} {role} GPUs"
+            parts.append(plan_tables.gpu_memory(title, parts_of_gpu, assumed))
+    kfac = study.section("training", model)["optimiser"]["kfac"]
+    parts.append(plan_tables.training_state(model, kfac["blocks"], kfac["storage"]))
+    parts.append(plan_tables.update_units(model, units, seconds))
     if model in study.models:
-        parts.append(plan_tables.study_plan(plan_rows(work, times, assumed)))
+        parts.append(plan_tables.study_plan(plan_rows(work, ratios, assumed)))
     else:
         homes = [name for name, s in study.params.studies.items() if model in s.models]
         parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")
-    return "\n\n".join([*parts, plan_tables.assumptions(assumed, times)])
+    return [*parts, plan_tables.assumptions(assumed, ratios)]
 
 
 def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
     """What the jobs of a model do, out of the resolved configuration."""
-    resources = study.params.resources_of(model)
     pool, evaluation = study.section("pool", model), study.section("evaluation", model)
     recipe, data = study.section("training", model), study.section("data", model)
-    counts = job_counts(study)
+    counts, resources = job_counts(study), study.params.resources_of(model)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
-    trainings = {
-        variant: _training(study.training(model, variant), assumed)
-        for variant in study.trained
-        if variant not in study.early_stops
-    }
-    asked = {
-        rule: GpuRequest(
-            resources.job(rule).gpus, getattr(resources.job(rule), "inference_gpus", 0)
-        )
-        for rule in (*counts, "train")
-    }
+    trainings = {variant: study.training(model, variant) for variant in study.trained}
     # An early stop's weights and its snapshot of the longer run are one file.
-    snapshots = [len(study.training(model, variant)["snapshots"]) for variant in study.trained]
+    snapshots = [len(settings["snapshots"]) for settings in trainings.values()]
+    jobs = {rule: resources.job(rule) for rule in (*counts, "train")}
     return ModelWorkload(
         model=model,
         jobs=counts,
-        gpu_requests=asked,
+        gpu_requests={
+            rule: GpuRequest(job.gpus, getattr(job, "inference_gpus", 0))
+            for rule, job in jobs.items()
+        },
         pool=SamplingWorkload(problems * pool["rollouts"], pool["response_tokens"]),
         evaluation=SamplingWorkload(
             _evaluated_samples(data, evaluation), evaluation["response_tokens"]
         ),
-        trainings=trainings,
+        trainings={
+            variant: _training(settings, assumed)
+            for variant, settings in trainings.items()
+            if variant not in study.early_stops
+        },
         states=SamplingWorkload(problems, recipe["response_tokens"]),
         checkpoints=max(snapshots) + 2,  # and pi_0 and the end
         weights=1 + len(study.seeds) * sum(kept + 1 for kept in snapshots),
@@ -160,49 +168,31 @@ def _evaluated_samples(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -
     if data["purpose"] == "selection":
         return data["select_validation"] * evaluation["samples"]
     each = data["test_per_benchmark"]
-    whole = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
-    return data["test_id"] * evaluation["samples"] + whole * evaluation["coverage"]
+    ood = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
+    return data["test_id"] * evaluation["samples"] + ood * evaluation["coverage"]
 
 
 def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWorkload:
     objective, kfac = build(**settings["objective"]), settings["optimiser"]["kfac"]
+    cap = settings["response_tokens"]
     sequences = settings["group"] if objective.rollouts == "group" else settings["problems"]
     natural = settings["optimiser"]["rule"] == "kfac"
     return TrainingWorkload(
         steps=settings["steps"],
-        update=update_size(sequences, settings["response_tokens"], assumed),
-        cap=settings["response_tokens"],
+        update=UpdateSize(sequences, round(assumed.length * cap)),
+        cap=cap,
         generates=objective.rollouts != "solution",
         needs=objective.needs,
-        kfac=(kfac["blocks"], kfac["subsample"]) if natural else None,
+        kfac=KfacSettings(kfac["blocks"], kfac["subsample"], kfac["storage"]) if natural else None,
         recompute=settings["recompute"],
-    )
-
-
-def _largest_layout(
-    study: Study, model: str, work: ModelWorkload, trainers: int, inference: int
-) -> TrainingLayout:
-    """The layout of the variant that holds most: with K-FAC, and with the most models beside it."""
-    recipe = study.section("training", model)
-    kfac, all_ = recipe["optimiser"]["kfac"], work.trainings.values()
-    return TrainingLayout(
-        training=trainers,
-        inference=inference,
-        blocks=kfac["blocks"] if any(one.kfac for one in all_) else None,
-        storage=kfac["storage"],
-        anchor=any("anchor" in one.needs for one in all_),
-        sequences=max(one.update.sequences for one in all_),
-        response=recipe["response_tokens"],
-        chunk=recipe["chunk"],
-        models=1 + max(len(one.needs) for one in all_),
-        microbatch=recipe["microbatch"] or recipe["problems"],
-        recompute=recipe["recompute"],
+        chunk=settings["chunk"],
+        microbatch=settings["microbatch"] or settings["problems"],
     )
 
 
 def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
     """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
-    bare = StudySchema(
+    protocol = StudySchema(
         about="the protocol",
         kind="main",
         models=[REFERENCE],
@@ -210,7 +200,7 @@ def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
         seeds=[0],
         outputs=["claims"],
     )
-    params = study.params.model_copy(update={"studies": {"protocol": bare}})
+    params = study.params.model_copy(update={"studies": {"protocol": protocol}})
     return _workload(resolve(params, "protocol"), REFERENCE, assumed)
 
 

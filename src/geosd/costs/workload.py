@@ -1,0 +1,162 @@
+"""What the jobs of a study do, on which GPUs, and what is assumed of both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from geosd.costs.update_cost import UpdateSize
+
+MIB = 2**20
+
+
+class Gpu(NamedTuple):
+    """A GPU by its data sheet, but `memory` as nvidia-smi shows it.
+
+    In bytes, bytes a second, and bf16 operations a second on dense matrices.
+    """
+
+    label: str
+    memory: float
+    bandwidth: float
+    flops: float
+
+
+GPUS = {
+    "h200": Gpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
+    "h100": Gpu("H100 SXM", 81_559 * MIB, 3.35e12, 989e12),
+}
+"""The paper ran on H200 (Appendix Hardware)."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is not known before a run; the paper gives none of it but the GPU.
+
+    Attributes:
+        gpu: The GPU.
+        mfu: Share of the GPU's operations that passes over whole sequences get.
+        bandwidth_share: Share of the GPU's bandwidth that decoding gets.
+        usable: Share of the GPU's memory that is planned with; the rest is for the allocator.
+        length: Mean length of a response, in caps; 1 is the longest there can be.
+        prompt: Tokens of a question with its template.
+        concurrent: Sequences that are decoded side by side at most, if the KV cache holds them.
+    """
+
+    gpu: Literal["h200", "h100"] = "h200"
+    mfu: float = 0.4
+    bandwidth_share: float = 0.7
+    usable: float = 0.9
+    length: float = 1.0
+    prompt: int = 256
+    concurrent: int = 256
+
+    def __post_init__(self) -> None:
+        """Check that shares are shares and counts are counts."""
+        for name in ("mfu", "bandwidth_share", "usable", "length"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it is a share, above 0 and at most 1.\n"
+                    "Hint: 0.4 is 40 percent."
+                )
+        for name in ("prompt", "concurrent"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it is a count, 1 or more.\n"
+                    "Hint: leave the option out to take the usual value."
+                )
+
+    @property
+    def device(self) -> Gpu:
+        """The GPU's data sheet."""
+        return GPUS[self.gpu]
+
+    @property
+    def usable_bytes(self) -> float:
+        """Bytes of a GPU that are planned with."""
+        return self.usable * self.device.memory
+
+
+DEFAULTS = Assumptions()
+
+
+class GpuRequest(NamedTuple):
+    """The GPUs that a job of a rule asks for; `inference` of a training's only generate."""
+
+    gpus: int
+    inference: int = 0
+
+    @property
+    def trainers(self) -> int:
+        """GPUs that train."""
+        return self.gpus - self.inference
+
+
+class SamplingWorkload(NamedTuple):
+    """Responses to sample: how many, and the longest there can be, in tokens."""
+
+    sequences: int
+    cap: int
+
+
+class KfacSettings(NamedTuple):
+    """K-FAC's blocks g, share s of the tokens, and type of its factors."""
+
+    blocks: int
+    subsample: float
+    storage: str
+
+
+@dataclass(frozen=True)
+class TrainingWorkload:
+    """What a training consists of, as far as its time and memory go.
+
+    Attributes:
+        steps: Updates.
+        update: Size of one, at the mean length of a response.
+        cap: Longest response, in tokens.
+        generates: Whether it samples responses; SFT takes those of the pool.
+        needs: Models besides the student that the objective reads: teacher, anchor, reference.
+        kfac: None without K-FAC.
+        recompute: Whether the backward pass makes the blocks' activations again.
+        chunk: Positions whose logits are held at once.
+        microbatch: Sequences that a GPU runs forward and backward at once.
+    """
+
+    steps: int
+    update: UpdateSize
+    cap: int
+    generates: bool
+    needs: Collection[str]
+    kfac: KfacSettings | None
+    recompute: bool
+    chunk: int
+    microbatch: int
+
+
+@dataclass(frozen=True)
+class ModelWorkload:
+    """What the jobs of one model do.
+
+    Attributes:
+        model: Its name.
+        jobs: Jobs by rule.
+        gpu_requests: GPUs by rule.
+        pool: What the pool samples.
+        evaluation: What one evaluation samples.
+        trainings: What each variant's training consists of.
+        states: Rollouts that are looked at.
+        checkpoints: Checkpoints that an alignment looks at.
+        weights: Weights that are kept: the base model's, the runs', and their snapshots.
+    """
+
+    model: str
+    jobs: Mapping[str, int]
+    gpu_requests: Mapping[str, GpuRequest]
+    pool: SamplingWorkload
+    evaluation: SamplingWorkload
+    trainings: Mapping[str, TrainingWorkload]
+    states: SamplingWorkload
+    checkpoints: int
+    weights: int
