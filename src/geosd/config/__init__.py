@@ -11,6 +11,6 @@ from geosd.config.errors import ConfigError
 from geosd.config.params_schema import Params
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
-from geosd.config.validate import load
+from geosd.config.validate import load, load_settings
 
-__all__ = ["ConfigError", "Params", "Study", "load", "resolve", "settings"]
+__all__ = ["ConfigError", "Params", "Study", "load", "load_settings", "resolve", "settings"]

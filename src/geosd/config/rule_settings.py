@@ -7,12 +7,12 @@ figures say themselves what they read (`geosd.reporting.specs`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from geosd.config.params_schema import given_values
-from geosd.config.study import Study, check_name, flat, sweep_points
+from geosd.config.study import Study, check_name, sweep_points
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")
@@ -46,29 +46,23 @@ def settings(
     return RULES[rule](study, model, variant)
 
 
+def _only(section: Settings, *keys: str) -> Settings:
+    return {key: section[key] for key in keys}
+
+
+def _without(section: Settings, *keys: str) -> Settings:
+    return {key: value for key, value in section.items() if key not in keys}
+
+
 def sampling_settings(study: Study, model: str) -> Settings:
     """What every rule reads that puts problems to a model.
 
     These are the source of the problems, whether the model thinks, and what samples it.
     """
-    data, rollout = study.section("data", model), study.section("rollout", model)
+    rollout = study.section("rollout", model)
     if rollout["engine"] != "vllm":  # vLLM's options are not read, so they must not cause a rerun
-        rollout = {key: rollout[key] for key in ("engine", "sequences")}
-    return {"source": data["source"], "thinking": data["thinking"], "rollout": rollout}
-
-
-def _fetch(study: Study, *_: Any) -> Settings:
-    return {key: study.section("data")[key] for key in ("source", "raw")}
-
-
-def _data(study: Study, *_: Any) -> Settings:
-    """What is drawn; what a study or a selection takes of it, `purpose`, changes no problem."""
-    data = study.section("data")
-    return {key: value for key, value in data.items() if key not in ("thinking", "purpose")}
-
-
-def _base(study: Study, model: str, _: Any) -> Settings:
-    return study.section("base", model)
+        rollout = _only(rollout, "engine", "sequences")
+    return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
 
 
 def _pool(study: Study, model: str, _: Any) -> Settings:
@@ -77,21 +71,16 @@ def _pool(study: Study, model: str, _: Any) -> Settings:
 
 def _train(study: Study, model: str, variant: str) -> Settings:
     """The training; not the snapshots, because to look at a run changes nothing of it."""
-    training = {**study.training(model, variant), **sampling_settings(study, model)}
-    del training["snapshots"]
+    training = _without(study.training(model, variant), "snapshots")
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
-    return training
-
-
-def _early_stop(study: Study, model: str, variant: str) -> Settings:
-    return _train(study, model, variant)
+    return {**training, **sampling_settings(study, model)}
 
 
 def _evaluate(study: Study, model: str, _: Any) -> Settings:
-    section = {**study.section("evaluation", model), **sampling_settings(study, model)}
-    return {key: value for key, value in section.items() if key != "pass_k"}
+    section = _without(study.section("evaluation", model), "pass_k")
+    return {**section, **sampling_settings(study, model)}
 
 
 def _states(study: Study, model: str, _: Any) -> Settings:
@@ -99,41 +88,29 @@ def _states(study: Study, model: str, _: Any) -> Settings:
     recipe = study.section("training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
     seed = study.section("pool", model)["seed"]
-    return {"seed": seed, **sampling_settings(study, model), **{key: recipe[key] for key in keys}}
+    return {"seed": seed, **sampling_settings(study, model), **_only(recipe, *keys)}
 
 
-def _alignment(study: Study, model: str, variant: str) -> Settings:
-    training = study.training(model, variant)
-    return {key: training[key] for key in ("steps", "snapshots", "problems", "chunk")}
+def _runs(study: Study, methods: Iterable[str]) -> Settings:
+    return {"models": list(study.models), "methods": list(methods), "seeds": list(study.seeds)}
 
 
 def _drift_over_steps(study: Study, *_: Any) -> Settings:
     """The runs of the figure that is drawn of it."""
-    methods = _trained_among(study, output_specs()["figure_mechanism"].trained)
-    return {"models": list(study.models), "methods": methods, "seeds": list(study.seeds)}
+    return _runs(study, _trained_among(study, output_specs()["figure_mechanism"].trained))
 
 
 def _analyse(study: Study, *_: Any) -> Settings:
     evaluation = study.section("evaluation")
-    return {
-        "models": list(study.models),
-        "methods": list(study.methods),
-        "seeds": list(study.seeds),
-        "samples": evaluation["samples"],
-        "pass_k": evaluation["pass_k"],
-    }
+    return {**_runs(study, study.methods), **_only(evaluation, "samples", "pass_k")}
 
 
 def _claims(study: Study, *_: Any) -> Settings:
     """What claims are judged by: sweeps, the ladder of models, and what the paper's costs need."""
-    models, training = list(study.models), study.params.protocol.training
-    kfac = training.optimiser.kfac
+    models, training = list(study.models), given_values(study.params.protocol.training)
     costs = {
-        "problems": training.problems,
-        "response_tokens": training.response_tokens,
-        "top_k": training.top_k,
-        "blocks": kfac.blocks,
-        "subsample": kfac.subsample,
+        **_only(training, "problems", "response_tokens", "top_k"),
+        **_only(training["optimiser"]["kfac"], "blocks", "subsample"),
     }
     return {
         "kind": study.overlay.kind,
@@ -154,11 +131,8 @@ def configuration(study: Study, *_: Any) -> Settings:
         }
         for model in study.models
     }
-    head = {"study": study.name, "models": list(study.models), "methods": list(study.methods)}
-    return {
-        **{**head, "seeds": list(study.seeds), "data": study.section("data")},
-        "runs": per_model,
-    }
+    head = {"study": study.name, **_runs(study, study.methods)}
+    return {**head, "data": study.section("data"), "runs": per_model}
 
 
 def _output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
@@ -193,27 +167,23 @@ def _methods(study: Study, spec: OutputSpec) -> list[str]:
     return [name for name in study.methods if name not in study.candidates]
 
 
-def _candidates(study: Study, _: OutputSpec) -> dict[str, str]:
-    """Each candidate, and the variant it is a point of."""
-    return {name: variant for name, (variant, _) in study.candidates.items()}
-
-
 def _changes(study: Study, _: OutputSpec) -> dict[str, Settings]:
     """What each candidate changes in its variant's training: the last word of each key -> value."""
-    return {
-        name: {key.rpartition(".")[2]: value for key, value in flat(changed).items()}
-        for name, (_, changed) in study.candidates.items()
-    }
+    return {name: dict(_leaves(changed)) for name, (_, changed) in study.candidates.items()}
+
+
+def _leaves(tree: Settings) -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        yield from _leaves(value) if isinstance(value, dict) else [(key, value)]
 
 
 def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     """All settings but those of the base models, which the paper takes as they are."""
-    own = [name for name in study.trained if name not in study.candidates]
+    variants = [name for name in study.trained if name not in study.candidates]
     models = {
         model: {
-            "pool": study.section("pool", model),
-            "evaluation": study.section("evaluation", model),
-            "training": {name: _without_unread(study.training(model, name)) for name in own},
+            **{name: study.section(name, model) for name in ("pool", "evaluation")},
+            "training": {name: _without_unread(study.training(model, name)) for name in variants},
         }
         for model in study.models
     }
@@ -222,14 +192,16 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
 
 def _without_unread(training: Settings) -> Settings:
     """A variant's training without the numbers of an update rule that it does not use."""
-    optimiser = training["optimiser"]
-    return training if optimiser["rule"] == "kfac" else {**training, "optimiser": {"rule": "adamw"}}
+    rule = training["optimiser"]["rule"]
+    return training if rule == "kfac" else {**training, "optimiser": {"rule": rule}}
 
 
 OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "models": lambda study, _: list(study.models),
     "methods": _methods,
-    "candidates": _candidates,
+    "candidates": lambda study, _: {
+        name: variant for name, (variant, _) in study.candidates.items()
+    },
     "changes": _changes,
     "points": lambda study, spec: sweep_points(study, *spec.swept),
     "hyperparameters": _hyperparameters,
@@ -237,16 +209,19 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
 """What a table or figure may ask for, and keys of the protocol."""
 
 RULES: dict[str, Callable[..., Settings]] = {
-    "fetch": _fetch,
-    "data": _data,
-    "base": _base,
+    "fetch": lambda study, *_: _only(study.section("data"), "source", "raw"),
+    # What a study or a selection takes of the problems, `purpose`, changes none of them.
+    "data": lambda study, *_: _without(study.section("data"), "thinking", "purpose"),
+    "base": lambda study, model, _: study.section("base", model),
     "pool": _pool,
     "train": _train,
-    "early_stop": _early_stop,
+    "early_stop": _train,
     "evaluate": _evaluate,
     "evaluate_pi_0": _evaluate,
     "states": _states,
-    "alignment": _alignment,
+    "alignment": lambda study, model, variant: _only(
+        study.training(model, variant), "steps", "snapshots", "problems", "chunk"
+    ),
     "drift_over_steps": _drift_over_steps,
     "analyse": _analyse,
     "claims": _claims,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class RunRow:
     """The folders of one run of a study: a row of its index.
 
@@ -69,6 +70,9 @@ class RunRow:
     base: str
     train: str
     evaluate: str
+
+
+COLUMNS = [field.name for field in dataclasses.fields(RunRow)]
 
 
 class RunFolders:
@@ -93,8 +97,8 @@ class RunFolders:
     @cached_property
     def data(self) -> str:
         """Folder of the problems."""
-        own = settings("data", self.study)
-        return f"{RESULTS}/data/{own['source']}-{digest(own)}"
+        drawn = settings("data", self.study)
+        return f"{RESULTS}/data/{drawn['source']}-{digest(drawn)}"
 
     @property
     def train_problems(self) -> str:
@@ -113,29 +117,31 @@ class RunFolders:
     @cache  # noqa: B019 (a process has a handful of studies)
     def base(self, model: str) -> str:
         """Folder of a base model; a pretrained one follows from the problems that it leaves out."""
-        own = settings("base", self.study, model)
-        sources = [self.data] if own["source"] == "pretrained" else []
-        return f"{RESULTS}/base/{model}-{digest([own, sources])}"
+        pretrained = self.study.section("base", model)["source"] == "pretrained"
+        return self._folder("base", model, *([self.data] if pretrained else []))
+
+    def _folder(self, rule: str, model: str, *sources: str) -> str:
+        """The folder that a rule's settings and the folders and files that it reads lead to."""
+        content = [settings(rule, self.study, model), sources]
+        return f"{RESULTS}/{rule}/{model}-{digest(content)}"
 
     @cache  # noqa: B019
     def pool(self, model: str) -> str:
         """Folder of a model's solution pool."""
-        sources = [self.base(model), self.train_problems]
-        return f"{RESULTS}/pool/{model}-{digest([settings('pool', self.study, model), sources])}"
+        return self._folder("pool", model, self.base(model), self.train_problems)
 
     @cache  # noqa: B019
     def states(self, model: str) -> str:
         """Folder of the states that a base model visits."""
-        sources = [self.base(model), self.pool(model), self.train_problems]
-        own = settings("states", self.study, model)
-        return f"{RESULTS}/states/{model}-{digest([own, sources])}"
+        sources = (self.base(model), self.pool(model), self.train_problems)
+        return self._folder("states", model, *sources)
 
     @cache  # noqa: B019
     def recipe(self, model: str, variant: str) -> str:
         """`<objective>-<digest>`: how a variant is trained, whatever a study calls it."""
-        own = settings("train", self.study, model, variant)
+        training = settings("train", self.study, model, variant)
         sources = [self.base(model), self.pool(model), self.train_problems]
-        return f"{own['objective']['name']}-{digest([own, sources])}"
+        return f"{training['objective']['name']}-{digest([training, sources])}"
 
     def train(self, model: str, variant: str, seed: int | str) -> str:
         """Folder of a trained student; an early stop lies inside the run whose first steps it is.
@@ -154,13 +160,13 @@ class RunFolders:
     @cache  # noqa: B019
     def sampling(self, model: str, variant: str) -> str:
         """`<objective or pi_0>-<digest>`: which checkpoint is sampled, and how."""
-        own = settings("evaluate", self.study, model)
+        sampled = settings("evaluate", self.study, model)
         if variant in self.study.trained:
             name = self.recipe(model, variant).rpartition("-")[0]
             checkpoint = self.train(model, variant, "{seed}")
         else:
             name, checkpoint = PI_0, self.base(model)
-        return f"{name}-{digest([own, checkpoint, self.test_problems])}"
+        return f"{name}-{digest([sampled, checkpoint, self.test_problems])}"
 
     def evaluate(self, model: str, variant: str, seed: int | str) -> str:
         """Folder of the samples of a checkpoint."""
@@ -171,16 +177,12 @@ class RunFolders:
         study, trained = self.study, set(self.study.trained)
         return [
             RunRow(
-                model,
-                variant,
-                seed,
-                self.base(model),
-                self.train(model, variant, seed) if variant in trained else "",
-                self.evaluate(model, variant, seed),
+                *run,
+                self.base(run[0]),
+                self.train(*run) if run[1] in trained else "",
+                self.evaluate(*run),
             )
-            for model in study.models
-            for variant in study.methods
-            for seed in study.seeds
+            for run in itertools.product(study.models, study.methods, study.seeds)
         ]
 
     def shared(self) -> list[str]:
@@ -209,34 +211,25 @@ def wanted_snapshots(study: Study) -> Snapshots:
         Model, recipe and seed -> steps, ascending; runs that keep none are left out.
     """
     wanted: dict[tuple[str, str, int], set[int]] = {}
-    for name, overlay in study.params.studies.items():
-        if set(overlay.models) & set(study.models):
-            for key, steps in _own_snapshots(resolve(study.params, name), study.models).items():
-                wanted.setdefault(key, set()).update(steps)
-    return {key: tuple(sorted(steps)) for key, steps in wanted.items()}
-
-
-def _own_snapshots(study: Study, models: Iterable[str]) -> dict[tuple[str, str, int], set[int]]:
-    folders = RunFolders(study)
-    wanted: dict[tuple[str, str, int], set[int]] = {}
-    for model in (model for model in study.models if model in models):
-        for variant in study.trained:
-            training = study.training(model, variant)
-            longest = study.early_stops.get(variant, variant)
-            steps = training["snapshots"] if longest == variant else [training["steps"]]
-            for seed in study.seeds if steps else ():
-                wanted.setdefault((model, folders.recipe(model, longest), seed), set()).update(
-                    steps
-                )
-    return wanted
+    for other in (resolve(study.params, name) for name in study.params.studies):
+        folders = RunFolders(other)
+        for model in (model for model in other.models if model in study.models):
+            for variant in other.trained:
+                training = other.training(model, variant)
+                longest = other.early_stops.get(variant, variant)
+                steps = training["snapshots"] if longest == variant else [training["steps"]]
+                for seed in other.seeds if steps else ():
+                    run = (model, folders.recipe(model, longest), seed)
+                    wanted.setdefault(run, set()).update(steps)
+    return {run: tuple(sorted(steps)) for run, steps in wanted.items()}
 
 
 def write_index(path: Path, rows: Iterable[RunRow]) -> None:
     """Write the index of a study as CSV, whole or not at all."""
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in dataclasses.fields(RunRow)])
-        writer.writerows(dataclasses.astuple(row) for row in rows)
+        writer.writerow(COLUMNS)
+        writer.writerows(map(dataclasses.astuple, rows))
 
 
 def read_index(path: Path) -> list[RunRow]:
@@ -247,10 +240,9 @@ def read_index(path: Path) -> list[RunRow]:
     """
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
-        names = [field.name for field in dataclasses.fields(RunRow)]
-        if reader.fieldnames != names:
+        if reader.fieldnames != COLUMNS:
             raise ValueError(
                 f"{path}: not the index of a study: its columns are {reader.fieldnames}, not"
-                f" {', '.join(names)}.\nHint: the rule `runs` writes it; run it again."
+                f" {', '.join(COLUMNS)}.\nHint: the rule `runs` writes it; run it again."
             )
         return [RunRow(**{**row, "seed": int(row["seed"])}) for row in reader]

@@ -1,8 +1,6 @@
-"""A study resolved: everything that params.yaml says of it, laid over the paper's protocol.
+"""A study resolved: what params.yaml says of it, laid over the paper's protocol.
 
-Sections are laid over one another in one order, each over the ones before it:
-
-    protocol < model < study < variant < the study's own entry for the variant < candidate of a grid
+The order of the layers is that of `geosd.config.inheritance`.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from geosd.config.errors import ConfigError, alternatives
@@ -160,31 +158,16 @@ def grid_candidates(
             for values in itertools.product(*axes.values()):
                 point = dict(zip(axes, values, strict=True))
                 words = [f"{key.rpartition('.')[2]}_{value}" for key, value in point.items()]
-                points["-".join([variant, *words])] = (variant, nested(point))
+                nested = map(_nested, point.keys(), point.values())
+                points["-".join([variant, *words])] = (variant, reduce(merge, nested, {}))
     return points
 
 
-def nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by dotted names as nested mappings."""
-    tree: dict[str, Any] = {}
-    for key, value in dotted.items():
-        *outer, leaf = key.split(".")
-        branch = tree
-        for name in outer:
-            branch = branch.setdefault(name, {})
-        branch[leaf] = value
-    return tree
-
-
-def flat(value: Any, name: str = "") -> dict[str, Any]:
-    """Nested values by dotted names."""
-    if not isinstance(value, dict) or not value:
-        return {name: value}
-    return {
-        key: inner
-        for part, below in value.items()
-        for key, inner in flat(below, f"{name}.{part}" if name else part).items()
-    }
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """A value under a dotted key as mappings in one another."""
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return value
 
 
 def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:

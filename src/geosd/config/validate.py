@@ -20,7 +20,7 @@ from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, rep
 from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
 from geosd.config.protocol_schema import Evaluation, Section, Training
-from geosd.config.rule_settings import RULES
+from geosd.config.rule_settings import RULES, Settings, settings
 from geosd.config.study import Study, resolve
 from geosd.config.yaml_source import Source, read
 
@@ -59,6 +59,13 @@ def load(path: Path | str = "params.yaml") -> Params:
     if params is None or mistakes:
         raise report(source.file, mistakes)
     return params
+
+
+def load_settings(
+    rule: str, path: Path, study: str, model: str | None = None, variant: str | None = None
+) -> Settings:
+    """What a rule may read of a study in the file at `path`: `settings` of what `load` gives."""
+    return settings(rule, resolve(load(path), study), model, variant)
 
 
 def _selected_rates(params: Params) -> dict[str, dict[str, float]]:

@@ -11,9 +11,7 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
+from geosd.config import load_settings
 from geosd.evaluation.rank_mass import mass_on_ranks
 from geosd.evaluation.state_survey import ProbeRollout
 from geosd.files import atomic_write, read_jsonl
@@ -47,7 +45,7 @@ def main(
         out: Folder of `alignment.csv`.
         params: The configuration.
     """
-    settings = settings_of("alignment", resolve(load_params(params), study), model, variant)
+    settings = load_settings("alignment", params, study, model, variant)
     rollouts = read_jsonl(states, ProbeRollout)
     student, tokenizer = load_model(base)
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])

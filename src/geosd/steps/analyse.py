@@ -6,18 +6,15 @@ Writes the tidy `scores.csv`, `drift.csv` and `consensus.csv`, of these the few 
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from geosd.config import load, resolve
-from geosd.config import settings as settings_of
 from geosd.config.runs import read_index
 from geosd.files import atomic_write, write_json
-from geosd.provenance.manifest import manifest
 from geosd.scores import consensus_table, drift_table, score_table
 from geosd.scores.score_table import Run, read_samples
 from geosd.scores.summary import summary
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -29,8 +26,8 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         out: Folder of the tables.
         params: The configuration.
     """
-    began = time.monotonic()
-    settings = settings_of("analyse", resolve(load(params), study))
+    job = Job("analyse", params, study)
+    settings = job.settings
     rows = {Run(row.model, row.variant, row.seed): row for row in read_index(runs)}
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
     files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
@@ -49,10 +46,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
     write_json(out / "metrics.json", summary(tables["scores"]))
-    made = manifest(
-        "analyse", [*files.values(), *logs.values()], settings, time.monotonic() - began
-    )
-    write_json(out / "manifest.json", made)
+    job.write_manifest(out, [*files.values(), *logs.values()])
 
 
 if __name__ == "__main__":

@@ -6,15 +6,11 @@ A pretraining that was killed goes on from its scratch folder.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
-from geosd.files import read_jsonl, write_json, write_text
+from geosd.files import read_jsonl, write_text
 from geosd.models.checkpoints import save_model
 from geosd.models.released_checkpoints import (
     copy_checkpoint,
@@ -25,9 +21,9 @@ from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
-from geosd.provenance.manifest import manifest
 from geosd.seeds import seed_of
 from geosd.steps import begin
+from geosd.steps.job import Job
 from geosd.training.pretrain import PretrainingArguments, pretrain
 from geosd.training.resume_state import ResumeState
 
@@ -53,8 +49,8 @@ def main(
             needs none.
         params: The configuration.
     """
-    began = time.monotonic()
-    settings = settings_of("base", resolve(load_params(params), study), model)
+    job = Job("base", params, study, model)
+    settings = job.settings
     if settings["source"] == "released":
         inputs = []
         _released(settings["checkpoint"], out)
@@ -69,8 +65,7 @@ def main(
         identity = {"settings": settings, "model": model, "held_out": sorted(held_out)}
         resume = ResumeState(scratch, identity)
         _pretrain(model, settings["pretraining"], held_out, resume, out)
-    made = manifest("base", inputs, settings, time.monotonic() - began)
-    write_json(out / "manifest.json", {**made, "model": model})
+    job.write_manifest(out, inputs, model=model)
     if inputs:
         resume.clear()
 

@@ -8,8 +8,7 @@ from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import evaluate
-from geosd.config import load, resolve
-from geosd.config import settings as settings_of
+from geosd.config import load_settings
 from geosd.costs.update_cost import UpdateSize
 from geosd.reporting.claims_page import write_ledger
 from geosd.scores import (
@@ -47,7 +46,7 @@ def main(
         alignment: Mass on the teacher's ranks of each run, where the study has it.
         params: The configuration.
     """
-    settings = settings_of("claims", resolve(load(params), study))
+    settings = load_settings("claims", params, study)
     more = {}
     if drift_over_steps:
         more["drift_over_steps"] = drift_curves.read(drift_over_steps)

@@ -7,16 +7,12 @@ a manifest.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
 from geosd.problems.sources import get_data_source
-from geosd.provenance.manifest import manifest
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 SELECTION = ("select_train", "select_validation")
 
@@ -29,8 +25,8 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         out: Folder of the problem files and their card.
         params: The configuration.
     """
-    began = time.monotonic()
-    settings = settings_of("data", resolve(load_params(params), study))
+    job = Job("data", params, study)
+    settings = job.settings
     source = get_data_source(settings["source"])
     splits = source.prepare(settings)
     files = {"train": splits.train, "test": splits.test}
@@ -39,8 +35,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
     write_json(out / "card.json", {**splits.card, "settings": settings})
-    inputs = [Path(settings["raw"])] if source.reads_raw else []
-    write_json(out / "manifest.json", manifest("data", inputs, settings, time.monotonic() - began))
+    job.write_manifest(out, [Path(settings["raw"])] if source.reads_raw else [])
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.config import load, resolve
-from geosd.config import settings as settings_of
+from geosd.config import load_settings
 from geosd.config.runs import read_index
 from geosd.files import atomic_write
 from geosd.scores.drift_curves import collect
@@ -22,7 +21,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         out: Folder of `drift_over_steps.csv`.
         params: The configuration.
     """
-    settings = settings_of("drift_over_steps", resolve(load(params), study))
+    settings = load_settings("drift_over_steps", params, study)
     folders = {Run(row.model, row.variant, row.seed): row.train for row in read_index(runs)}
     logs = {
         run: Path(folders[run]) / "steps.csv"

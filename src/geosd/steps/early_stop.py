@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import read_model_card, write_model_card
-from geosd.provenance.manifest import manifest
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 WEIGHTS = "model.safetensors"
 REWRITTEN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
@@ -47,8 +43,8 @@ def main(
     Raises:
         FileNotFoundError: The longer run has not kept those weights.
     """
-    began = time.monotonic()
-    settings = settings_of("early_stop", resolve(load_params(params), study), model, variant)
+    job = Job("early_stop", params, study, model, variant)
+    settings = job.settings
     steps = settings["steps"]
     snapshot = longer / "snapshots" / f"step_{steps}.safetensors"
     if not snapshot.exists():
@@ -65,11 +61,9 @@ def main(
         if file.is_file() and file.name not in REWRITTEN:
             copy(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
-    whole = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
-    inputs = [snapshot, longer / "steps.csv"]
-    made = manifest("early_stop", inputs, settings, time.monotonic() - began)
-    same = {key: whole[key] for key in ("model", "seed", "ranks", "sampler")}
-    write_json(out / "manifest.json", {**made, **same, "snapshots": []})
+    recorded = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
+    same = {key: recorded[key] for key in ("model", "seed", "ranks", "sampler")}
+    job.write_manifest(out, [snapshot, longer / "steps.csv"], **same, snapshots=[])
 
 
 def _share(source: Path, target: Path) -> None:

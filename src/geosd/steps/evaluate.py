@@ -6,23 +6,19 @@ manifest.
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
 from geosd.evaluation.sampling import evaluate
-from geosd.files import read_jsonl, write_json, write_jsonl
+from geosd.files import read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
 from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.provenance.manifest import manifest
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(
@@ -47,8 +43,8 @@ def main(
         out: Folder of `samples.jsonl` and `manifest.json`.
         params: The configuration.
     """
-    began = time.monotonic()
-    settings = settings_of("evaluate", resolve(load_params(params), study), model)
+    job = Job("evaluate", params, study, model)
+    settings = job.settings
     tokenizer, generation = load_tokenizer(checkpoint)
     source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
@@ -72,9 +68,7 @@ def main(
         )
     write_jsonl(out / "samples.jsonl", rows)
     inputs = [checkpoint / "model.safetensors", problems]
-    made = manifest("evaluate", inputs, settings, time.monotonic() - began)
-    run = {"model": model, "seed": seed, "sampler": sampler.record()}
-    write_json(out / "manifest.json", {**made, **run})
+    job.write_manifest(out, inputs, model=model, seed=seed, sampler=sampler.record())
 
 
 if __name__ == "__main__":

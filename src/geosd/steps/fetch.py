@@ -10,9 +10,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
+from geosd.config import load_settings
 from geosd.files import write_json
 from geosd.problems.dataset_catalogue import load_catalogue
 from geosd.problems.dataset_download import fetch_file
@@ -30,7 +28,7 @@ def main(
         lock: Remembers hashes from the first fetch on; commit it.
         params: The configuration.
     """
-    settings = settings_of("fetch", resolve(load_params(params), study))
+    settings = load_settings("fetch", params, study)
     entries = load_catalogue(settings["source"])
     if settings["raw"] is None and entries:
         raise ValueError(

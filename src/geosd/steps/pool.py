@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
 from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
 from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.provenance.manifest import manifest
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.solution_pool import count_pool, pool_solutions
 from geosd.seeds import seed_of
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(
@@ -40,8 +36,8 @@ def main(
         out: Folder of `pool.jsonl`, `counts.json` and, last, `manifest.json`.
         params: The configuration.
     """
-    began = time.monotonic()
-    settings = settings_of("pool", resolve(load_params(params), study), model)
+    job = Job("pool", params, study, model)
+    settings = job.settings
     tokenizer, generation = load_tokenizer(base)
     source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])
@@ -60,8 +56,7 @@ def main(
         )
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
-    inputs = [base / "model.safetensors", problems]
-    write_json(out / "manifest.json", manifest("pool", inputs, settings, time.monotonic() - began))
+    job.write_manifest(out, [base / "model.safetensors", problems])
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from geosd.config import load, resolve
-from geosd.config import settings as settings_of
+from geosd.config import load_settings
 from geosd.reporting.specs import output_kind, output_specs, rendering_modules
 from geosd.steps import begin
 
@@ -30,7 +29,7 @@ def main(
         tidy: The tidy files that it reads, each known by its own name.
         params: The configuration.
     """
-    settings = settings_of(name, resolve(load(params), study))
+    settings = load_settings(name, params, study)
     own, writer, *readers = map(import_module, rendering_modules(name))
     files: dict[str, list[Path]] = {}
     for path in tidy:

@@ -12,9 +12,7 @@ from pathlib import Path
 import pandas as pd
 from torch import Tensor
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
+from geosd.config import load_settings
 from geosd.evaluation.state_survey import ProbeRollout, survey_states
 from geosd.files import atomic_write, read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_model
@@ -49,7 +47,7 @@ def main(
         out: Folder of `states.csv` and `states.jsonl`.
         params: The configuration.
     """
-    settings = settings_of("states", resolve(load_params(params), study), model)
+    settings = load_settings("states", params, study, model)
     student, tokenizer = load_model(base)
     source = get_data_source(settings["source"])
     prompts = source.prompts(tokenizer, settings["thinking"])

@@ -12,18 +12,14 @@ saved, and the exit code 75 says that the same command goes on from there.
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
-from geosd.config import load as load_params
-from geosd.config import resolve
-from geosd.config import settings as settings_of
 from geosd.files import atomic_write, sha256, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
 from geosd.problems.sources import get_data_source
-from geosd.provenance.manifest import manifest
 from geosd.steps import begin
+from geosd.steps.job import Job
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.processes import init_processes
@@ -71,9 +67,9 @@ def main(
         worker: Sample and score in a worker: the last process that accelerate has started.
         trackers: Trackers beside DVCLive's step log: tensorboard, wandb, trackio.
     """
-    began = time.monotonic()
     check_trackers(trackers)
-    settings = settings_of("train", resolve(load_params(params), study), model, variant)
+    job = Job("train", params, study, model, variant)
+    settings = job.settings
     inputs = {path: sha256(path) for path in (base / "model.safetensors", problems, pool)}
     identity = {"settings": settings, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
@@ -117,10 +113,15 @@ def main(
                 limits=get_data_source(settings["source"]).limits,
             )
             save_model(student, run.encoding.tokenizer, out)
-            made = manifest("train", inputs, settings, time.monotonic() - began)
-            made |= {"model": model, "seed": seed, "snapshots": saved.steps, "ranks": ranks.size}
-            sampled = run.rollout_source.sampler.record()
-            write_json(out / "manifest.json", {**made, "sampler": sampled})
+            job.write_manifest(
+                out,
+                inputs,
+                model=model,
+                seed=seed,
+                snapshots=saved.steps,
+                ranks=ranks.size,
+                sampler=run.rollout_source.sampler.record(),
+            )
             resume.clear()
         ranks.barrier()
 
