@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from geosd.costs.assumptions import DEFAULTS
+from geosd.costs.workload import DEFAULTS
 from geosd.steps import plan
 
 
