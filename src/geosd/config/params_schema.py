@@ -9,7 +9,6 @@ import typing
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model, model_validator
-from pydantic.fields import FieldInfo
 
 from geosd.config.protocol_schema import (
     Base,
@@ -37,26 +36,25 @@ def overlay_of(section: type[Section]) -> type[Strict]:
     """The class of partial sections: the same keys with the same bounds, each of them optional."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
-        loose = FieldInfo.from_annotation(typing.cast(Any, _loosened(field.annotation)))
         # A factory, so that the JSON schema shows no default: a key left out is inherited.
         unset = Field(
             default_factory=lambda: None,
             description=field.description,
             discriminator=field.discriminator,
         )
-        bounded = Annotated[(loose.annotation, *field.metadata)] if field.metadata else None
-        fields[name] = (bounded or loose.annotation, unset)
+        kind = _optional_keys(field.annotation)
+        fields[name] = (Annotated[(kind, *field.metadata)] if field.metadata else kind, unset)
     made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
     made.__doc__ = f"{section.__doc__} Keys left out are inherited."
     return made
 
 
-def _loosened(annotation: Any) -> Any:
+def _optional_keys(annotation: Any) -> Any:
     """The annotation with every section inside it replaced by its overlay."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return overlay_of(annotation)
     if (arguments := typing.get_args(annotation)) and type(None) in arguments:
-        return typing.Optional[_loosened(arguments[0])]  # noqa: UP045 (built, not written)
+        return typing.Optional[_optional_keys(arguments[0])]  # noqa: UP045 (built, not written)
     return annotation
 
 

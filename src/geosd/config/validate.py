@@ -1,12 +1,9 @@
-"""Load params.yaml and say everything that is wrong with it: which key, what is allowed.
-
-A file is read, its entries are laid over those that they extend, its values are checked key by key
-by pydantic, and then every study is checked as a whole.
-"""
+"""Load params.yaml and say everything that is wrong with it: which key, what is allowed."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -19,7 +16,7 @@ from pydantic_core import ErrorDetails
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, report
 from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
-from geosd.config.protocol_schema import Evaluation, Section, Training
+from geosd.config.protocol_schema import Section, Training
 from geosd.config.rule_settings import RULES, Settings, settings
 from geosd.config.study import Study, resolve
 from geosd.config.yaml_source import Source, read
@@ -96,15 +93,18 @@ def _selected_rates(params: Params) -> dict[str, dict[str, float]]:
 
 def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     """What is wrong with a study as a whole: undefined or repeated names, values that clash."""
-    study, place = params.studies[name], ("studies", name)
-    mistakes = _names("model", study.models, params.models, (*place, "models"), source)
-    for key in ("methods", "variants", "grid"):
-        given = getattr(study, key)
-        mistakes += _names("variant", given, params.variants, (*place, key), source)
-    mistakes += _names("rule", study.outputs, RULES, (*place, "outputs"), source)
+    study, place, mistakes = params.studies[name], ("studies", name), []
+    for key, kind, allowed in (
+        ("models", "model", params.models),
+        ("methods", "variant", params.variants),
+        ("variants", "variant", params.variants),
+        ("grid", "variant", params.variants),
+        ("outputs", "rule", RULES),
+    ):
+        mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
     for key in ("models", "methods", "seeds", "outputs"):
-        values = getattr(study, key)
-        if repeated := sorted({str(v) for v in values if values.count(v) > 1}):
+        counts = Counter(map(str, getattr(study, key)))
+        if repeated := sorted(value for value, count in counts.items() if count > 1):
             text = f"{', '.join(repeated)} stands twice; each entry is one run."
             mistakes.append(source.mistake((*place, key), text))
     return mistakes or _clashes(resolve(params, name), source)
@@ -143,7 +143,7 @@ def _clashes(study: Study, source: Source) -> list[Mistake]:
             wrong(("base", needed), message)
         elif base["source"] == "released" and (message := _unpinned(base["checkpoint"])):
             wrong(("base", "checkpoint"), f"{message} for {model}.")
-        if max(Evaluation.model_validate(_tuples(evaluation)).pass_k) > evaluation["samples"]:
+        if max(evaluation["pass_k"]) > evaluation["samples"]:
             message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
             wrong(("evaluation", "pass_k"), message)
         if evaluation["coverage"] < evaluation["samples"]:
@@ -152,7 +152,7 @@ def _clashes(study: Study, source: Source) -> list[Mistake]:
         for variant in study.trained:
             training = study.training(model, variant)
             try:
-                Training.model_validate(_tuples(training))
+                Training.model_validate_json(json.dumps(training))
             except ValidationError as error:
                 details = error.errors()[0]
                 key = ".".join(["training", *map(str, details["loc"])])
@@ -179,10 +179,6 @@ def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
     if missing := [key for key in PINS[named[0]] if not checkpoint.get(key)]:
         return f"base.checkpoint names {named[0]} but not {', '.join(missing)}"
     return None
-
-
-def _tuples(section: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in section.items()}
 
 
 @cache
@@ -239,8 +235,8 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
         case _:
             reason = details["msg"][:1].lower() + details["msg"][1:]
             message = f"{given} is not allowed: {reason}. {meaning}"
-    own = kind == "missing" and path[-1] in NOT_INHERITED
-    return source.mistake(path, message.strip(), inherited=not own)
+    inherited = kind != "missing" or path[-1] not in NOT_INHERITED
+    return source.mistake(path, message.strip(), inherited)
 
 
 def _path_in_file(details: ErrorDetails, values: Any) -> KeyPath:
@@ -276,16 +272,16 @@ def _described(path: KeyPath, values: Any) -> dict[str, Any]:
 
 def _followed(piece: dict[str, Any], values: Any) -> dict[str, Any]:
     """A piece of the schema without references, 'or null', and members of other names."""
-    kept = {key: value for key, value in piece.items() if key == "description"}
+    described = {key: value for key, value in piece.items() if key == "description"}
     if "discriminator" in piece:
         name = values.get("name") if isinstance(values, dict) else None
         reference = piece["discriminator"]["mapping"].get(name)
-        return {**_followed({"$ref": reference}, values), **kept} if reference else piece
+        return {**_followed({"$ref": reference}, values), **described} if reference else piece
     options = [one for one in piece.get("anyOf", []) if "required" not in one]
     for option in options:
         if option.get("type") != "null":
-            return {**_followed(option, values), **kept}
+            return {**_followed(option, values), **described}
     if "$ref" in piece:
         target = schema()["$defs"][piece["$ref"].rsplit("/", 1)[-1]]
-        return {**_followed(target, values), **kept}
+        return {**_followed(target, values), **described}
     return piece
