@@ -30,7 +30,7 @@ class Mistake:
     message: str
 
 
-def report(file: Path, mistakes: list[Mistake]) -> ConfigError:
+def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
     """One error that lists all mistakes in the order of the file's lines."""
     ordered = sorted(dict.fromkeys(mistakes), key=lambda mistake: mistake.line)
     lines = [f"  {file}:{m.line}: {dotted(m.path) or 'file'}: {m.message}" for m in ordered]

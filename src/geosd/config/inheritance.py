@@ -56,13 +56,13 @@ def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]
         return values, {}, []
     parents: dict[tuple[str, ...], str] = {}
     problems: list[Problem] = []
-    whole = dict(values)
+    content = dict(values)
     for section in EXTENDABLE:
         if isinstance(entries := values.get(section), dict):
             chains = {name: _chain(section, name, entries, problems) for name in entries}
-            whole[section] = {name: _laid_over(entries, chains[name]) for name in entries}
+            content[section] = {name: _merged(entries, chains[name]) for name in entries}
             parents |= {(section, name): c[1] for name, c in chains.items() if len(c) > 1}
-    return whole, parents, problems
+    return content, parents, problems
 
 
 def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> list[str]:
@@ -85,17 +85,19 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
     return chain
 
 
-def _laid_over(entries: Tree, chain: list[str]) -> Any:
-    whole = entries[chain[-1]]
+def _merged(entries: Tree, chain: list[str]) -> Any:
+    """An entry over those that it extends."""
+    merged = entries[chain[-1]]
     for name in reversed(chain[:-1]):
-        if not (isinstance(whole, dict) and isinstance(entries[name], dict)):
+        if not (isinstance(merged, dict) and isinstance(entries[name], dict)):
             return entries[name]
-        below = {key: value for key, value in whole.items() if key not in NOT_INHERITED}
-        whole = merge(below, entries[name])
-    if isinstance(whole, dict) and isinstance(whole.get("variants"), dict):
-        kept = {name: entry for name, entry in whole["variants"].items() if entry is not None}
-        whole = {**whole, "variants": kept}  # `name: null` takes an inherited entry away
-    return whole
+        below = {key: value for key, value in merged.items() if key not in NOT_INHERITED}
+        merged = merge(below, entries[name])
+    if isinstance(merged, dict) and isinstance(merged.get("variants"), dict):
+        # `name: null` takes an inherited entry away
+        variants = {name: entry for name, entry in merged["variants"].items() if entry is not None}
+        merged = {**merged, "variants": variants}
+    return merged
 
 
 def with_selected_rates(values: Tree, rates: Mapping[str, Mapping[str, float]]) -> Tree:
@@ -110,7 +112,7 @@ def with_selected_rates(values: Tree, rates: Mapping[str, Mapping[str, float]]) 
     """
     studies = dict(values["studies"])
     for study, rate_of in rates.items():
-        own = studies[study].get("variants") or {}
+        variants = studies[study].get("variants") or {}
         below: Tree = {}
         for variant in values["variants"]:
             source: str | None = variant
@@ -118,5 +120,5 @@ def with_selected_rates(values: Tree, rates: Mapping[str, Mapping[str, float]]) 
                 source = values["variants"][source].get("extends")
             if source is not None:
                 below[variant] = {"training": {"learning_rate": rate_of[source]}}
-        studies[study] = {**studies[study], "variants": merge(below, own)}
+        studies[study] = {**studies[study], "variants": merge(below, variants)}
     return {**values, "studies": studies}

@@ -101,8 +101,8 @@ class Study:
             return merge(self.training(model, variant), point)
         values = self.section("training", model)
         values = merge(values, given_values(self.params.variants[variant].training))
-        own = self.overlay.variants.get(variant)
-        return merge(values, given_values(own.training) if own else {})
+        changes = self.overlay.variants.get(variant)
+        return merge(values, given_values(changes.training) if changes else {})
 
 
 def resolve(params: Params, study: str | None = None) -> Study:

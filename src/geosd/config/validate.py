@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, report
+from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
 from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
 from geosd.config.protocol_schema import Section, Training
@@ -41,7 +41,7 @@ def load(path: Path | str = "params.yaml") -> Params:
     values, parents, problems = inherit(source.values)
     mistakes = source.mistakes + [source.mistake(where, text) for where, text in problems]
     if problems:
-        raise report(source.file, mistakes)
+        raise config_error(source.file, mistakes)
     source = replace(source, values=values, parents=parents)
     params, wrong = _checked(Params, source)
     mistakes += wrong
@@ -54,7 +54,7 @@ def load(path: Path | str = "params.yaml") -> Params:
         allowed = [*params.models, DEFAULT]
         mistakes += _names("model", params.resources, allowed, ("resources",), source)
     if params is None or mistakes:
-        raise report(source.file, mistakes)
+        raise config_error(source.file, mistakes)
     return params
 
 
@@ -87,7 +87,7 @@ def _selected_rates(params: Params) -> dict[str, dict[str, float]]:
             rates[name] = dict(selected.learning_rate)
             mistakes += _names("variant", rates[name], params.variants, ("learning_rate",), source)
         if mistakes or source.mistakes:
-            raise report(source.file, source.mistakes + mistakes)
+            raise config_error(source.file, source.mistakes + mistakes)
     return rates
 
 

@@ -53,9 +53,9 @@ class Source:
         while inherited and (parent := self.parents.get(tuple(map(str, chain[-1][:2])))):
             chain.append((path[0], parent, *path[2:]))
         for length in range(len(path), 0, -1):
-            for one in chain:
-                if one[:length] in self.lines:
-                    return Mistake(one, self.lines[one[:length]], message)
+            for key in chain:
+                if key[:length] in self.lines:
+                    return Mistake(key, self.lines[key[:length]], message)
         return Mistake(path, 1, message)
 
 

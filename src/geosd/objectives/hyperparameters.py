@@ -151,16 +151,10 @@ def declared(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 classes[node.name] = node
-                names.update({name: node.name for name in _registered_as(node)})
+                for call in node.decorator_list:
+                    if isinstance(call, ast.Call) and ast.unparse(call.func) == "register":
+                        names[ast.literal_eval(call.args[0])] = node.name
     return {name: tuple(_fields(classes, cls).values()) for name, cls in sorted(names.items())}
-
-
-def _registered_as(node: ast.ClassDef) -> list[str]:
-    """The name in `@register("name")`."""
-    calls = [one for one in node.decorator_list if isinstance(one, ast.Call)]
-    return [
-        ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == "register"
-    ]
 
 
 def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> dict[str, Hyperparameter]:

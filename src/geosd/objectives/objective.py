@@ -157,7 +157,8 @@ class Objective(ABC):
         By default every position counts alike, and everything but "loss" goes to the step log.
         """
         loss = local["loss"]
-        return Terms(loss, torch.ones_like(loss).detach(), detached(local, without="loss"))
+        parts = {name: value.detach() for name, value in local.items() if name != "loss"}
+        return Terms(loss, torch.ones_like(loss).detach(), parts)
 
 
 Method = TypeVar("Method", bound=type[Objective])
@@ -201,8 +202,3 @@ def build(name: str, **hyperparameters: Any) -> Objective:
                 f" {', '.join(allowed) or 'none'}.\nHint: {hint.strip()}"
             )
     return cls(**hyperparameters)
-
-
-def detached(local: dict[str, Tensor], without: str) -> dict[str, Tensor]:
-    """All quantities but one, cut from the graph: what the step log may keep."""
-    return {name: value.detach() for name, value in local.items() if name != without}

@@ -30,7 +30,7 @@ def main(
         params: The configuration.
     """
     settings = load_settings(name, params, study)
-    own, writer, *readers = map(import_module, rendering_modules(name))
+    module, writer, *readers = map(import_module, rendering_modules(name))
     files: dict[str, list[Path]] = {}
     for path in tidy:
         files.setdefault(path.stem, []).append(path)
@@ -40,8 +40,8 @@ def main(
             f"{name} reads {_listed(reads)}, and was given {_listed(files)}.\nHint: let the"
             " workflow call this program, or give `--tidy` the files it reads."
         )
-    tables = {tidy: module.read(files[tidy]) for tidy, module in zip(reads, readers, strict=True)}
-    made = getattr(own, output_kind(name).function)(**tables, **settings)
+    tables = {tidy: reader.read(files[tidy]) for tidy, reader in zip(reads, readers, strict=True)}
+    made = getattr(module, output_kind(name).function)(**tables, **settings)
     writer.save(made, out, name)
 
 
