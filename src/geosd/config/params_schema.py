@@ -6,6 +6,7 @@ Each lays partial sections over the protocol's. `overlay_of` makes their classes
 from __future__ import annotations
 
 import typing
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model, model_validator
@@ -32,6 +33,7 @@ DEFAULT = "default"
 """Name of the resources of every model that has none of its own."""
 
 
+@cache
 def overlay_of(section: type[Section]) -> type[Strict]:
     """The class of partial sections: the same keys with the same bounds, each of them optional."""
     fields: dict[str, Any] = {}
@@ -42,39 +44,34 @@ def overlay_of(section: type[Section]) -> type[Strict]:
             description=field.description,
             discriminator=field.discriminator,
         )
-        kind = _optional_keys(field.annotation)
+        kind = _with_overlays(field.annotation)
         fields[name] = (Annotated[(kind, *field.metadata)] if field.metadata else kind, unset)
     made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
     made.__doc__ = f"{section.__doc__} Keys left out are inherited."
     return made
 
 
-def _optional_keys(annotation: Any) -> Any:
+def _with_overlays(annotation: Any) -> Any:
     """The annotation with every section inside it replaced by its overlay."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return overlay_of(annotation)
     if (arguments := typing.get_args(annotation)) and type(None) in arguments:
-        return typing.Optional[_optional_keys(arguments[0])]  # noqa: UP045 (built, not written)
+        return typing.Optional[_with_overlays(arguments[0])]  # noqa: UP045 (built, not written)
     return annotation
 
 
-DataOverlay = overlay_of(Data)
-BaseOverlay = overlay_of(Base)
-PoolOverlay = overlay_of(Pool)
 TrainingOverlay = overlay_of(Training)
-EvaluationOverlay = overlay_of(Evaluation)
-RolloutOverlay = overlay_of(Rollout)
 
 
 class Sections(Section):
     """Any of the protocol's sections, each with only the keys that differ."""
 
-    data: DataOverlay = Field(default_factory=lambda: None)
-    base: BaseOverlay = Field(default_factory=lambda: None)
-    pool: PoolOverlay = Field(default_factory=lambda: None)
+    data: overlay_of(Data) = Field(default_factory=lambda: None)
+    base: overlay_of(Base) = Field(default_factory=lambda: None)
+    pool: overlay_of(Pool) = Field(default_factory=lambda: None)
     training: TrainingOverlay = Field(default_factory=lambda: None)
-    evaluation: EvaluationOverlay = Field(default_factory=lambda: None)
-    rollout: RolloutOverlay = Field(default_factory=lambda: None)
+    evaluation: overlay_of(Evaluation) = Field(default_factory=lambda: None)
+    rollout: overlay_of(Rollout) = Field(default_factory=lambda: None)
 
 
 class Extendable(Section):

@@ -185,9 +185,9 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
     swept = {
         name: variant
         for name, (variant, changed) in study.candidates.items()
-        if set(changed) <= set(keys)
+        if changed.keys() <= set(keys)
     }
-    runs = {**swept, **{name: name for name in study.methods if name in swept.values()}}
+    runs = swept | {name: name for name in study.methods if name in swept.values()}
     points: dict[str, list[dict[str, Any]]] = {}
     for model in study.models:
         distinct: dict[tuple[Any, ...], dict[str, Any]] = {}
