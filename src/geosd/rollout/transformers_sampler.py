@@ -26,9 +26,6 @@ class TransformersSampler:
         pad_id: Fills the left of short prompts; never seen by the model behind the mask.
         rows: Prompts generated together.
         progress: What the progress bar says; None shows none.
-
-    Attributes:
-        on_finish: Called with each completion that the model ends, while others are still sampled.
     """
 
     def __init__(

@@ -34,9 +34,6 @@ class VllmSampler:
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
         shard: Bytes of weights that are on their way at once.
-
-    Attributes:
-        on_finish: Called with each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
