@@ -239,7 +239,7 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
 
 
 def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:
-    """Names of the frozen models to score: those that the objective reads, or all for the log."""
+    """The frozen models to score: those that the objective reads, or all for the log."""
     return [name for name in SCORED if measured or name in needs]
 
 
