@@ -1,6 +1,6 @@
 """One training step, in the order of the paper's algorithm. `train_step` is the whole of it.
 
-    rollouts                         rollouts.collect_rollouts
+    rollouts                         rollouts.LocalRollouts.collect
     teacher, anchor, pi_0            reference_models, chunked_logits.response_logits
     student on the union support     chunked_logits.local_quantities, objectives.*.local
     loss, backward                   StepLoss.backward, objectives.*.combine
