@@ -41,7 +41,13 @@ OnFinish = Callable[[int, Completion], None]
 
 
 class Sampler(Protocol):
-    """Anything that completes prompts: transformers on a laptop, vLLM on a cluster."""
+    """Anything that completes prompts: transformers on a laptop, vLLM on a cluster.
+
+    Attributes:
+        on_finish: Called with each completion that the model ends, while others are still sampled.
+    """
+
+    on_finish: OnFinish | None
 
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int

@@ -44,10 +44,9 @@ def pool_solutions(
     rows = []
     for place, problem in enumerate(problems):
         drawn = completions[place * rollouts : (place + 1) * rollouts]
-        ended = [encoding.text(one.ids) for one in drawn if one.finish == "stop"]
-        verdicts = [grade(text, problem.answer) for text in ended]
-        pairs = zip(ended, verdicts, strict=True)
-        verified = [text for text, verdict in pairs if verdict.correct]
+        texts = [encoding.text(one.ids) for one in drawn if one.finish == "stop"]
+        verdicts = [grade(text, problem.answer) for text in texts]
+        verified = [t for t, verdict in zip(texts, verdicts, strict=True) if verdict.correct]
         undecided = sum(verdict.reason in UNDECIDED for verdict in verdicts)
         distinct = tuple(dict.fromkeys(verified))[:keep]
         rows.append(PooledSolutions(problem.id, distinct, rollouts, len(verified), undecided))

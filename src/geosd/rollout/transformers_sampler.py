@@ -26,9 +26,6 @@ class TransformersSampler:
         pad_id: Fills the left of short prompts; never seen by the model behind the mask.
         rows: Prompts generated together.
         progress: What the progress bar says; None shows none.
-
-    Attributes:
-        on_finish: Called with each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
@@ -40,11 +37,8 @@ class TransformersSampler:
         progress: str | None = None,
     ) -> None:
         """Remember what to sample from and how."""
-        self.model = model
-        self.end_ids = sorted(set(end_ids))
-        self.pad_id = pad_id
-        self.rows = rows
-        self.progress = progress
+        self.model, self.rows, self.progress = model, rows, progress
+        self.end_ids, self.pad_id = sorted(set(end_ids)), pad_id
         self.on_finish: OnFinish | None = None
 
     @torch.inference_mode()  # a twentieth cheaper than no_grad for the miniature's small models
@@ -74,11 +68,8 @@ class TransformersSampler:
 
     def record(self) -> dict[str, Any]:
         """Engine, version and rows: which prompts share a batch decides which draws they get."""
-        return {
-            "engine": "transformers",
-            "version": transformers.__version__,
-            "rows": self.rows,
-        }
+        version = transformers.__version__
+        return {"engine": "transformers", "version": version, "rows": self.rows}
 
     def _batch(
         self, prompts: list[Sequence[int]], sampling: SamplingParams, seed: int, places: list[int]
@@ -107,14 +98,10 @@ class TransformersSampler:
 
     def _generation(self, sampling: SamplingParams) -> GenerationConfig:
         # top_k=0: transformers would otherwise cut every distribution to its 50 best tokens.
-        drawn = {
-            "do_sample": True,
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "top_k": 0,
-        }
+        drawn = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         return GenerationConfig(
-            **(drawn if sampling.temperature > 0 else {"do_sample": False}),
+            do_sample=sampling.temperature > 0,
+            **(drawn if sampling.temperature > 0 else {}),
             # Left out, it would be what the model's release says, and bend the distribution.
             repetition_penalty=1.0,
             max_new_tokens=sampling.max_new_tokens,
@@ -130,26 +117,17 @@ class TransformersSampler:
 
 
 class ReportFinished(StoppingCriteria):
-    """Stops nothing; reports each row that has just ended while the others go on.
-
-    B = rows of a batch, L = tokens so far.
-
-    Args:
-        places: Index of each row's prompt.
-        width: Tokens of the padded prompts.
-        end_ids: Tokens that end a response.
-        on_finish: Receives the completions.
-    """
+    """Stops nothing; reports each row that has just ended while the others go on."""
 
     def __init__(
         self, places: list[int], width: int, end_ids: Collection[int], on_finish: OnFinish
     ) -> None:
-        """Nothing has ended yet."""
+        """Watch rows whose prompts have the indices `places`, all padded to `width` tokens."""
         self.unfinished = dict(enumerate(places))
         self.width, self.end_ids, self.on_finish = width, frozenset(end_ids), on_finish
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
-        """Look at the newest token [B] of the sequences [B, L]."""
+        """Look at the newest token of each sequence of `input_ids`."""
         newest = input_ids[:, -1].tolist()
         for row in [row for row in self.unfinished if newest[row] in self.end_ids]:
             response = input_ids[row, self.width :].tolist()

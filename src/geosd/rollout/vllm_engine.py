@@ -83,8 +83,8 @@ def start_engine(
         )
     # Before the import, which reads them. What the caller has set stays.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = str(int(process == "own"))
-    for name, value in {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}.items():
-        os.environ.setdefault(name, value)
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     import vllm
     from vllm.config import WeightTransferConfig
     from vllm.platforms import current_platform
@@ -110,22 +110,23 @@ def start_engine(
     if live:
         llm.init_weight_transfer_engine({"init_info": {}})
     config = llm.llm_engine.vllm_config
+    model, scheduler, cache = config.model_config, config.scheduler_config, config.cache_config
     return StartedEngine(
         llm=llm,
         parameters=vllm.SamplingParams,
-        context=config.model_config.max_model_len,
-        dtype=config.model_config.dtype,
+        context=model.max_model_len,
+        dtype=model.dtype,
         record={
             "engine": "vllm",
             "version": vllm.__version__,
-            "max_num_seqs": config.scheduler_config.max_num_seqs,
-            "max_num_batched_tokens": config.scheduler_config.max_num_batched_tokens,
-            "max_model_len": config.model_config.max_model_len,
+            "max_num_seqs": scheduler.max_num_seqs,
+            "max_num_batched_tokens": scheduler.max_num_batched_tokens,
+            "max_model_len": model.max_model_len,
             "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
-            "dtype": str(config.model_config.dtype).removeprefix("torch."),
-            "prefix_caching": config.cache_config.enable_prefix_caching,
-            "block_size": config.cache_config.block_size,
-            "enforce_eager": config.model_config.enforce_eager,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "prefix_caching": cache.enable_prefix_caching,
+            "block_size": cache.block_size,
+            "enforce_eager": model.enforce_eager,
             "attention": llm.collective_rpc("attention_backends")[0],
         },
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -34,9 +35,6 @@ class VllmSampler:
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
         shard: Bytes of weights that are on their way at once.
-
-    Attributes:
-        on_finish: Called with each completion that the model ends, while others are still sampled.
     """
 
     def __init__(
@@ -48,21 +46,15 @@ class VllmSampler:
         shard: int = SHARD,
     ) -> None:
         """Remember what to sample from and how; start nothing."""
-        self.end_ids = sorted(set(end_ids))
-        self.weights = weights
-        self.progress = progress
+        self.end_ids, self.weights, self.progress = sorted(set(end_ids)), weights, progress
         self.syncs = 0
         self.on_finish: OnFinish | None = None
-        self._open_engine = open_engine
-        self._engine: StartedEngine | None = None
-        self._shard = shard
+        self._open_engine, self._shard = open_engine, shard
 
-    @property
+    @cached_property
     def engine(self) -> StartedEngine:
-        """The engine, started if it is not yet."""
-        if self._engine is None:
-            self._engine = self._open_engine()
-        return self._engine
+        """The engine, started by the first look at it."""
+        return self._open_engine()
 
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
@@ -96,7 +88,8 @@ class VllmSampler:
                     if output.finished:
                         place = places[output.request_id]
                         done[place] = _completion(output.outputs[0])
-                        self._report_finished(place, done[place])
+                        if self.on_finish is not None and done[place].finish == "stop":
+                            self.on_finish(place, done[place])
                         bar.update()
         return [done[place] for place in range(len(prompts))]
 
@@ -130,10 +123,10 @@ class VllmSampler:
 
     def record(self) -> dict[str, Any]:
         """What the engine is, how often it got new weights, and how requests are seeded."""
-        if self._engine is None:
+        if "engine" not in self.__dict__:
             return {"engine": "vllm", "started": False}
         seeds = 'seed_of(seed of the call, "request", place in the call)'
-        return {**self._engine.record, "weight_syncs": self.syncs, "request_seeds": seeds}
+        return {**self.engine.record, "weight_syncs": self.syncs, "request_seeds": seeds}
 
     def _check(self, prompts: Sequence[Sequence[int]], sampling: SamplingParams) -> None:
         if 0 < sampling.temperature < LOWEST_TEMPERATURE:
@@ -161,10 +154,6 @@ class VllmSampler:
             seed=seed_of(seed, "request", place),
             detokenize=False,
         )
-
-    def _report_finished(self, place: int, completion: Completion) -> None:
-        if self.on_finish is not None and completion.finish == "stop":
-            self.on_finish(place, completion)
 
 
 def _completion(output: Any) -> Completion:

@@ -33,11 +33,7 @@ class NoInitInfo(WeightTransferInitInfo):
 
 @dataclass
 class WeightFile(WeightTransferUpdateInfo):
-    """One file of weights.
-
-    Attributes:
-        path: A safetensors file that this worker can read.
-    """
+    """The path of a safetensors file that this worker can read."""
 
     path: str = ""
 

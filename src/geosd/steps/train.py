@@ -120,7 +120,7 @@ def main(
                 seed=seed,
                 snapshots=saved.steps,
                 ranks=ranks.size,
-                sampler=run.rollout_source.sampler.record(),
+                sampler=run.rollout_source.record(),
             )
             resume.clear()
         ranks.barrier()

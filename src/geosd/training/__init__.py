@@ -1,7 +1,7 @@
 """The one loop that trains every method.
 
 Order to read: `step` (one training step, the paper's algorithm), then what it calls, in its order:
-`rollouts`, `reference_models`, `chunked_logits`, geosd.objectives, geosd.optim; then `loop` (steps,
-log, saved states). `assemble` makes the parts from settings. `fsdp`, `processes` and
+`rollouts`, `packing`, `reference_models`, `chunked_logits`, geosd.objectives, geosd.optim; then
+`loop` (steps, log, saved states). `run` makes the parts from settings. `fsdp`, `processes` and
 `rollout_workers` matter on several devices only.
 """

@@ -68,39 +68,39 @@ def local_quantities(
     student = models["student"]
 
     def quantities_of_chunk(hidden_nD: Tensor, at: slice) -> dict[str, Tensor]:
-        others = {name: other.logits(at) for name, other in models.items() if name != "student"}
-        student_nV = head_logits(student.model, hidden_nD)
-        return objective.local(_states(student_nV, others, token_N[at], top_k))
+        logits = {name: model.logits(at) for name, model in models.items() if name != "student"}
+        logits["student"] = head_logits(student.model, hidden_nD)
+        return objective.local(_states(logits, token_N[at], top_k))
 
-    pieces = []
-    for at in chunks(len(token_N), chunk):
-        hidden_nD = student.hidden[at]
-        if len(token_N) <= chunk:
-            pieces.append(quantities_of_chunk(hidden_nD, at))
-        else:
-            # Logits are thrown away after the forward and made again in the backward.
-            pieces.append(checkpoint(quantities_of_chunk, hidden_nD, at, use_reentrant=False))
+    if len(token_N) <= chunk:
+        return quantities_of_chunk(student.hidden, slice(None))
+    # Logits are thrown away after the forward and made again in the backward.
+    pieces = [
+        checkpoint(quantities_of_chunk, student.hidden[at], at, use_reentrant=False)
+        for at in chunks(len(token_N), chunk)
+    ]
     return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
-def _states(student_nV: Tensor, others: dict[str, Tensor], token: Tensor, top_k: int) -> States:
-    """Student logits [n, V] and the other models' as what an objective reads."""
-    on_support = {name: others[name] for name in ("teacher", "anchor") if name in others}
-    log_p = log_q = log_anchor = None
-    if on_support:
-        support = union_support([student_nV.detach(), *on_support.values()], top_k)
-        log_p = support.restrict(student_nV)
-        log_q = support.restrict(others["teacher"]) if "teacher" in others else None
-        log_anchor = support.restrict(others["anchor"]) if "anchor" in others else None
+def _states(logits: dict[str, Tensor], token_n: Tensor, top_k: int) -> States:
+    """What an objective reads of the models' logits, each [n, V]."""
+    on_support = [name for name in ("student", "teacher", "anchor") if name in logits]
+    log_prob = {}
+    if len(on_support) > 1:
+        support = union_support([logits[name].detach() for name in on_support], top_k)
+        log_prob = {name: support.restrict(logits[name]) for name in on_support}
+    token_log_prob = {
+        name: _token_log_prob(logits[name], token_n)
+        for name in ("student", "teacher", "reference")
+        if name in logits
+    }
     return States(
-        log_p=log_p,
-        log_q=log_q,
-        log_anchor=log_anchor,
-        token_log_p=_token_log_prob(student_nV, token),
-        token_log_q=_token_log_prob(others["teacher"], token) if "teacher" in others else None,
-        token_log_ref=_token_log_prob(others["reference"], token)
-        if "reference" in others
-        else None,
+        log_p=log_prob.get("student"),
+        log_q=log_prob.get("teacher"),
+        log_anchor=log_prob.get("anchor"),
+        token_log_p=token_log_prob["student"],
+        token_log_q=token_log_prob.get("teacher"),
+        token_log_ref=token_log_prob.get("reference"),
     )
 
 

@@ -41,12 +41,7 @@ def shard(
     """Cut a transformers model's parameters over the ranks of a group, in place.
 
     Gradients are summed over the ranks, not averaged: each differentiates its part of one loss.
-
-    Args:
-        model: On any device; its shards lie on `device`.
-        group: The ranks.
-        device: Of this rank.
-        compute: What parameters are gathered as; gradients are added up in fp32.
+    Parameters are gathered as `compute`, and gradients are added up in fp32.
     """
     mesh = DeviceMesh.from_group(group, device.type)
     policy = MixedPrecisionPolicy(param_dtype=compute, reduce_dtype=torch.float32)
@@ -65,9 +60,8 @@ def shard(
 def with_root_gathered(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
     """`work(model)`, with the root of a sharded model gathered while it runs.
 
-    Args:
-        model: Sharded or not; every rank that holds a shard calls this at the same time.
-        work: Calls the model's parts; tensors that it returns may be differentiated.
+    Every rank that holds a shard calls this at the same time; tensors that `work` returns may be
+    differentiated.
     """
     return model.run_with_root(work) if isinstance(model, FSDPModule) else work(model)
 
@@ -95,16 +89,12 @@ def summon_full_params(model: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def sharded_copy(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> nn.Module:
-    """A copy of a sharded model in shards of its own; no rank ever holds it whole.
+    """A copy of a sharded model in shards of its own; no rank ever has it whole.
 
-    Args:
-        model: Made by `shard`.
-        dtype: What the copy's parameters are stored as.
-        compute: What they are gathered as.
+    Its parameters are stored as `dtype` and gathered as `compute`.
     """
     first = next(model.parameters())
-    with torch.device("meta"):
-        copied = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=dtype)
+    copied = _without_weights(model, dtype)
     shard(copied, first.device_mesh.get_group(), first.device, compute)
     copied.to_empty(device=first.device)
     copy_buffers(copied, model)
@@ -120,9 +110,12 @@ def copy_buffers(target: nn.Module, source: nn.Module) -> None:
             setattr(into, name, value.clone())
 
 
-def _class_of(model: nn.Module) -> type:
-    """The class that `fully_shard` has put its own in front of."""
-    return next(cls for cls in type(model).__mro__ if not issubclass(cls, FSDPModule))
+def _without_weights(model: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """A model like a sharded one, on the meta device."""
+    # The class that `fully_shard` has put its own in front of.
+    model_class = next(cls for cls in type(model).__mro__ if not issubclass(cls, FSDPModule))
+    with torch.device("meta"):
+        return model_class._from_config(copy.deepcopy(model.config), dtype=dtype)
 
 
 def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -135,9 +128,8 @@ def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
 
 def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
     """Load the result of `full_state_dict`, on every rank, into a model sharded or not."""
-    set_model_state_dict(
-        model, dict(weights), options=FULL_STATE_DICT
-    )  # torch puts shards into the dict
+    # A copy of the dict, because torch puts shards into it.
+    set_model_state_dict(model, dict(weights), options=FULL_STATE_DICT)
 
 
 def full_model(model: nn.Module) -> nn.Module | None:
@@ -150,8 +142,7 @@ def full_model(model: nn.Module) -> nn.Module | None:
     weights = full_state_dict(model)
     if not weights:
         return None
-    with torch.device("meta"):
-        full = _class_of(model)._from_config(copy.deepcopy(model.config), dtype=torch.float32)
+    full = _without_weights(model, torch.float32)
     full.load_state_dict(weights, assign=True)
     full.tie_weights()
     return full.eval()

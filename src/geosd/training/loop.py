@@ -59,23 +59,18 @@ def train(
     if snapshots is not None and start == 0 and ranks.is_main:
         snapshots.clear()
     log = open_log(start) if ranks.is_main else None
-    steps = tqdm(
-        range(start, args.steps),
-        initial=start,
-        total=args.steps,
-        mininterval=2,
-        disable=not ranks.is_main,
-    )
+    total, silent = args.steps, not ranks.is_main
+    steps = tqdm(range(start, total), initial=start, total=total, mininterval=2, disable=silent)
     for step in steps:
         values = train_step(run, args, step)
         if log is not None:
             log.write(values)
         steps.set_postfix_str(f"loss {values['loss/total']:.4f}", refresh=False)
         done = step + 1
-        if snapshots is not None and done in snapshots.steps:
-            # Before the state: a run that continues from it has them already.
-            if (model := full_model(run.student)) is not None:
-                snapshots.save(done, model)
+        # Snapshots before the state: a run that continues from it has them already.
+        due = snapshots is not None and done in snapshots.steps
+        if due and (model := full_model(run.student)) is not None:
+            snapshots.save(done, model)
         stopped = ranks.any(stop_requested()) and done < args.steps
         if stopped or done % args.save_every == 0 or done == args.steps:
             state = _state_dict(run)
@@ -85,7 +80,9 @@ def train(
             if log is not None:
                 log.close()
             ranks.barrier()
-            raise PreemptionError(done)
+            raise PreemptionError(
+                f"asked to stop after {done} steps; start again to go on from there"
+            )
     if log is not None:
         log.close()
     return log

@@ -49,13 +49,7 @@ def pack(
     pad_id: int,
     device: torch.device | str = "cpu",
 ) -> Packed:
-    """Join each prompt with its response.
-
-    Args:
-        prompts: Token ids of each prompt; none is empty, or its response has no first predictor.
-        responses: Token ids of each response.
-        pad_id: Fills the right of short rows.
-        device: Where the tensors are made.
+    """Join the token ids of each prompt with those of its response; `pad_id` fills the right.
 
     Raises:
         ValueError: A prompt is empty, or there are not as many responses as prompts.
@@ -120,11 +114,11 @@ def split_into_microbatches(
 
     Args:
         rollouts: Those of the whole step, the same on every rank.
-        rank: Of this process.
-        ranks: How many share the responses.
+        rank: Number of this process.
+        ranks: How many processes share the responses.
         microbatch: Most responses of one pass; None takes all of a rank's at once.
         pad_id: Fills the right of short rows.
-        device: Where the tensors are made.
+        device: Of the tensors.
 
     Raises:
         ValueError: The responses cannot be shared out evenly. A rank without a response could not
@@ -141,9 +135,9 @@ def split_into_microbatches(
     starts = [0, *accumulate(map(len, responses))]
     tokens = [0, *accumulate(len(p) + len(r) for p, r in zip(prompts, responses, strict=True))]
     microbatches = []
-    end = (rank + 1) * per_rank
-    for start in range(rank * per_rank, end, microbatch or per_rank):
-        stop = min(start + (microbatch or per_rank), end)
+    size, end = microbatch or per_rank, (rank + 1) * per_rank
+    for start in range(rank * per_rank, end, size):
+        stop = min(start + size, end)
         rows = slice(start, stop)
         microbatches.append(
             Microbatch(
@@ -160,7 +154,7 @@ def split_into_microbatches(
 
 def response_index(rollouts: Rollouts, device: torch.device) -> Tensor:
     """The response of each position of the step [N]."""
-    lengths = torch.tensor([len(each) for each in rollouts.responses], device=device)
+    lengths = torch.tensor(list(map(len, rollouts.responses)), device=device)
     return torch.arange(len(lengths), device=device).repeat_interleave(lengths)
 
 

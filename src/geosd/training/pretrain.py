@@ -94,8 +94,8 @@ def pretrain(
         held_out: Questions that no document may ask.
         args: Steps, batch and learning rates.
         seed: Of the documents.
-        resume: Where the state is saved; None keeps none.
-        save_every: Steps between two saved states.
+        resume: Where the state is saved every `save_every` steps; None keeps none.
+        save_every: See `resume`.
         progress: What the progress bar says; None shows none.
 
     Returns:
@@ -106,15 +106,15 @@ def pretrain(
     losses: list[float] = []
     saved = resume.load() if resume is not None else None
     if saved is not None:
-        losses = saved[1]["losses"]
-        model.load_state_dict(saved[1]["model"])
-        for optimizer, state in zip(optimizers, saved[1]["optimizers"], strict=True):
-            optimizer.load_state_dict(state)
+        _, state = saved
+        losses = state["losses"]
+        model.load_state_dict(state["model"])
+        for optimizer, optimizer_state in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(optimizer_state)
     model.train()
     batches: Sequence[list[Document]] = ()
-    steps = range(len(losses), args.steps)
     bar = tqdm(
-        steps,
+        range(len(losses), args.steps),
         desc=progress,
         initial=len(losses),
         total=args.steps,
@@ -129,10 +129,8 @@ def pretrain(
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         if resume is not None and (step + 1) % save_every == 0:
             states = [optimizer.state_dict() for optimizer in optimizers]
-            resume.save(
-                step + 1,
-                {"losses": losses, "model": model.state_dict(), "optimizers": states},
-            )
+            state = {"losses": losses, "model": model.state_dict(), "optimizers": states}
+            resume.save(step + 1, state)
     model.eval()
     return losses
 
@@ -212,14 +210,10 @@ def _optimizers(model: nn.Module, args: PretrainingArguments) -> list[torch.opti
         (matrices if parameter.ndim == 2 and ".layers." in name else rest).append(parameter)
     muon = torch.optim.Muon(
         [{"params": matrices, "peak": args.learning_rate}],
-        lr=args.learning_rate,
         weight_decay=args.weight_decay,
         adjust_lr_fn="match_rms_adamw",
     )
     adamw = torch.optim.AdamW(
-        [{"params": rest, "peak": REST * args.learning_rate}],
-        lr=REST * args.learning_rate,
-        betas=(0.9, 0.98),
-        weight_decay=0.0,
+        [{"params": rest, "peak": REST * args.learning_rate}], betas=(0.9, 0.98), weight_decay=0.0
     )
-    return [muon, adamw]
+    return [muon, adamw]  # each step sets the rate, a share of "peak"

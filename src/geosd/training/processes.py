@@ -99,7 +99,7 @@ class WorkerLink:
         return self._broadcast(rollouts, self.worker)
 
     def send_hidden(self, hidden: Tensor, rank: int) -> None:
-        """Send hidden states to one training rank; the worker calls this."""
+        """Send hidden states from the worker to one training rank."""
         dist.send(hidden, dst=rank)
 
     def recv_hidden(self, hidden: Tensor) -> Tensor:
@@ -107,18 +107,15 @@ class WorkerLink:
         dist.recv(hidden, src=self.worker)
         return hidden
 
-    def copy_to_worker(self, tensor: Tensor) -> Tensor:
-        """Overwrite the worker's tensor by the first training rank's; both call this."""
-        return self._copy(tensor, 0)
-
-    def copy_from_worker(self, tensor: Tensor) -> Tensor:
-        """Overwrite the first training rank's tensor by the worker's; both call this."""
-        return self._copy(tensor, self.worker)
-
-    def _copy(self, tensor: Tensor, source: int) -> Tensor:
+    def copy_to_worker(self, tensor: Tensor, source: int = 0) -> Tensor:
+        """Overwrite the worker's tensor by the first training rank's; every process calls this."""
         if self.everyone.rank() in (0, self.worker):
             dist.broadcast(tensor, src=source, group=self.pair)
         return tensor
+
+    def copy_from_worker(self, tensor: Tensor) -> Tensor:
+        """Overwrite the first training rank's tensor by the worker's; every process calls this."""
+        return self.copy_to_worker(tensor, source=self.worker)
 
     def _broadcast(self, value: Any, source: int) -> Any:
         box = [value]
@@ -155,8 +152,8 @@ def init_processes(worker: bool = False) -> Iterator[tuple[Ranks | None, WorkerL
 def process_state() -> PartialState:
     """Accelerate's state of this process; the first call joins the process group, if there is one.
 
-    Where there is no CUDA device, processes compute on the CPU and talk through gloo, also on a
-    machine with another accelerator.
+    Without a CUDA device processes compute on the CPU and talk through gloo, also on a machine with
+    another accelerator.
     """
     return PartialState(cpu=not torch.cuda.is_available(), timeout=TIMEOUT)
 

@@ -28,20 +28,14 @@ def frozen_copy(
     dtype: torch.dtype = torch.float32,
     compute: torch.dtype = torch.float32,
 ) -> nn.Module:
-    """A copy that carries no gradients and is independent of the original.
+    """A copy without gradients, independent of the original and sharded where it is.
 
-    Args:
-        model: Sharded or not; the copy is like it.
-        dtype: What the copy of a sharded model is stored as. bfloat16 loses nothing where the
-            student computes in it: these are its compute weights.
-        compute: What it is gathered as.
+    The copy of a sharded model is stored as `dtype` and gathered as `compute`. bfloat16 loses
+    nothing where the student computes in it: these are its compute weights.
     """
-    if isinstance(model, FSDPModule):
-        frozen = sharded_copy(model, dtype, compute)
-    else:
-        frozen = copy.deepcopy(model)
-    frozen.requires_grad_(False)
-    return frozen.eval()
+    sharded = isinstance(model, FSDPModule)
+    frozen = sharded_copy(model, dtype, compute) if sharded else copy.deepcopy(model)
+    return frozen.requires_grad_(False).eval()
 
 
 @torch.no_grad()
@@ -87,18 +81,14 @@ class ReferenceModels:
             "average": self.average,
         }[teacher]
 
+    @torch.no_grad()
     def refresh(self, step: int) -> None:
         """Prepare for step `step`; the anchor becomes the student at 0, K_ckpt, 2 K_ckpt, ..."""
         if step % self.anchor_every == 0:
             copy_parameters(self.anchor, self.student)
         if self.average is not None and step > 0:
-            self._update_average()
-
-    @torch.no_grad()
-    def _update_average(self) -> None:
-        pairs = zip(self.average.parameters(), self.student.parameters(), strict=True)
-        for mean, now in pairs:
-            mean.lerp_(now, 1 - self.average_decay)
+            for mean, now in zip(self.average.parameters(), self.student.parameters(), strict=True):
+                mean.lerp_(now, 1 - self.average_decay)
 
     def reshard(self) -> None:
         """Free the parameters that a step gathered."""

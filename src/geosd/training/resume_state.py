@@ -50,10 +50,8 @@ class ResumeState:
             return None
         # weights_only: a state file is data; nothing in it may run. mmap: of a state written whole,
         # every rank reads it and takes its shards; together they hold it in memory once.
-        kept = torch.load(self.path, map_location="cpu", weights_only=True, mmap=True)
-        if kept["identity"] != self.identity:
-            return None
-        return kept["step"], kept["state"]
+        saved = torch.load(self.path, map_location="cpu", weights_only=True, mmap=True)
+        return (saved["step"], saved["state"]) if saved["identity"] == self.identity else None
 
     def clear(self) -> None:
         """Forget the state: the run is complete."""
@@ -90,22 +88,12 @@ class Snapshots:
             path.unlink()
 
     def save(self, step: int, student: nn.Module) -> None:
-        """Save the weights after `step` updates, if that is one of the steps."""
-        if step in self.steps:
-            save_weights(student, self.path(step))
+        """Save the weights after `step` updates."""
+        save_weights(student, self.path(step))
 
 
 class PreemptionError(Exception):
-    """The run was asked to stop, and its state is saved.
-
-    Attributes:
-        steps: Steps done.
-    """
-
-    def __init__(self, steps: int) -> None:
-        """Remember how far the run came."""
-        super().__init__(f"asked to stop after {steps} steps; start again to go on from there")
-        self.steps = steps
+    """The run was asked to stop, and its state is saved."""
 
 
 @contextmanager

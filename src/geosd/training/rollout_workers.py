@@ -15,9 +15,10 @@ T = tokens of a response, D = hidden width.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,40 +36,23 @@ SCORED = ("anchor", "reference")
 """Frozen models that read the student's prompt; the teacher is the student, with its trainers."""
 
 
-@dataclass
-class WorkerTimes:
-    """When things happened on a worker, in seconds of one clock.
-
-    Attributes:
-        sampled: Beginning and end of each call of the sampler.
-        scored: Beginning and end of the scoring of each response.
-    """
-
-    sampled: list[tuple[float, float]] = field(default_factory=list)
-    scored: list[tuple[float, float]] = field(default_factory=list)
-
-    def overlap(self) -> float:
-        """Seconds of scoring that passed while the sampler was still at work."""
-        return sum(
-            max(0.0, min(end, stop) - max(begin, start))
-            for start, stop in self.sampled
-            for begin, end in self.scored
-        )
-
-
 class RolloutWorker:
     """Samples responses and scores them while it samples others.
 
     Args:
         local: Samples from this worker's own copy of the student.
         anchor_every: Steps between refreshes of the anchor.
+
+    Attributes:
+        times: Beginning and end, in seconds of one clock, of each call of the sampler ("sampled")
+            and of the scoring of each response ("scored").
     """
 
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
         """Copy pi_0, which the student is now."""
         self.local, self.anchor_every = local, anchor_every
         self.frozen = {name: frozen_copy(local.student) for name in SCORED}
-        self.times = WorkerTimes()
+        self.times: dict[str, list[tuple[float, float]]] = {"sampled": [], "scored": []}
 
     @torch.no_grad()
     def update_weights(self, weights: Iterable[Tensor], step: int) -> None:
@@ -100,15 +84,14 @@ class RolloutWorker:
         for name in names:
             hidden = last_hidden_states(self.frozen[name], packed.ids, packed.mask)
             scores[name] = hidden[packed.row, packed.column]
-        self.times.scored.append((began, time.monotonic()))
+        self.times["scored"].append((began, time.monotonic()))
         return scores
 
 
 class StreamingSampler:
     """A sampler whose completions are scored as they are finished.
 
-    A sampler with `on_finish` reports each completion while it samples the others; the completions
-    of another sampler are scored when it has ended.
+    The model's own endings are reported while others are sampled; the rest are scored at the end.
     """
 
     def __init__(
@@ -127,15 +110,12 @@ class StreamingSampler:
     ) -> list[Completion]:
         """See `Sampler.sample`."""
         began = time.monotonic()
-        reports = hasattr(self.sampler, "on_finish")
-        if reports:
-            self.sampler.on_finish = lambda place, done: self.submit(prompts, [(place, done.ids)])
+        self.sampler.on_finish = lambda place, done: self.submit(prompts, [(place, done.ids)])
         try:
             completions = self.sampler.sample(prompts, sampling, seed)
         finally:
-            if reports:
-                self.sampler.on_finish = None
-        self.worker.times.sampled.append((began, time.monotonic()))
+            self.sampler.on_finish = None
+        self.worker.times["sampled"].append((began, time.monotonic()))
         self.submit(prompts, ((i, done.ids) for i, done in enumerate(completions)))
         return completions
 
@@ -158,10 +138,9 @@ class InProcessRollouts:
     worker: RolloutWorker
     needs: frozenset[str]
 
-    @property
-    def sampler(self) -> Sampler:
-        """What samples."""
-        return self.worker.local.sampler
+    def record(self) -> dict[str, Any]:
+        """The sampler's, for the manifest."""
+        return self.worker.local.record()
 
     def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
@@ -169,7 +148,7 @@ class InProcessRollouts:
         return self.worker.sample_and_score(step, models_to_score(self.needs, measured))
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
-        """The anchor's weights."""
+        """The anchor's full weights."""
         return self.worker.frozen["anchor"].state_dict()
 
     def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
@@ -187,13 +166,8 @@ class RemoteRollouts:
     ranks: Ranks
     compute: torch.dtype
 
-    @property
-    def sampler(self) -> RemoteRollouts:
-        """Stands for the worker's sampler, which is not in this process."""
-        return self
-
-    def record(self) -> dict[str, str]:
-        """For the manifest."""
+    def record(self) -> dict[str, Any]:
+        """For the manifest; the sampler is not in this process."""
         return {"engine": "of the worker"}
 
     def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
@@ -254,7 +228,8 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
                 link.copy_to_worker(parameter.data)
         else:
             step, names = values
-            worker.update_weights(_received_weights(student, link), step)
+            received = (link.copy_to_worker(torch.empty_like(p)) for p in student.parameters())
+            worker.update_weights(received, step)
             rollouts, states = worker.sample_and_score(step, names)
             link.share_rollouts(rollouts)
             per_rank = len(rollouts.responses) // link.worker
@@ -263,13 +238,8 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
                     link.send_hidden(states[name][i].to(dtype).contiguous(), rank=i // per_rank)
 
 
-def _received_weights(student: nn.Module, link: WorkerLink) -> Iterator[Tensor]:
-    for parameter in student.parameters():
-        yield link.copy_to_worker(torch.empty_like(parameter))
-
-
 def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:
-    """Names of the frozen models to score: those that the objective reads, or all for the log."""
+    """The frozen models to score: those that the objective reads, or all for the log."""
     return [name for name in SCORED if measured or name in needs]
 
 

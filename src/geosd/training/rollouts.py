@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from torch import Tensor, nn
 
@@ -93,6 +93,15 @@ class Rollouts:
     rewards: list[float]
     truncated: list[bool]
 
+    def summary(self) -> dict[str, float]:
+        """Mean length, and shares of truncated and of right responses, for the step log."""
+        responses = len(self.responses)
+        return {
+            "rollout/tokens": sum(map(len, self.responses)) / responses,
+            "rollout/truncated": sum(self.truncated) / responses,
+            "rollout/accuracy": sum(self.rewards) / responses,
+        }
+
 
 @dataclass(frozen=True)
 class RolloutSettings:
@@ -128,6 +137,10 @@ class RolloutSource(Protocol):
         """
         ...
 
+    def record(self) -> dict[str, Any]:
+        """What a manifest says of the sampler."""
+        ...
+
 
 @dataclass(frozen=True)
 class LocalRollouts:
@@ -151,6 +164,10 @@ class LocalRollouts:
     is_correct: IsCorrect
     ranks: Ranks = field(default_factory=Ranks)
 
+    def record(self) -> dict[str, Any]:
+        """See `Sampler.record`."""
+        return self.sampler.record()
+
     def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
         samples = self.settings.source != "solution"
@@ -164,10 +181,9 @@ class LocalRollouts:
         any others) and earns no reward.
         """
         settings, encoding, problem_sampler = self.settings, self.encoding, self.problem_sampler
-        if settings.source == "group":
-            problems = problem_sampler.batch(step, 1) * settings.group
-        else:
-            problems = problem_sampler.batch(step, settings.problems)
+        grouped = settings.source == "group"
+        problems = problem_sampler.batch(step, 1 if grouped else settings.problems)
+        problems *= settings.group if grouped else 1
         solutions = [problem_sampler.solution(problem, step) for problem in problems]
         student_prompts = [encoding.student(problem) for problem in problems]
         teacher_prompts = [

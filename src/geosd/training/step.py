@@ -1,6 +1,6 @@
 """One training step, in the order of the paper's algorithm. `train_step` is the whole of it.
 
-    rollouts                         rollouts.collect_rollouts
+    rollouts                         rollouts.LocalRollouts.collect
     teacher, anchor, pi_0            reference_models, chunked_logits.response_logits
     student on the union support     chunked_logits.local_quantities, objectives.*.local
     loss, backward                   StepLoss.backward, objectives.*.combine
@@ -82,7 +82,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         run.update_rule.zero_grad()
         step_loss = StepLoss(run, args, step, rollouts, microbatches, references)
         loss, terms, student_states = step_loss.backward()
-        values = _loss_values(loss, terms, step_loss.index, args) | _rollout_values(rollouts)
+        values = _loss_values(loss, terms, step_loss.index, args) | rollouts.summary()
 
         if measured:
             positions = len(step_loss.index)
@@ -181,7 +181,12 @@ class StepLoss:
                 scalars, hidden_nD = self._student_scalars(microbatch, references)
                 if single:
                     loss, terms, grads = self._loss_and_grads(self._gather([scalars]))
-                self._backward_scalars(scalars, grads, microbatch.positions)
+                used = {
+                    name: grads[name][microbatch.positions]
+                    for name, value in scalars.items()
+                    if value.requires_grad and grads.get(name) is not None
+                }
+                torch.autograd.backward([scalars[name] for name in used], list(used.values()))
             all_scalars.append({name: value.detach() for name, value in scalars.items()})
             all_hidden.append(hidden_nD)
         if not single:
@@ -219,8 +224,7 @@ class StepLoss:
         """The step's scalars [N] from those of this rank's microbatches and of the other ranks."""
         gathered = {}
         for name, value_n in by_microbatch[0].items():
-            size = len(self.index)
-            gathered[name] = torch.zeros(size, dtype=value_n.dtype, device=value_n.device)
+            gathered[name] = value_n.new_zeros(len(self.index))
             for microbatch, scalars in zip(self.microbatches, by_microbatch, strict=True):
                 gathered[name][microbatch.positions] = scalars[name].detach()
             self.run.ranks.all_reduce(gathered[name])
@@ -229,26 +233,12 @@ class StepLoss:
     def _loss_and_grads(self, scalars: Scalars) -> tuple[Tensor, Terms, dict[str, Tensor | None]]:
         """The loss, its terms, and its derivatives [N] by each of the step's scalars."""
         leaves = {name: value.detach().requires_grad_() for name, value in scalars.items()}
-        index = self.index
-        reward = torch.tensor(self.rollouts.rewards, device=index.device)
-        vocabulary = self.run.student.config.vocab_size
-        terms = self.run.objective.combine(leaves, Batch(index, reward, vocabulary))
-        loss = mean_loss(terms.loss, terms.weight, index, over=self.args.loss_mean)
+        reward = torch.tensor(self.rollouts.rewards, device=self.index.device)
+        batch = Batch(self.index, reward, self.run.student.config.vocab_size)
+        terms = self.run.objective.combine(leaves, batch)
+        loss = mean_loss(terms.loss, terms.weight, self.index, over=self.args.loss_mean)
         grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
         return loss.detach(), terms, dict(zip(leaves, grads, strict=True))
-
-    @staticmethod
-    def _backward_scalars(
-        scalars: Scalars, grads: dict[str, Tensor | None], positions: slice
-    ) -> None:
-        names = [
-            name
-            for name, value in scalars.items()
-            if value.requires_grad and grads.get(name) is not None
-        ]
-        torch.autograd.backward(
-            [scalars[name] for name in names], [grads[name][positions] for name in names]
-        )
 
 
 def _loss_values(
@@ -259,15 +249,6 @@ def _loss_values(
         mean = mean_loss(each, terms.weight, index, over=args.loss_mean)
         values[f"loss/{name}"] = mean.item()
     return values
-
-
-def _rollout_values(rollouts: Rollouts) -> dict[str, float]:
-    responses = len(rollouts.responses)
-    return {
-        "rollout/tokens": sum(map(len, rollouts.responses)) / responses,
-        "rollout/truncated": sum(rollouts.truncated) / responses,
-        "rollout/accuracy": sum(rollouts.rewards) / responses,
-    }
 
 
 @torch.no_grad()

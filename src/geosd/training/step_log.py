@@ -49,7 +49,7 @@ class StepLog:
     ) -> None:
         """Open the log, at `start`."""
         check_trackers(trackers)
-        self.folder = folder
+        self.tables = folder / "plots" / "metrics"
         for path in self._tables():
             _drop_from(path, start)
         if start:
@@ -82,18 +82,15 @@ class StepLog:
         """All metrics side by side: one row a step, one column a metric, sorted by name."""
         columns = []
         for path in self._tables():
-            name = path.relative_to(self._root()).with_suffix("").as_posix()
+            name = path.relative_to(self.tables).with_suffix("").as_posix()
             values = pd.read_csv(path, sep="\t", index_col="step")
             columns.append(values.iloc[:, 0].rename(name))
         if not columns:
             return pd.DataFrame(index=pd.Index([], name="step"))
         return pd.concat(sorted(columns, key=lambda c: c.name), axis=1).sort_index()
 
-    def _root(self) -> Path:
-        return self.folder / "plots" / "metrics"
-
     def _tables(self) -> list[Path]:
-        return sorted(self._root().rglob("*.tsv"))
+        return sorted(self.tables.rglob("*.tsv"))
 
 
 def check_trackers(trackers: Sequence[str | GeneralTracker]) -> None:
