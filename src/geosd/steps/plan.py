@@ -104,11 +104,11 @@ def _of_model(
     seconds = {
         name: step_seconds(shape, one, request, assumed) for name, one in work.trainings.items()
     }
-    held = {
-        name: [of(shape, one, request, assumed) for of in (training_gpu, inference_gpu)]
+    memory = {
+        name: [parts_of(shape, one, request, assumed) for parts_of in (training_gpu, inference_gpu)]
         for name, one in work.trainings.items()
     }
-    largest = max(held, key=lambda name: sum(map(total_bytes, held[name])))
+    largest = max(memory, key=lambda name: sum(map(total_bytes, memory[name])))
     fewest = gpus_needed(shape, work.trainings[largest], request.inference, assumed)
     parts = [
         f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
@@ -116,7 +116,7 @@ def _of_model(
         f" generate and score the anchor. Its state needs {fewest} or more to train.",
     ]
     gpus = {"training": request.trainers, "inference": request.inference}
-    for (role, n), parts_of_gpu in zip(gpus.items(), held[largest], strict=True):
+    for (role, n), parts_of_gpu in zip(gpus.items(), memory[largest], strict=True):
         if n:
             title = f"One of {n} {role} GPUs"
             parts.append(plan_tables.gpu_memory(title, parts_of_gpu, assumed))
