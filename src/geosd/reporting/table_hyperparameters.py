@@ -120,18 +120,15 @@ def _by_owner(values: Mapping[Job, Any]) -> str:
     texts = {job: _text(value) for job, value in values.items()}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    for owner_of in (lambda job: job.variant, lambda job: job.model, lambda job: job):
-        sets: dict[Any, set[str]] = defaultdict(set)
+    for owner_of in (lambda job: (job.variant,), lambda job: (job.model,), lambda job: job):
+        owners: dict[str, dict[tuple, None]] = defaultdict(dict)  # keys: a set in order
         for job, text in texts.items():
-            sets[owner_of(job)].add(text)
-        if all(len(texts_of_owner) == 1 for texts_of_owner in sets.values()):
+            owners[text][owner_of(job)] = None
+        if sum(map(len, owners.values())) == len({owner_of(job) for job in texts}):
             break
-    owners: dict[str, list[str]] = defaultdict(list)
-    for owner, (text,) in sets.items():
-        # As params.yaml names it: labels of ablations hold commas.
-        named = owner if isinstance(owner, Job) else [owner]
-        owners[text].append(" ".join(part for part in named if part is not None))
-    return "; ".join(f"{text} ({', '.join(names)})" for text, names in owners.items())
+    # Names are those of params.yaml: labels of ablations hold commas.
+    names = {text: [" ".join(filter(None, owner)) for owner in o] for text, o in owners.items()}
+    return "; ".join(f"{text} ({', '.join(of_text)})" for text, of_text in names.items())
 
 
 def _text(value: Any) -> str:
