@@ -60,9 +60,7 @@ def forward_units(model: Architecture, tokens: float) -> float:
     attention, in which each query meets half of the sequence on average:
     2 (projections + d V) + 4 L d_q tokens / 2 operations a token, over N.
 
-    Args:
-        model: The architecture; sliding windows, which would save attention, are not counted.
-        tokens: Length of the sequence.
+    `tokens` is the sequence's length; sliding windows, which would save attention, are not counted.
     """
     matrices = 2 * (model.projections + model.hidden * model.vocabulary)
     attention = 4 * model.layers * model.queries * tokens / 2
@@ -100,23 +98,17 @@ def kfac_units(
     """What K-FAC adds to an update, counted operation by operation.
 
     Covariances scale with the tokens, inverses and products do not, so their share falls as an
-    update grows.
-
-    Args:
-        model: The architecture.
-        update: Size of the update.
-        blocks: The paper's g; 1 is dense.
-        subsample: The paper's s, share of the tokens that enter the covariances.
-        share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them.
+    update grows. `blocks` is the paper's g (1 is dense), `subsample` its s, the share of the tokens
+    that enter the covariances; `share_inputs` as in `memory`.
     """
     layers = list(dimensions(model).projections())
     names = [name for name, _, _ in layers]
     leaders = input_factor_owners(names) if share_inputs else {name: name for name in names}
     squares = cubes = products = 0
     for name, inputs, outputs in layers:
-        kept = (outputs, inputs) if leaders[name] == name else (outputs,)
-        squares += sum(_power(side, blocks, 2) for side in kept)
-        cubes += sum(_power(side, blocks, 3) for side in kept)
+        sides = (outputs, inputs) if leaders[name] == name else (outputs,)
+        squares += sum(_power(side, blocks, 2) for side in sides)
+        cubes += sum(_power(side, blocks, 3) for side in sides)
         products += 2 * inputs * _power(outputs, blocks, 2)
         products += 2 * outputs * _power(inputs, blocks, 2)
     unit = model.parameters * update.total
@@ -178,19 +170,16 @@ def counted(model: Architecture, update: UpdateSize, kfac: float | None = None) 
 
 @dataclass(frozen=True)
 class TrainingMemory:
-    """Bytes of a model's training state.
-
-    Attributes:
-        base: What every method keeps: weights, gradients and moments.
-        full: Dense fp32 covariances, which nobody forms.
-        kfac: Blocked covariances and their inverses.
-        snapshot: The anchor's weights.
-    """
+    """Bytes of a model's training state."""
 
     base: int
+    """What every method keeps: weights, gradients and moments."""
     full: int
+    """Dense fp32 covariances, which nobody forms."""
     kfac: int
+    """Blocked covariances and their inverses."""
     snapshot: int
+    """The anchor's weights."""
 
     @property
     def extra(self) -> int:
@@ -213,21 +202,17 @@ def memory(
 ) -> TrainingMemory:
     """Bytes of a model's training state.
 
-    Args:
-        model: The architecture.
-        blocks: The paper's g.
-        storage: Type of the factors, "float32" or "bfloat16".
-        share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them; the paper counts
-            one for each projection.
+    `blocks` is the paper's g, `storage` the type of the factors, "float32" or "bfloat16".
+    `share_inputs` keeps one A for q, k, v and one for gate, up, as `KFAC` does; the paper counts
+    one for each projection.
 
     Source: the paper, Tables memory_methods and kfac_memory.
     """
     sizes = dimensions(model)
-    kept = factor_bytes(sizes, blocks, storage, share_inputs=share_inputs)
     return TrainingMemory(
         base=sum(STATE_BYTES.values()) * model.parameters,
         full=factor_bytes(sizes, 1, "float32", share_inputs=False) // 2,
-        kfac=kept,
+        kfac=factor_bytes(sizes, blocks, storage, share_inputs=share_inputs),
         snapshot=SNAPSHOT_BYTES * model.parameters,
     )
 
@@ -242,15 +227,9 @@ def rounded_terms(row: TrainingMemory) -> tuple[float, float]:
     return snapshot, round(row.kfac / GB, 1) + snapshot
 
 
-def logits_bytes(
-    update: UpdateSize, entries: int, value_bytes: int = 2, index_bytes: int = 4
-) -> int:
-    """Bytes of an update's truncated logits, a value and an index for each entry kept of a state.
+def logits_bytes(update: UpdateSize, entries: int) -> int:
+    """Bytes of an update's truncated logits: 2 of a bf16 value, 4 of its index in the vocabulary.
 
-    Args:
-        update: Size of the update.
-        entries: Entries kept of a state: K, or at most 3 K for the union of three models.
-        value_bytes: Of a logit; 2 is bf16.
-        index_bytes: Of its place in the vocabulary.
+    `entries` are those kept of a state: K, or at most 3 K for the union of three models.
     """
-    return update.total * entries * (value_bytes + index_bytes)
+    return update.total * entries * (2 + 4)

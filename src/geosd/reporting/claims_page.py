@@ -39,18 +39,7 @@ def write_ledger(
     kind: str | None = None,
     name: str = "claims",
 ) -> list[Path]:
-    """Write the ledger as Markdown and CSV.
-
-    Args:
-        findings: The verdicts.
-        study: The study; None for the ledger over several.
-        folder: Where.
-        kind: What the study is designed for.
-        name: Of the files, without ending.
-
-    Returns:
-        The two paths.
-    """
+    """Write the ledger, `study` None over several, as Markdown and CSV; returns the two paths."""
     if study is not None:
         findings = [replace(finding, study=study) for finding in findings]
     text, table = Path(folder) / f"{name}.md", Path(folder) / f"{name}.csv"
@@ -82,10 +71,7 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
 def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None = None) -> str:
     """The ledger for people: the count, tables of what was tested, then each claim's words.
 
-    Args:
-        findings: The verdicts.
-        study: The study; None for the ledger over several.
-        kind: What the study is designed for.
+    `study` is None for the ledger over several; `kind` is what the study is designed for.
     """
     tested = [finding for finding in findings if finding.verdict != "not tested"]
     counts = Counter(finding.verdict for finding in findings)

@@ -18,13 +18,7 @@ class StepManifest(NamedTuple):
 
 
 def to_markdown(runs: Sequence[StepManifest], installed: Mapping[str, str], study: str) -> str:
-    """The page for people.
-
-    Args:
-        runs: The runs of the study; empty where no run enters what the study shows.
-        installed: Every package installed where the page is written, and its version.
-        study: Name of the study.
-    """
+    """The page for people: the study's runs, if any, and the version of every package installed."""
     parts = [f"# Environment of study {study}"]
     if runs:
         parts += [_filled(RUNS), _steps(runs), "## Machines", _machines(runs)]

@@ -33,6 +33,7 @@ SPACING = 0.4
 """Height between two ridges' ground lines, in mass."""
 BAR = 0.2
 """Mass that the bar in each panel stands for."""
+SMALL = {"ha": "right", "va": "center", "fontsize": 6.5}
 PALEST = 0.35
 """Share of the method's colour in the first ridge; the last has all of it."""
 
@@ -95,27 +96,15 @@ def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: floa
         axes.plot(ranks, ground + mass, color=shade, lw=1.1, marker="o", ms=2, zorder=layer + 1)
         axes.plot(ranks[[0, -1]], [ground, ground], color="0.8", lw=0.4, zorder=1)
         # On the ground, which every ridge has at its own height; peaks may meet.
-        axes.text(
-            ranks[0] - 0.12,
-            ground,
-            f"{mass.iloc[0]:.2f}",
-            ha="right",
-            va="center",
-            fontsize=6.5,
-            color=text_colour(colour),
-            zorder=100,
-        )
+        rank_1 = {"color": text_colour(colour), "zorder": 100} | SMALL
+        axes.text(ranks[0] - 0.12, ground, f"{mass.iloc[0]:.2f}", **rank_1)
     axes.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
     axes.set_xticks(ranks)
     axes.set_xlim(ranks[0] - 0.75, ranks[-1] + 0.2)
     axes.set_ylim(-SPACING * (deepest - 1) - 0.05, top + 0.06)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    _scale(axes, float(ranks[-1]))
-
-
-def _scale(axes: Axes, right: float) -> None:
-    """A bar that says how much height is how much mass."""
-    low = 0.1
+    # A bar says how much height is how much mass.
+    low, right = 0.1, float(ranks[-1])
     axes.plot([right, right], [low, low + BAR], color="0.3", lw=1.0, solid_capstyle="butt")
-    axes.text(right - 0.12, low + BAR / 2, f"mass {BAR}", ha="right", va="center", fontsize=6.5)
+    axes.text(right - 0.12, low + BAR / 2, f"mass {BAR}", **SMALL)

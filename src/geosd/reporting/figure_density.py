@@ -14,6 +14,7 @@ from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from geosd.reporting.panels import states_of_model
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import COLUMN_IN, PAGE_IN
 from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share
@@ -50,12 +51,7 @@ def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.6 * lines)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
-    of_model = {model: states[states["model"] == model] for model in models}
-    if empty := [model for model, rows in of_model.items() if rows.empty]:
-        raise ValueError(
-            f"{empty[0]} has no states.\nHint: let the workflow run `states` for every model of"
-            " the study."
-        )
+    of_model = {model: states_of_model(states, model) for model in models}
     # Each state of the smallest table is one cell's least share: no cell falls off the scale.
     norm = LogNorm(min(1 / len(rows) for rows in of_model.values()), 1.0)
     for axes in grid.flat[len(models) :]:
@@ -95,14 +91,7 @@ def _panel(axes: Axes, states: pd.DataFrame, norm: LogNorm) -> QuadMesh:
         Rectangle((SURE, 0), 1 - SURE, UNLIKELY, fill=False, ec=MARK, lw=1.1, clip_on=False)
     )
     # Above the diagonal, where the student would be surer than the teacher, there is room.
-    axes.text(
-        0.04,
-        0.92,
-        f"mismatch region:\n{100 * mismatch_share(states):.2g} % of states",
-        ha="left",
-        va="top",
-        color=MARK,
-        fontsize=7,
-    )
+    label = f"mismatch region:\n{100 * mismatch_share(states):.2g} % of states"
+    axes.text(0.04, 0.92, label, ha="left", va="top", color=MARK, fontsize=7)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     return mesh

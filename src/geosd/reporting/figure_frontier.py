@@ -72,9 +72,8 @@ def gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFr
             "pass_at_k": runs["seed"].map(pass_at_k).astype(float),
         }
         tables.append(pd.DataFrame({"variant": variant, "seed": runs["seed"], **gained}))
-    if not tables:
-        return pd.DataFrame(columns=["variant", "seed", "id_gain", "ood_gain", "pass_at_k"])
-    return pd.concat(tables, ignore_index=True)
+    none = pd.DataFrame(columns=["variant", "seed", "id_gain", "ood_gain", "pass_at_k"])
+    return pd.concat(tables, ignore_index=True) if tables else none
 
 
 def mean_gains(runs: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +112,9 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
         if crowds[model]:
             in_crowd = of_model[of_model["variant"].isin(crowds[model])]
             labels[below[0]] = _panel(below[0], in_crowd, sizes, whiskers_fit=False)
-            _frame(whole, below[0])
+            (left, right), (low, high) = below[0].get_xlim(), below[0].get_ylim()
+            size, style = (right - left, high - low), {"fill": False, "ls": "--", "lw": 0.6}
+            whole.add_patch(Rectangle((left, low), *size, ec="0.55", **style))
             names = {point.text for point in labels[below[0]]}
             labels[whole] = [replace(p, text="") if p.text in names else p for p in labels[whole]]
     for axes in grid.flat:
@@ -131,13 +132,6 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     for axes, points in labels.items():
         place_labels(axes, points, size=7, bold=[method("geosd").label])
     return figure
-
-
-def _frame(whole: Axes, part: Axes) -> None:
-    """Mark in one panel what another one shows."""
-    (left, right), (low, high) = part.get_xlim(), part.get_ylim()
-    corner, width, height = (left, low), right - left, high - low
-    whole.add_patch(Rectangle(corner, width, height, fill=False, ls="--", lw=0.6, ec="0.55"))
 
 
 def _panel(
@@ -192,11 +186,9 @@ def _panel(
 
 def _limits(axes: Axes, points: Sequence[LabelledPoint], whiskers_fit: bool) -> None:
     """Room for labels, and for whiskers if they are to fit, around every point and the origin."""
-    for at, (set_limits, value) in enumerate(
-        ((axes.set_xlim, lambda p: p.x), (axes.set_ylim, lambda p: p.y))
-    ):
-        low = min(value(p) - p.spread[at] * whiskers_fit for p in points)
-        high = max(value(p) + p.spread[at] * whiskers_fit for p in points)
+    for at, set_limits in enumerate((axes.set_xlim, axes.set_ylim)):
+        values = [((p.x, p.y)[at], p.spread[at] * whiskers_fit) for p in points]
+        low, high = min(v - spread for v, spread in values), max(v + spread for v, spread in values)
         room = 0.14 * max(high - low, 1.0)
         set_limits(low - room, high + room)
 

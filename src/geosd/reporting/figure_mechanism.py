@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from geosd.reporting.panels import label_line_ends, panel_title
+from geosd.reporting.panels import label_line_ends, panel_title, states_of_model
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import DASHED, PAGE_IN, SOLID, method, style_by_method
 from geosd.scores.state_table import group_by_overlap
@@ -56,12 +56,7 @@ def draw(
     layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
     panels = figure.subplot_mosaic(layout, height_ratios=[1, 5] * len(models))
     for model in models:
-        of_model = states[states["model"] == model]
-        if of_model.empty:
-            raise ValueError(
-                f"{model} has no states.\nHint: let the workflow run `states` for every model of"
-                " the study."
-            )
+        of_model = states_of_model(states, model)
         suffix = f", {model}" if len(models) > 1 else ""
         _counts(panels[f"n {model}"], of_model)
         panel_title(panels[f"n {model}"], "A", "pull at one state" + suffix)

@@ -81,14 +81,6 @@ def pull(weight: Weight, p: Array, q: Array) -> Array:
     """Norm of the gradient with respect to the student's logits, ||w - p sum_j w_j||.
 
     It does not depend on the baseline: adding a multiple of p to w leaves it as it is.
-
-    Args:
-        weight: One of `WEIGHTS`.
-        p: [..., V] student.
-        q: [..., V] teacher.
-
-    Returns:
-        [...].
     """
     w = weight(p, q)
     return np.linalg.norm(w - p * w.sum(-1, keepdims=True), axis=-1)
@@ -97,9 +89,7 @@ def pull(weight: Weight, p: Array, q: Array) -> Array:
 def pairs(certainty: float, points: int = 400) -> tuple[Array, Array]:
     """Students p [N, 2] from no mass on the teacher's token up to agreement, and q [2].
 
-    Args:
-        certainty: q*, the teacher's mass on its token.
-        points: N, spaced so that the angle on the circle grows evenly.
+    `points` N are spaced so that the angle on the circle grows evenly.
     """
     angle = np.linspace(1e-4, np.arcsin(np.sqrt(certainty)), points)
     mass = np.sin(angle) ** 2
@@ -209,22 +199,16 @@ def _circle(axes: Axes) -> None:
         axes.plot(x, y, marker="o", ms=4.5, color="black", mec="white", mew=0.5, zorder=4)
         axes.annotate(text, (x, y), xytext=offset, textcoords="offset points", fontsize=7, zorder=5)
     cx, cy = chord.mean(1)
+    formula = {"textcoords": "offset points", "fontsize": 7.5}
     axes.annotate(
         r"$D_H=\frac{1}{2}\,$chord$^2$",
         (cx, cy),
         xytext=(-3, -3),
-        textcoords="offset points",
         ha="right",
         va="top",
-        fontsize=7.5,
         color=text_colour(colour),
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        **formula,
     )
-    axes.annotate(
-        r"$d_{FR}=2\,\theta$",
-        (np.cos(middle), np.sin(middle)),
-        xytext=(7, 3),
-        textcoords="offset points",
-        fontsize=7.5,
-        color=ARC,
-    )
+    on_arc = (np.cos(middle), np.sin(middle))
+    axes.annotate(r"$d_{FR}=2\,\theta$", on_arc, xytext=(7, 3), color=ARC, **formula)

@@ -185,14 +185,11 @@ def _short(rate: float) -> str:
 
 def _legend(figure: Figure, runs: Sequence[pd.DataFrame]) -> None:
     variants = ordered(name for of_model in runs for name in of_model["variant"])
-    handles = [
-        Line2D([], [], color=method(v).colour, marker=method(v).marker, ms=4, lw=1.4)
-        for v in variants
-    ]
-    labels = [method(v).label for v in variants]
-    handles.append(Line2D([], [], color="0.3", lw=1.4))
-    labels.append("learning rate")
+    handles = {
+        m.label: Line2D([], [], color=m.colour, marker=m.marker, ms=4, lw=1.4)
+        for m in map(method, variants)
+    }
+    handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
     if any(len(over_steps(configurations(of_model))) for of_model in runs):
-        handles.append(Line2D([], [], color="0.3", lw=0.9, ls=DASHES))
-        labels.append("stopped early")
-    legend_below(figure, handles, labels, handlelength=1.8)
+        handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
+    legend_below(figure, list(handles.values()), list(handles), handlelength=1.8)

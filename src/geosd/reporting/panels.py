@@ -35,11 +35,8 @@ def model_panels(
 ) -> tuple[Figure, dict[str, Axes]]:
     """A figure with one titled panel per model: a column wide for one model, else page wide.
 
-    Args:
-        models: Titles of the panels.
-        height: Of the figure in inches.
-        page_height: Of a page wide figure, where it is another one.
-        shared: `sharex` and `sharey` of matplotlib.
+    Height is in inches, `page_height` that of a page wide figure where it is another one; `shared`
+    are `sharex` and `sharey` of matplotlib.
     """
     alone = len(models) == 1
     size = (COLUMN_IN, height) if alone else (PAGE_IN, page_height or height)
@@ -55,14 +52,8 @@ def plane_whiskers(
 ) -> None:
     """Whiskers in both directions around the mean of the runs of each point of a plane.
 
-    Args:
-        axes: Where to draw.
-        runs: One row a run.
-        x: Its column along the horizontal axis.
-        y: Its column along the vertical axis.
-        by: Column that names the point a run belongs to.
-        errorbar: Seaborn's, e.g. "sd".
-        options: Further keywords of `seaborn.lineplot`; those of the whiskers as `err_kws`.
+    `x` and `y` are columns of the runs, `by` the one that names the point; `errorbar` is seaborn's,
+    e.g. "sd", and `options` are further keywords of `seaborn.lineplot`.
     """
     means = runs.groupby(by, sort=False)[[x, y]].transform("mean")
     for orient, centred in (("x", {x: means[x]}), ("y", {y: means[y]})):
@@ -79,6 +70,21 @@ def plane_whiskers(
             ax=axes,
             **options,
         )
+
+
+def states_of_model(states: pd.DataFrame, model: str) -> pd.DataFrame:
+    """A model's rows of the table of states.
+
+    Raises:
+        ValueError: There is none.
+    """
+    rows = states[states["model"] == model]
+    if rows.empty:
+        raise ValueError(
+            f"{model} has no states.\nHint: let the workflow run `states` for every model of"
+            " the study."
+        )
+    return rows
 
 
 def panel_title(axes: Axes, letter: str, text: str = "") -> None:
@@ -99,13 +105,8 @@ def legend_below(figure: Figure, handles: Sequence, labels: Sequence[str], **opt
 def label_line_ends(axes: Axes, runs: pd.DataFrame, x: str, y: str) -> None:
     """Write each method's name to the right of its mean line's end, apart where names would touch.
 
-    Axis limits and the axes' height must be final; the caller leaves room to the right.
-
-    Args:
-        axes: Where to write.
-        runs: One row a run and point, with a column `variant`.
-        x: Its column along the horizontal axis.
-        y: Its column along the vertical axis.
+    `x` and `y` are columns of `runs`, which has a column `variant` too. Axis limits and the axes'
+    height must be final; the caller leaves room to the right.
     """
     size, gap = 7.0, 3.0  # points
     figure = axes.figure

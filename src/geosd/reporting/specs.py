@@ -45,7 +45,7 @@ class OutputKind:
 
     Attributes:
         label: What one is called.
-        function: Of its module, makes it.
+        function: Name of the function of its module that makes it.
         writer: Module whose `save` writes it.
         extensions: Of the files written.
     """
@@ -90,11 +90,11 @@ class OutputSpec:
         """Check what can be checked without the study."""
         for name, value in dataclasses.asdict(self).items():
             if name in ("title", "caption"):
-                right = isinstance(value, str) and bool(value)
+                right, kind = isinstance(value, str) and value, "a text"
             else:
                 right = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+                kind = 'texts, as in ("scores",)'
             if not right:
-                kind = "a text" if name in ("title", "caption") else 'texts, as in ("scores",)'
                 raise ValueError(f"{name} is {value!r}; allowed is {kind}.")
         if unread := [name for name in self.reads if name not in TIDY_READERS]:
             raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(TIDY_READERS)}.")

@@ -112,11 +112,6 @@ def style_by_method(variants: Iterable[str], dashed: Sequence[str] | None = None
 def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
     """Write a figure as PDF, SVG and PNG; the same figure gives the same bytes.
 
-    Args:
-        figure: What to write.
-        folder: Where to.
-        name: File name without ending.
-
     Returns:
         The three paths.
     """

@@ -21,15 +21,9 @@ SPEC = OutputSpec(
     settings=("models",),
 )
 
-QUANTITIES = (
-    Quantity("layers", "L", "d"),
-    Quantity("hidden", "d", "d"),
-    Quantity("ffn", "d_ff", "d"),
-    Quantity("heads", "heads", "d"),
-    Quantity("kv_heads", "kv", "d"),
-    Quantity("head", "h", "d"),
-    Quantity("vocabulary", "V", "d"),
-)
+LABELS = {"layers": "L", "hidden": "d", "ffn": "d_ff", "heads": "heads", "kv_heads": "kv"}
+LABELS |= {"head": "h", "vocabulary": "V"}
+QUANTITIES = tuple(Quantity(key, label, "d") for key, label in LABELS.items())
 MORE = (
     Column("parameters_millions", "N, millions"),
     Column("tied", "tied"),

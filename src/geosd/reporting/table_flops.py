@@ -67,18 +67,21 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     opsd, opsd_counted = rule_of_thumb(update), counted(model, update)
     published_rows = published()["flops"]["rows"]
     teacher, kfac = published_rows["opsd"]["teacher"], published_rows["geosd"]["kfac"]
-    taken = rule_of_thumb(update, kfac)
     rows = [
-        _row("OPSD (standard)", RULE, opsd, opsd.total),
-        _row("GeoSD, K-FAC: taken from the paper", RULE, taken, opsd.total),
+        _row("OPSD (standard)", RULE, opsd, opsd),
+        _row("GeoSD, K-FAC: taken from the paper", RULE, rule_of_thumb(update, kfac), opsd),
+        *(
+            _row(f"GeoSD, {label}", RULE, rule_of_thumb(update, units), opsd)
+            for label, units in readings.items()
+        ),
+        _row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted),
+        _row(
+            "GeoSD as built here, operations counted",
+            OPERATIONS,
+            counted(model, update, as_built),
+            opsd_counted,
+        ),
     ]
-    for label, units in readings.items():
-        rows.append(_row(f"GeoSD, {label}", RULE, rule_of_thumb(update, units), opsd.total))
-    rows.append(_row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted.total))
-    geosd = counted(model, update, as_built)
-    rows.append(
-        _row("GeoSD as built here, operations counted", OPERATIONS, geosd, opsd_counted.total)
-    )
     shorter = tokens_for(model, update, kfac, blocks, subsample)
     note = (
         f"At 8B, in units of N B_tok operations; generation is not counted. An update has"
@@ -100,9 +103,9 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     return Table("table_flops", title, note, "Method", head, tuple(rows))
 
 
-def _row(label: str, kind: str, flops: UpdateUnits, opsd: float) -> Row:
-    published_row = published()["flops"]["rows"]["opsd" if flops.anchor is None else "geosd"]
-    computed = {**vars(flops), "total": flops.total, "ratio": flops.total / opsd}
+def _row(label: str, kind: str, units: UpdateUnits, opsd: UpdateUnits) -> Row:
+    published_row = published()["flops"]["rows"]["opsd" if units.anchor is None else "geosd"]
+    computed = {**vars(units), "total": units.total, "ratio": units.total / opsd.total}
     both = (QUANTITIES, computed, published_row)
     more = (differing(*both), Cell(published_row["wall_clock"], form=".2f"))
     return Row(label, kind, (*cells(*both), *more))

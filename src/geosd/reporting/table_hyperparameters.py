@@ -63,20 +63,21 @@ def build(hyperparameters: Mapping[str, Any]) -> Table:
 def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[Job, Any]]:
     """Each key's values by job, in the order of the settings."""
     by_key: dict[str, dict[Job, Any]] = defaultdict(dict)
-    by_key["runs"][Job(None, None)] = settings["runs"]
-    for key, value in _leaves("data", settings["data"]):
-        by_key[key][Job(None, None)] = value
+
+    def add(section: str, values: Any, job: Job) -> None:
+        for key, value in _leaves(section, values):
+            by_key[key][job] = value
+
+    for section in ("runs", "data"):
+        add(section, settings[section], Job(None, None))
     for model, sections in settings["models"].items():
         for section in ("pool", "evaluation"):
-            for key, value in _leaves(section, sections[section]):
-                by_key[key][Job(model, None)] = value
+            add(section, sections[section], Job(model, None))
         for variant, training in sections["training"].items():
-            shared = {key: value for key, value in training.items() if key != "objective"}
-            for key, value in _leaves("training", shared):
-                by_key[key][Job(model, variant)] = value
-            objective = dict(training["objective"])
-            for key, value in _leaves(f"objective.{objective.pop('name')}", objective):
-                by_key[key][Job(model, variant)] = value
+            shared, objective = dict(training), dict(training["objective"])
+            del shared["objective"]
+            add("training", shared, Job(model, variant))
+            add(f"objective.{objective.pop('name')}", objective, Job(model, variant))
     return by_key
 
 
@@ -119,23 +120,15 @@ def _by_owner(values: Mapping[Job, Any]) -> str:
     texts = {job: _text(value) for job, value in values.items()}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    for owner_of in (lambda job: job.variant, lambda job: job.model, lambda job: job):
-        sets: dict[Any, set[str]] = defaultdict(set)
+    for owner_of in (lambda job: (job.variant,), lambda job: (job.model,), lambda job: job):
+        owners: dict[str, dict[tuple, None]] = defaultdict(dict)  # keys: a set in order
         for job, text in texts.items():
-            sets[owner_of(job)].add(text)
-        if all(len(texts_of_owner) == 1 for texts_of_owner in sets.values()):
+            owners[text][owner_of(job)] = None
+        if sum(map(len, owners.values())) == len({owner_of(job) for job in texts}):
             break
-    owners: dict[str, list[str]] = defaultdict(list)
-    for owner, (text,) in sets.items():
-        owners[text].append(_name(owner))
-    return "; ".join(f"{text} ({', '.join(names)})" for text, names in owners.items())
-
-
-def _name(owner: Job | str) -> str:
-    """As params.yaml names it: labels of ablations hold commas."""
-    if isinstance(owner, str):
-        return owner
-    return " ".join(part for part in owner if part is not None)
+    # Names are those of params.yaml: labels of ablations hold commas.
+    names = {text: [" ".join(filter(None, owner)) for owner in o] for text, o in owners.items()}
+    return "; ".join(f"{text} ({', '.join(of_text)})" for text, of_text in names.items())
 
 
 def _text(value: Any) -> str:

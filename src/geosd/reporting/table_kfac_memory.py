@@ -70,11 +70,5 @@ def _row(name: str, published_row: dict[str, Any]) -> Row:
 
 def memory_in_gb(memory: TrainingMemory) -> dict[str, float]:
     """The terms of a training state that the paper prints, in GB; `increase` in percent."""
-    return {
-        "base": memory.base / GB,
-        "full": memory.full / GB,
-        "kfac": memory.kfac / GB,
-        "snapshot": memory.snapshot / GB,
-        "total": memory.extra / GB,
-        "increase": memory.increase,
-    }
+    in_gb = {name: size / GB for name, size in vars(memory).items()}
+    return in_gb | {"total": memory.extra / GB, "increase": memory.increase}

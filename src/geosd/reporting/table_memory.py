@@ -6,7 +6,6 @@ from geosd.claims.published import published
 from geosd.costs.update_cost import (
     GB,
     STATE_BYTES,
-    TrainingMemory,
     UpdateSize,
     logits_bytes,
     memory,
@@ -49,14 +48,12 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
     in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
     workers = {"ratio": 1 + in_text["kfac_increase_percent"] / 100}
     rows = (
+        _row("OPSD (standard)", _gb(separate.base), published_rows["opsd"]),
         _row(
-            "OPSD (standard)",
-            _worker_memory(separate, kfac=False, snapshot=False),
-            published_rows["opsd"],
+            "GeoSD", _gb(separate.base, separate.kfac, separate.snapshot), published_rows["geosd"]
         ),
-        _row("GeoSD", _worker_memory(separate), published_rows["geosd"]),
-        _row("GeoSD, training workers", _worker_memory(separate, snapshot=False), workers),
-        _row("GeoSD, as built here", _worker_memory(shared), {}),
+        _row("GeoSD, training workers", _gb(separate.base, separate.kfac), workers),
+        _row("GeoSD, as built here", _gb(shared.base, shared.kfac, shared.snapshot), {}),
     )
     terms = ", ".join(f"{name} {size}" for name, size in STATE_BYTES.items())
     kept, union = (logits_bytes(update, k) / GB for k in (top_k, 3 * top_k))
@@ -73,14 +70,12 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
     return Table("table_memory", title, note, "Method", (*columns(QUANTITIES), DIFFERS), rows)
 
 
-def _worker_memory(memory: TrainingMemory, *, kfac: bool = True, snapshot: bool = True) -> Numbers:
+def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numbers:
     """GB by quantity, of what a worker keeps in memory."""
-    sizes = {"base": memory.base}
-    sizes |= {"kfac": memory.kfac} if kfac else {}
-    sizes |= {"snapshot": memory.snapshot} if snapshot else {}
-    total = sum(sizes.values())
-    in_gb = {key: size / GB for key, size in sizes.items()}
-    return in_gb | {"total": total / GB, "ratio": total / memory.base}
+    sizes = {"base": base, "kfac": kfac, "snapshot": snapshot}
+    total = sum(filter(None, sizes.values()))
+    in_gb = {key: size / GB for key, size in sizes.items() if size is not None}
+    return in_gb | {"total": total / GB, "ratio": total / base}
 
 
 def _row(label: str, computed: Numbers, published: Numbers) -> Row:

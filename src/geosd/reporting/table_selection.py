@@ -35,7 +35,6 @@ def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, 
     )
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):
-        names = [name for name, owner in candidates.items() if owner == variant]
         label = method(variant).label
         block = tuple(
             Row(
@@ -43,7 +42,8 @@ def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, 
                 variant,
                 tuple(accuracy_cell(scores, model, name, VALIDATION) for model in models),
             )
-            for name in names
+            for name, owner in candidates.items()
+            if owner == variant
         )
         rows += ranked(Table("block", "", "", "", columns, block)).rows
     note = (

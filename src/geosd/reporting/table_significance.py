@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ from geosd.reporting.specs import OutputSpec
 from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, values
-from geosd.scores.statistics import ContrastResult, Group, contrast, holm, welch
+from geosd.scores.statistics import Group, contrast, holm, welch
 
 SPEC = OutputSpec(
     title="GeoSD against the best baseline",
@@ -26,21 +26,18 @@ SPEC = OutputSpec(
     settings=("models", "methods"),
 )
 
-COLUMNS = (
-    Column("runs", "runs"),
-    Column("geosd", "GeoSD"),
-    Column("baseline", "best baseline"),
-    Column("baseline_mean", "its mean"),
-    Column("difference", "Δ"),
-    Column("low", "95% from"),
-    Column("high", "to"),
-    Column("g", "Hedges' g"),
-    Column("p_holm", "p (Holm)"),
-    Column("p_paired", "p paired"),
-)
-
-PUBLISHED = ("geosd", "baseline", "baseline_mean", "difference", "low", "high", "g", "p_holm")
-"""Of a row, what the paper prints."""
+QUANTITIES = {  # heading and format
+    "runs": ("runs", "d"),
+    "geosd": ("GeoSD", ".1f"),
+    "baseline": ("best baseline", ""),
+    "baseline_mean": ("its mean", ".1f"),
+    "difference": ("Δ", "+.1f"),
+    "low": ("95% from", "+.1f"),
+    "high": ("to", "+.1f"),
+    "g": ("Hedges' g", ".1f"),
+    "p_holm": ("p (Holm)", ".1e"),
+    "p_paired": ("p paired", ".1e"),
+}
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
@@ -53,8 +50,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     The tests are Holm-corrected over the models; the paper's row stands under each model that
     stands for a family. A model without GeoSD or without a baseline has no row.
     """
-    tests: dict[str, tuple[Group, str, Group, ContrastResult]] = {}
-    paired: dict[str, float] = {}
+    tests: dict[str, dict[str, Any]] = {}
     for model in models:
         runs = {
             variant: seeds
@@ -64,25 +60,27 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         groups = {variant: Group.of(seeds) for variant, seeds in runs.items()}
         rivals = {v: g for v, g in groups.items() if v != "geosd" and method(v).kind != ABLATION}
         if "geosd" in groups and rivals:
-            best = max(rivals, key=lambda v: rivals[v].mean)
-            test = welch(groups["geosd"], rivals[best])
-            tests[model] = (groups["geosd"], best, rivals[best], test)
-            paired[model] = contrast([Group.of((runs["geosd"] - runs[best]).dropna())]).p
-    adjusted = holm([test.p for *_, test in tests.values()])
-    pairs = holm(list(paired.values()))
+            geosd, best = groups["geosd"], max(rivals, key=lambda v: rivals[v].mean)
+            test = welch(geosd, rivals[best])
+            tests[model] = {
+                "runs": min(geosd.n, rivals[best].n),
+                "geosd": geosd.mean,
+                "baseline": best,
+                "baseline_mean": rivals[best].mean,
+                **{key: getattr(test, key) for key in ("difference", "low", "high", "g")},
+                "p_holm": test.p,
+                "p_paired": contrast([Group.of((runs["geosd"] - runs[best]).dropna())]).p,
+            }
+    for key in ("p_holm", "p_paired"):
+        for row, p in zip(tests.values(), holm([t[key] for t in tests.values()]), strict=True):
+            row[key] = p
     rows: list[Row] = []
-    for (model, (geosd, best, rival, test)), p, pair in zip(
-        tests.items(), adjusted, pairs, strict=True
-    ):
-        rows.append(
-            _row(model, "this study", min(geosd.n, rival.n), geosd.mean, best, rival.mean,
-                 test.difference, test.low, test.high, test.g, p, pair)
-        )  # fmt: skip
-        published = paper.published()["significance"]
-        if cells := published["families"].get(paper.family(model)):
-            label = f"paper: {paper.family(model)}"
-            numbers = (cells[key] for key in PUBLISHED)
-            rows.append(_row(label, "paper", published["n"], *numbers, math.nan))
+    published = paper.published()["significance"]
+    for model, row in tests.items():
+        rows.append(_row(model, "this study", row))
+        family = paper.family(model)
+        if printed := published["families"].get(family):
+            rows.append(_row(f"paper: {family}", "paper", {"runs": published["n"], **printed}))
     note = (
         f"Average OOD accuracy ({accuracy_name(scores)}); Δ is GeoSD's lead over the strongest"
         " baseline with its 95% interval; one-sided Welch t-test as in the paper, and the t-test of"
@@ -90,21 +88,11 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         " empty entry cannot be estimated: a single run, or no variance."
     )
     title = "GeoSD against the strongest baseline"
-    return Table("table_significance", title, note, "Model", COLUMNS, tuple(rows))
+    columns = tuple(Column(key, heading) for key, (heading, _) in QUANTITIES.items())
+    return Table("table_significance", title, note, "Model", columns, tuple(rows))
 
 
-def _row(label: str, kind: str, n: int, geosd: float, best: str, rival: float, *test: float) -> Row:
-    difference, low, high, g, p, paired = test
-    cells = (
-        Cell(n, form="d"),
-        Cell(geosd),
-        Cell(method(best).label),
-        Cell(rival),
-        Cell(difference, form="+.1f"),
-        Cell(low, form="+.1f"),
-        Cell(high, form="+.1f"),
-        Cell(g),
-        Cell(p, form=".1e"),
-        Cell(paired, form=".1e"),
-    )
-    return Row(label, kind, cells)
+def _row(label: str, kind: str, numbers: Mapping[str, Any]) -> Row:
+    entries = {**numbers, "baseline": method(numbers["baseline"]).label}
+    cells = (Cell(entries.get(key), form=form) for key, (_, form) in QUANTITIES.items())
+    return Row(label, kind, tuple(cells))

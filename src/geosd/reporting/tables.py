@@ -7,8 +7,10 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -57,11 +59,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
+    """A column: its key, unique in the CSV, and its heading.
 
     Attributes:
-        key: Its name in the CSV, unique in the table.
-        label: Its heading.
         group: Heading over neighbouring columns, here a model; may be empty.
         better: Which values are marked best and second-best; None marks none.
     """
@@ -133,12 +133,7 @@ def ranked(table: Table) -> Table:
 
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
-    """Write a table as CSV, Markdown and LaTeX.
-
-    Args:
-        table: What to write.
-        folder: Where to.
-        name: File name without ending; the table's own where empty.
+    """Write a table as CSV, Markdown and LaTeX, under its own name where `name` is empty.
 
     Returns:
         The three paths.
@@ -172,9 +167,9 @@ def to_csv(table: Table) -> str:
 
 
 def _exact(value: float | str | None) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return value if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None or math.isnan(value) else repr(value)
 
 
 def to_markdown(table: Table) -> str:
@@ -244,32 +239,25 @@ def escape_latex(text: str) -> str:
 
 def to_latex(table: Table) -> str:
     """A booktabs table float; the document needs the packages booktabs and graphicx."""
-    width = 1 + len(table.columns)
-    groups = list(dict.fromkeys(column.group for column in table.columns))
-    spans = [sum(column.group == group for column in table.columns) for group in groups]
-    head = [
-        " & ".join(
-            [escape_latex(table.row_heading), *(escape_latex(c.label) for c in table.columns)]
-        )
-        + r" \\"
-    ]
+
+    def line(cells: Iterable[str]) -> str:
+        return " & ".join(cells) + r" \\"
+
+    groups = Counter(column.group for column in table.columns)
+    head = [line(map(escape_latex, [table.row_heading, *(c.label for c in table.columns)]))]
     if any(groups):
-        titles = [
-            rf"\multicolumn{{{n}}}{{c}}{{{escape_latex(g)}}}"
-            for g, n in zip(groups, spans, strict=True)
-        ]
-        starts = [2 + sum(spans[:i]) for i in range(len(spans))]
-        rules = [rf"\cmidrule(lr){{{s}-{s + n - 1}}}" for s, n in zip(starts, spans, strict=True)]
-        head = [" & ".join(["", *titles]) + r" \\", "".join(rules), *head]
+        titles = [rf"\multicolumn{{{n}}}{{c}}{{{escape_latex(g)}}}" for g, n in groups.items()]
+        ends = pairwise(accumulate(groups.values(), initial=1))
+        rules = [rf"\cmidrule(lr){{{before + 1}-{end}}}" for before, end in ends]
+        head = [line(["", *titles]), "".join(rules), *head]
     body: list[str] = []
-    kind = None
+    width = 1 + len(table.columns)
     named = len({row.kind for row in table.rows}) > 1
-    for row in table.rows:
-        if named and row.kind != kind:
-            body += [r"\midrule"] if kind is not None else []
-            body.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape_latex(row.kind)}}}}} \\")
-            kind = row.kind
-        body.append(" & ".join([escape_latex(row.label), *map(_latex_cell, row.cells)]) + r" \\")
+    for kind, rows in groupby(table.rows, key=lambda row: row.kind):
+        if named:
+            body += [r"\midrule"] if body else []
+            body.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape_latex(kind)}}}}} \\")
+        body += [line([escape_latex(row.label), *map(_latex_cell, row.cells)]) for row in rows]
     caption = escape_latex(f"{table.title}. {table.note}".strip())
     lines = [
         r"\begin{table}",
@@ -294,12 +282,10 @@ def to_latex(table: Table) -> str:
 def _latex_cell(cell: Cell) -> str:
     if isinstance(cell.value, str) or cell.number is None:
         return escape_latex(cell.text)
-    number = re.sub(r"e([+-])0*(\d+)$", _power, cell.text)
+    # 1.2e-05 -> 1.2\times10^{-5}
+    number = re.sub(
+        r"e\+?(-?)0*(\d+)$", lambda power: rf"\times10^{{{power[1]}{power[2]}}}", cell.text
+    )
     marked = {"best": rf"\mathbf{{{number}}}", "second": rf"\underline{{{number}}}"}
     spread = f"_{{{cell.spread}}}" if cell.spread else ""
     return f"${marked.get(cell.rank, number)}{spread}$"
-
-
-def _power(found: re.Match[str]) -> str:
-    sign = "-" if found[1] == "-" else ""
-    return rf"\times10^{{{sign}{found[2]}}}"

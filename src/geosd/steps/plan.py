@@ -16,15 +16,7 @@ from geosd.claims.published import gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.params_schema import StudySchema
 from geosd.config.rule_settings import job_counts
-from geosd.costs.gpu_memory import gpus_needed, inference_gpu, total_bytes, training_gpu
-from geosd.costs.roofline import (
-    REFERENCE,
-    disk_bytes,
-    paper_hours_ratio,
-    plan_rows,
-    step_seconds,
-    update_units,
-)
+from geosd.costs import gpu_memory, roofline
 from geosd.costs.update_cost import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,
@@ -63,7 +55,7 @@ def main(
     try:
         resolved = resolve(load(params), study)
         paper = _paper_workload(resolved, assumed)
-        ratios = paper_hours_ratio(paper, BASELINE, gpu_hours(), assumed)
+        ratios = roofline.paper_hours_ratio(paper, BASELINE, gpu_hours(), assumed)
         if model is None:
             parts = _of_study(resolved, ratios, assumed)
         else:
@@ -76,14 +68,14 @@ def main(
 def _of_study(study: Study, ratios: Mapping[str, float], assumed: Assumptions) -> list[str]:
     """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
     works = [_workload(study, model, assumed) for model in study.models]
-    rows = [row for work in works for row in plan_rows(work, ratios, assumed)]
+    rows = [row for work in works for row in roofline.plan_rows(work, ratios, assumed)]
     parts = [
         f"# Study {study.name}: {study.params.studies[study.name].about}",
         plan_tables.study_plan(rows),
         f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
     ]
     if any(row.gpus for row in rows):
-        parts.append(plan_tables.disk_use([disk_bytes(work, assumed) for work in works]))
+        parts.append(plan_tables.disk_use([roofline.disk_bytes(work, assumed) for work in works]))
         parts.append(plan_tables.assumptions(assumed, ratios))
     return parts
 
@@ -100,23 +92,27 @@ def _of_model(
         )
     work, shape = _workload(study, model, assumed), architecture(model)
     request = work.gpu_requests["train"]
-    units = {name: update_units(shape, one) for name, one in work.trainings.items()}
+    units = {name: roofline.update_units(shape, one) for name, one in work.trainings.items()}
     seconds = {
-        name: step_seconds(shape, one, request, assumed) for name, one in work.trainings.items()
-    }
-    held = {
-        name: [of(shape, one, request, assumed) for of in (training_gpu, inference_gpu)]
+        name: roofline.step_seconds(shape, one, request, assumed)
         for name, one in work.trainings.items()
     }
-    largest = max(held, key=lambda name: sum(map(total_bytes, held[name])))
-    fewest = gpus_needed(shape, work.trainings[largest], request.inference, assumed)
+    memory = {
+        name: [
+            parts_of(shape, one, request, assumed)
+            for parts_of in (gpu_memory.training_gpu, gpu_memory.inference_gpu)
+        ]
+        for name, one in work.trainings.items()
+    }
+    largest = max(memory, key=lambda name: sum(map(gpu_memory.total_bytes, memory[name])))
+    fewest = gpu_memory.gpus_needed(shape, work.trainings[largest], request.inference, assumed)
     parts = [
         f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
         f"A training asks for {request.gpus} GPUs: {request.trainers} train, {request.inference}"
         f" generate and score the anchor. Its state needs {fewest} or more to train.",
     ]
     gpus = {"training": request.trainers, "inference": request.inference}
-    for (role, n), parts_of_gpu in zip(gpus.items(), held[largest], strict=True):
+    for (role, n), parts_of_gpu in zip(gpus.items(), memory[largest], strict=True):
         if n:
             title = f"One of {n} {role} GPUs"
             parts.append(plan_tables.gpu_memory(title, parts_of_gpu, assumed))
@@ -124,7 +120,7 @@ def _of_model(
     parts.append(plan_tables.training_state(model, kfac["blocks"], kfac["storage"]))
     parts.append(plan_tables.update_units(model, units, seconds))
     if model in study.models:
-        parts.append(plan_tables.study_plan(plan_rows(work, ratios, assumed)))
+        parts.append(plan_tables.study_plan(roofline.plan_rows(work, ratios, assumed)))
     else:
         homes = [name for name, s in study.params.studies.items() if model in s.models]
         parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")
@@ -195,13 +191,13 @@ def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
     protocol = StudySchema(
         about="the protocol",
         kind="main",
-        models=[REFERENCE],
+        models=[roofline.REFERENCE],
         methods=[BASELINE],
         seeds=[0],
         outputs=["claims"],
     )
     params = study.params.model_copy(update={"studies": {"protocol": protocol}})
-    return _workload(resolve(params, "protocol"), REFERENCE, assumed)
+    return _workload(resolve(params, "protocol"), roofline.REFERENCE, assumed)
 
 
 if __name__ == "__main__":
