@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunRow, write_index
+from geosd.config.run_folders import RunRow, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
 from geosd.reporting.environment_page import StepManifest, to_markdown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunRow, write_index
+from geosd.config.run_folders import RunRow, write_index
 from geosd.files import write_jsonl
 from geosd.problems.records import Sample
 from geosd.steps import analyse, claims, render

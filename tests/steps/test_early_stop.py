@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.runs import RunFolders, wanted_snapshots
+from geosd.config.run_folders import RunFolders, wanted_snapshots
 from geosd.files import atomic_write
 from geosd.models.model_card import read_model_card
 from geosd.steps import early_stop

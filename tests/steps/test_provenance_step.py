@@ -7,7 +7,7 @@ import json
 import pytest
 
 from geosd.config import load, resolve, settings
-from geosd.config.runs import RunFolders, write_index
+from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
 from geosd.steps.stale import main

@@ -1,7 +1,7 @@
 """A selection trains and judges on problems that no other study touches."""
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunFolders
+from geosd.config.run_folders import RunFolders
 from geosd.files import read_jsonl
 from geosd.problems.records import Problem
 from geosd.steps import base, data

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.config.runs import RunRow, write_index
+from geosd.config.run_folders import RunRow, write_index
 from geosd.evaluation.state_survey import ProbeRollout
 from geosd.files import read_jsonl
 from geosd.steps import alignment, drift_over_steps, states

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunRow, write_index
+from geosd.config.run_folders import RunRow, write_index
 from geosd.files import DamagedLineError, read_jsonl
 from geosd.problems.records import Problem, Sample
 from geosd.steps import analyse

@@ -1,7 +1,7 @@
 """What no study has any more is listed, and nothing else."""
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunFolders
+from geosd.config.run_folders import RunFolders
 from geosd.steps import unused
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunFolders
+from geosd.config.run_folders import RunFolders
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (

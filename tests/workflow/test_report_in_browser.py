@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from geosd.config.runs import write_index
+from geosd.config.run_folders import write_index
 from geosd.files import write_json, write_jsonl
 from geosd.problems.records import Sample
 from geosd.provenance.manifest import manifest

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.runs import RunFolders, read_index, wanted_snapshots, write_index
+from geosd.config.run_folders import RunFolders, read_index, wanted_snapshots, write_index
 
 MODEL = "mini-qwen3"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from geosd.config import load, resolve
-from geosd.config.runs import SHARED, RunFolders
+from geosd.config.run_folders import SHARED, RunFolders
 
 MINIATURE = "miniature miniature_selection miniature_ablation miniature_privilege".split()
 MINIATURE += ["miniature_ladder", "miniature_stepsize"]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from geosd.config import load, resolve, settings
-from geosd.config.runs import RunFolders, wanted_snapshots
+from geosd.config.run_folders import RunFolders, wanted_snapshots
 
 SHOWN = "figure_mechanism, figure_alignment, figure_density"
 

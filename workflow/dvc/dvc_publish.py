@@ -30,7 +30,7 @@ import yaml
 from dvc.repo import Repo
 
 from geosd.config import load, resolve
-from geosd.config.runs import SHARED, RunFolders
+from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import sha256
 
 RECORDS = Path(".snakemake/metadata")

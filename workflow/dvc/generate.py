@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from geosd.config import load, resolve, settings
-from geosd.config.runs import RunFolders, digest
+from geosd.config.run_folders import RunFolders, digest
 from geosd.files import write_text
 from geosd.provenance.code import code_of, module_of
 from geosd.reporting import specs

@@ -8,7 +8,7 @@ A job runs again when one of these changes, and on nothing else:
     its code, the modules that its program imports, directly or not   (code_of)
 
 Results that several studies may have lie in folders whose names are digests of the settings and of
-what they are made from (geosd.config.runs): there other settings are another folder, and the rules
+what they are made from (geosd.config.run_folders): there other settings are another folder, and the rules
 need no `settings`. The study's name is in none of their paths, inputs or params.
 """
 
@@ -22,7 +22,7 @@ from yaml import safe_load
 from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import resolve, settings
-from geosd.config.runs import RunFolders, digest, wanted_snapshots
+from geosd.config.run_folders import RunFolders, digest, wanted_snapshots
 
 min_version("9.20")  # pathvars, subpath
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.config.runs import read_index
+from geosd.config.run_folders import read_index
 from geosd.files import atomic_write, write_json
 from geosd.scores import consensus_table, drift_table, score_table
 from geosd.scores.score_table import Run, read_samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from geosd.config import load_settings
-from geosd.config.runs import read_index
+from geosd.config.run_folders import read_index
 from geosd.files import atomic_write
 from geosd.scores.drift_curves import collect
 from geosd.scores.score_table import Run

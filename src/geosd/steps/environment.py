@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 from pathlib import Path
 
-from geosd.config.runs import read_index
+from geosd.config.run_folders import read_index
 from geosd.files import write_text
 from geosd.reporting.environment_page import StepManifest, to_markdown
 from geosd.steps import begin

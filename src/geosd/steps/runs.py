@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from geosd.config import load, resolve
-from geosd.config.runs import RunFolders, RunRow, write_index
+from geosd.config.run_folders import RunFolders, RunRow, write_index
 from geosd.steps import begin
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
-from geosd.config.runs import RESULTS, RunFolders, read_index
+from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.files import sha256
 from geosd.provenance.code import SOURCES, code_of
 from geosd.provenance.staleness import Current, stale

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from geosd.config import load, resolve
-from geosd.config.runs import RESULTS, SHARED, RunFolders
+from geosd.config.run_folders import RESULTS, SHARED, RunFolders
 from geosd.steps import begin
 
 
