@@ -17,8 +17,10 @@ from geosd.scores import (
     score_table,
     state_table,
 )
+from geosd.scores.tidy import select
 
-Points = Mapping[str, Sequence[Mapping[str, Any]]]
+Point = Mapping[str, Any]
+Points = Mapping[str, Sequence[Point]]
 
 
 class MissingDataError(Exception):
@@ -79,14 +81,10 @@ class VariantRuns:
 
 @dataclass(frozen=True)
 class StudyRuns:
-    """What a study ran, as far as claims are about it.
+    """What a study ran of the model that is judged, as far as claims are about it.
 
     A sweep is the list of a variant's runs by ascending value of one knob, two or more: `[0]` is
     at the smallest value, `[-1]` at the largest.
-
-    Attributes:
-        evidence: What the study has.
-        model: The model that is judged.
     """
 
     evidence: Evidence
@@ -134,10 +132,9 @@ class StudyRuns:
         rate = max(steps, key=lambda rate: len(steps[rate]), default=None)
         return None if rate is None or len(steps[rate]) < 2 else rate
 
-    def _points(self, sweep: Points, variant: str) -> list[Mapping[str, Any]]:
+    def _points(self, sweep: Points, variant: str) -> list[Point]:
         """The points of a variant that have scores."""
-        table = self.evidence.scores
-        scored = set(table.loc[table["model"] == self.model, "variant"])
+        scored = set(select(self.evidence.scores, model=self.model)["variant"])
         points = sweep.get(self.model, ())
         return [p for p in points if p["variant"] == variant and p["run"] in scored]
 
@@ -155,11 +152,11 @@ def at(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
     raise MissingDataError(f"{sweep[0].variant} at {sweep[0].knob} {where}")
 
 
-def _sweep(variant: str, knob: str, points: Sequence[Mapping[str, Any]]) -> list[VariantRuns]:
-    names = {p[knob]: p["run"] for p in sorted(points, key=lambda point: point[knob])}
+def _sweep(variant: str, knob: str, points: Sequence[Point]) -> list[VariantRuns]:
+    names = {point[knob]: point["run"] for point in points}
     if len(names) < 2:
         raise MissingDataError(f"a sweep of {knob} for {variant}")
-    return [VariantRuns(variant, name, knob=knob, value=value) for value, name in names.items()]
+    return [VariantRuns(variant, names[value], knob=knob, value=value) for value in sorted(names)]
 
 
 class _ExampleRuns(StudyRuns):
@@ -169,11 +166,10 @@ class _ExampleRuns(StudyRuns):
     def ood_benchmarks(self) -> list[str]:
         return ["ood"]
 
-    def _points(self, sweep: Points, variant: str) -> list[Mapping[str, Any]]:
-        rates_and_steps = [(1.0, 1), (1.0, 2), (0.5, 2), (0.25, 2)]
+    def _points(self, sweep: Points, variant: str) -> list[Point]:
         return [
             {"run": "", "privilege": rate, "learning_rate": rate, "steps": steps}
-            for rate, steps in rates_and_steps
+            for rate, steps in ((1.0, 1), (1.0, 2), (0.5, 2), (0.25, 2))
         ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from geosd.claims.claim import Claim
 from geosd.claims.verdicts import VERDICTS, Finding, corrected
@@ -11,28 +12,23 @@ from geosd.scores.tidy import read_tidy
 
 NUMBERS = ("effect", "low", "high", "p", "paper_effect")
 # Numbers are read as text, since float() is exact where pandas may round the last digit.
-COLUMNS = {
-    **dict.fromkeys(("claim", "study", "model", "verdict", "metric", *NUMBERS), str),
-    **dict.fromkeys(("weakest_comparison", "note"), str),
-    **dict.fromkeys(("n_a", "n_b"), int),
-}
+TEXTS = ("claim", "study", "model", "verdict", "metric", "weakest_comparison", "note")
+COLUMNS = {**dict.fromkeys((*TEXTS, *NUMBERS), str), "n_a": int, "n_b": int}
 
 
 def merge_ledgers(
     claims: Sequence[Claim], ledgers: Sequence[Path], kind_of: Callable[[str], str]
 ) -> list[Finding]:
-    """Judge every claim once.
+    """A finding for each claim and model, claims in their order.
+
+    Holm runs over all of them, so that a verdict may be weaker here than in its study; what an
+    interval refutes stays refuted. A claim whose study is not among the ledgers is not tested.
 
     Args:
         claims: All claims.
         ledgers: The `claims.csv` of studies of different kinds; of each only the claims count that
             its kind is designed for.
         kind_of: The kind of a study by its name.
-
-    Returns:
-        A finding for each claim and model, claims in their order. Holm runs over all of them, so
-        that a verdict may be weaker here than in its study; what an interval refutes stays refuted.
-        A claim whose study is not among the ledgers is not tested.
 
     Raises:
         ValueError: A file is no ledger, was judged by other claims than these, or is of the kind
@@ -66,24 +62,15 @@ def merge_ledgers(
     return corrected([f for claim in claims for f in findings[claim.id]], by_family=False)
 
 
-def _finding(claim: Claim, row: dict[str, object], path: Path) -> Finding:
+def _finding(claim: Claim, row: dict[str, Any], path: Path) -> Finding:
     verdict = row["verdict"]
     if verdict not in VERDICTS:
         raise ValueError(
             f"{path}: {verdict!r} is no verdict; allowed are {', '.join(VERDICTS)}.\nHint: let the"
             " workflow run `claims` again for this study."
         )
+    if verdict == "reproduced" and not claim.computed:
+        verdict = "undetermined"  # what Holm decided over the study's ledger is decided anew
     numbers = {name: float(row[name] or "nan") for name in NUMBERS}
-    return Finding(
-        claim,
-        str(row["model"]),
-        # What Holm decided over the study's own ledger is decided anew over this one.
-        "undetermined" if verdict == "reproduced" and not claim.computed else verdict,
-        weakest=str(row["weakest_comparison"]),
-        metric=str(row["metric"]),
-        n_a=row["n_a"],
-        n_b=row["n_b"],
-        note=str(row["note"]),
-        study=str(row["study"]),
-        **numbers,
-    )
+    same = {name: row[name] for name in ("model", "metric", "n_a", "n_b", "note", "study")}
+    return Finding(claim, verdict=verdict, weakest=row["weakest_comparison"], **same, **numbers)

@@ -20,6 +20,7 @@ from geosd.claims import published
 from geosd.claims.claim import Claim, Comparison, Quantity
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
 from geosd.scores.statistics import Group, contrast, holm
+from geosd.scores.tidy import select
 
 ALPHA = 0.05
 COSTS = "costs"
@@ -72,15 +73,9 @@ class Finding:
 def evaluate(
     claims: Sequence[Claim], evidence: Evidence, models: Sequence[str] | None = None
 ) -> list[Finding]:
-    """Evaluate every claim for every model of a study.
+    """A finding for each claim and model of a study, claims in their order.
 
-    Args:
-        claims: The ledger.
-        evidence: What the study has.
-        models: Which models; None takes those of the scores, in their order.
-
-    Returns:
-        A finding for each claim and model, claims in their order.
+    Without `models`, the models are those of the scores, in their order.
     """
     if models is None:
         models = list(evidence.scores["model"].unique())
@@ -91,30 +86,24 @@ def evaluate(
 
 
 def corrected(findings: Sequence[Finding], *, by_family: bool) -> list[Finding]:
-    """Verdicts with Holm's correction.
+    """Findings with Holm's correction, in their order; what an interval refutes stays refuted.
 
     Args:
-        findings: With p and intervals; what an interval refutes stays refuted.
+        findings: With p and intervals.
         by_family: Correct over the claims of one kind of study, each family apart; else over all.
-
-    Returns:
-        The findings in their order.
     """
-    families: dict[str, list[int]] = {}
-    for i, finding in enumerate(findings):
-        families.setdefault(finding.claim.study_kind if by_family else "", []).append(i)
-    decided = list(findings)
-    for members in families.values():
-        adjusted = holm([findings[i].p for i in members])
-        for i, p in zip(members, adjusted, strict=True):
-            decided[i] = replace(findings[i], p_holm=p)
-            if findings[i].verdict not in ("not tested", "not reproduced") and (
-                not findings[i].claim.computed
-            ):
-                # NaN compares false, so what could not be estimated stays undetermined.
-                verdict: Verdict = "reproduced" if p < ALPHA else "undetermined"
-                decided[i] = replace(decided[i], verdict=verdict)
-    return decided
+    p = pd.Series([finding.p for finding in findings], dtype=float)
+    families = [finding.claim.study_kind if by_family else "" for finding in findings]
+    adjusted = p.groupby(families).transform(holm) if findings else p
+    return [_decide(*both) for both in zip(findings, adjusted.tolist(), strict=True)]
+
+
+def _decide(finding: Finding, p_holm: float) -> Finding:
+    if finding.verdict in ("not tested", "not reproduced") or finding.claim.computed:
+        return replace(finding, p_holm=p_holm)
+    # NaN compares false, so what could not be estimated stays undetermined.
+    verdict: Verdict = "reproduced" if p_holm < ALPHA else "undetermined"
+    return replace(finding, verdict=verdict, p_holm=p_holm)
 
 
 def _rows(claim: Claim, models: Sequence[str], evidence: Evidence) -> Sequence[str]:
@@ -135,7 +124,7 @@ def _judge(claim: Claim, row: str, evidence: Evidence) -> Finding:
             return _judge_costs(claim, evidence)
         model = evidence.sizes[0] if claim.is_about_sizes and evidence.sizes else row
         # Missing methods are named all at once; those of sweeps have names of their own.
-        scored = set(evidence.scores.loc[evidence.scores["model"] == model, "variant"])
+        scored = set(select(evidence.scores, model=model)["variant"])
         if missing := [name for name in claim.variants(in_sweeps=False) if name not in scored]:
             raise MissingDataError(", ".join(missing))
         comparisons = claim.comparisons(StudyRuns(evidence, model))

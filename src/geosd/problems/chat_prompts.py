@@ -69,40 +69,24 @@ class ChatPrompts:
 
     def teacher(self, question: str, solution: str) -> str:
         """The prompt of the same question with a solution, whole or truncated."""
+        question, solution = self._plain(question), self._plain(solution).strip()
         return self._turn(
-            PRIVILEGED.format(
-                question=self._plain(question),
-                solution=self._plain(solution).strip(),
-                instruction=self.instruction,
-            )
+            PRIVILEGED.format(question=question, solution=solution, instruction=self.instruction)
         )
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
         """The first sentences of a solution (paper, privilege sweep); lines count as sentences.
 
         Their number is that of `revealed_parts`; the fraction 1 gives the solution as it is.
-
-        Args:
-            solution: A response's text.
-            fraction: How much is revealed, in [0, 1].
-
-        Raises:
-            ValueError: The fraction is outside [0, 1].
         """
         sentences = _SENTENCE.findall(solution)
-        return (
-            solution
-            if fraction == 1
-            else "".join(sentences[: revealed_parts(len(sentences), fraction)])
-        )
+        revealed = "".join(sentences[: revealed_parts(len(sentences), fraction)])
+        return solution if fraction == 1 else revealed
 
     def _turn(self, text: str) -> str:
-        return self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": text}],
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=self.thinking,
-        )
+        turns = [{"role": "user", "content": text}]
+        options = {"tokenize": False, "add_generation_prompt": True}
+        return self.tokenizer.apply_chat_template(turns, enable_thinking=self.thinking, **options)
 
     def _plain(self, text: str) -> str:
         while (cleaned := self._markers.sub("", text)) != text:  # taking one out can make another

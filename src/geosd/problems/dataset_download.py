@@ -6,6 +6,7 @@ writes them, and every later fetch is checked against them. The lock is meant to
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from pathlib import Path
@@ -25,12 +26,7 @@ class DownloadError(RuntimeError):
 
 
 def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
-    """Put one file in place, or check the one that is.
-
-    Args:
-        entry: What it is.
-        raw: Folder of raw files.
-        lock: The lock.
+    """Put one file into the folder of raw files, or check the one that is there.
 
     Returns:
         The file's `sha256`, and the `repo` and `revision` that it is from, or should be from.
@@ -60,17 +56,10 @@ def _download(entry: CatalogueEntry) -> Path:
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    download = functools.partial(
-        huggingface_hub.hf_hub_download,
-        entry.repo,
-        entry.file,
-        repo_type="dataset",
-        revision=entry.revision,
-    )
-    try:
+    pinned = {"repo_type": "dataset", "revision": entry.revision}
+    download = functools.partial(huggingface_hub.hf_hub_download, entry.repo, entry.file, **pinned)
+    with contextlib.suppress(LocalEntryNotFoundError):
         return Path(download(local_files_only=True))
-    except LocalEntryNotFoundError:
-        pass
     try:
         return Path(download())
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from geosd.scores.tidy import select
+
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
 RULE = f"highest avg@k on {VALIDATION}, mean over models and seeds; of equals the first of the grid"
@@ -13,22 +15,17 @@ RULE = f"highest avg@k on {VALIDATION}, mean over models and seeds; of equals th
 
 
 def best_candidate(scores: pd.DataFrame, candidates: Sequence[str]) -> str:
-    """The candidate with the highest avg@k on the validation problems.
+    """The candidate, of a grid's variants in order, with the highest avg@k on validation problems.
 
     The mean is over models and seeds. Of equals the first is chosen: grids are written from small
     steps to large, and of two rates that do as well the smaller moves the model less.
 
-    Args:
-        scores: Tidy scores of a selection.
-        candidates: Names of variants, in the grid's order.
-
     Raises:
         ValueError: A candidate has not been validated.
 
-    Source:
-        The paper, Appendix Baselines: selected on 200 validation problems by avg@8.
+    Source: the paper, Appendix Baselines: selected on 200 validation problems by avg@8.
     """
-    validated = scores[(scores["benchmark"] == VALIDATION) & (scores["metric"] == "avg@k")]
+    validated = select(scores, benchmark=VALIDATION, metric="avg@k")
     means = validated.groupby("variant")["value"].mean()
     if missing := [name for name in candidates if name not in means.index]:
         raise ValueError(

@@ -38,26 +38,16 @@ Row = tuple[str, float, int, float]
 
 
 def collect(tables: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
-    """The agreement of a study's runs as one table.
+    """The tidy table of a study from the `consensus_rows` of each run, in the order given.
 
-    Args:
-        tables: What `consensus_rows` returns of each run.
-
-    Returns:
-        The tidy table described above, runs in the order given; a run without OOD problems, as in
-        a selection of hyperparameters, has no row.
+    A run without OOD problems, as in a selection of hyperparameters, has no row.
     """
     rows = [(*astuple(run), *row) for run, rows in tables.items() for row in rows]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
-    """The rows (quantity, x, problems, value) of one run.
-
-    Args:
-        samples: Every sample of the run.
-        first: Samples of a problem whose agreement is looked at, m.
-    """
+    """The rows (quantity, x, problems, value) of one run, m = `first`."""
     benchmarks = by_benchmark(s for s in samples if is_out_of_distribution(s.benchmark)).values()
     if not benchmarks:
         return []

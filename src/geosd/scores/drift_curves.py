@@ -23,10 +23,7 @@ QUANTITY = "drift/pi_0"
 
 
 def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
-    """The drift of every run at every step that measured it.
-
-    Args:
-        logs: The step log of each run.
+    """The drift of every run at every step that measured it, from the step log of each run.
 
     Raises:
         FileNotFoundError: A run has no step log.

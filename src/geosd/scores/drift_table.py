@@ -24,17 +24,9 @@ WINDOW = 8
 
 
 def collect(logs: Mapping[Run, Path]) -> pd.DataFrame:
-    """The value of each quantity of each run at the end of training.
+    """The tidy table from the step log of each trained run; errors are those of `final_values`.
 
-    Args:
-        logs: The step log of each trained run.
-
-    Returns:
-        The tidy table described above; a quantity that a method does not log has no row.
-
-    Raises:
-        FileNotFoundError: A run has no step log.
-        ValueError: A step log has no column `step` or no row.
+    A quantity that a method does not log has no row.
     """
     rows = [
         (*astuple(run), quantity, value)

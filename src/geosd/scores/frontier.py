@@ -21,7 +21,7 @@ def frontier_gaps(
 
     Args:
         scores: Tidy scores.
-        model: The model.
+        model: Name of the model.
         frontier: Runs of the frontier, the base model among them.
         stopped: Runs stopped early.
 

@@ -65,13 +65,7 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
 
 
 def collect(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
-    """The scores of a study's runs as one table.
-
-    Args:
-        scored: What `score` says of each run.
-
-    Returns:
-        The tidy table described above, runs in the order given, columns `COLUMNS`.
+    """The tidy table of a study from what `score` says of each run, runs in the order given.
 
     Raises:
         ValueError: There is no run, or runs of one model were examined on different benchmarks.
@@ -156,13 +150,7 @@ def values(
 ) -> pd.Series:
     """One value per seed of a variant, indexed by seed; empty where the study has none.
 
-    Args:
-        scores: The tidy table.
-        model: Name of the base model.
-        variant: Name of the method.
-        benchmark: "id", "ood_avg" or an OOD benchmark.
-        metric: As in the table.
-        k: Which k, where the metric is there for several (pass@k); None takes the largest.
+    Benchmark and metric are as in the table; without k, the largest of the metric is taken.
     """
     rows = select(scores, model=model, variant=variant, benchmark=benchmark, metric=metric)
     return by_seed(select(rows, k=rows["k"].max() if k is None else k))

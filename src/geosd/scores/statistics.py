@@ -80,23 +80,9 @@ def welch(
 ) -> ContrastResult:
     """One-sided Welch test of mean(a) - mean(b) > margin (or <), with interval and effect size.
 
-    t = (difference - margin) / se with se^2 = sd_a^2/n_a + sd_b^2/n_b, and
-    df = se^4 / sum_i (sd_i^2/n_i)^2 / (n_i - 1) (Welch-Satterthwaite).
+    The `contrast` of a and -b, with Hedges' g.
 
-    Args:
-        a: Runs of the variant that is claimed to differ.
-        b: Runs of the variant it is compared with.
-        direction: The alternative: difference above ("greater") or below ("less") the margin.
-        margin: The difference under the null, in the unit of the means.
-        confidence: Of the two-sided interval.
-
-    Returns:
-        The comparison. Where nothing can be said of the spread (a group of one run, or no
-        variance in either group) interval, p, df and g are NaN: two identical numbers are no
-        evidence that a third would be the same.
-
-    Source:
-        Welch 1947; the paper, Table sig.
+    Source: Welch 1947; the paper, Table sig.
     """
     test = contrast([a, Group(-b.mean, b.sd, b.n)], direction, margin, confidence)
     return test if math.isnan(test.p) else replace(test, g=hedges_g(a, b))
@@ -118,18 +104,17 @@ def contrast(
     Args:
         groups: Independent groups of runs.
         direction: The alternative: sum above ("greater") or below ("less") the margin.
-        margin: The sum under the null.
+        margin: The sum under the null, in the unit of the means.
         confidence: Of the two-sided interval.
 
     Returns:
         The comparison, without g; p, df and interval are NaN where a group has a single run or no
-        group has any variance.
+        group has any variance: two identical numbers are no evidence that a third is the same.
 
-    Source:
-        Satterthwaite 1946.
+    Source: Satterthwaite 1946.
     """
     total = sum(group.mean for group in groups)
-    unknown = ContrastResult(total, math.nan, math.nan, math.nan, math.nan, math.nan)
+    unknown = ContrastResult(total, *[math.nan] * 5)
     if min(group.n for group in groups) < 2:
         return unknown
     parts = [group.sd**2 / group.n for group in groups]
@@ -154,8 +139,7 @@ def hedges_g(a: Group, b: Group) -> float:
     Returns:
         g; NaN where the pooled standard deviation is zero or unknown.
 
-    Source:
-        Hedges 1981, eq. 6e and 7.
+    Source: Hedges 1981, eq. 6e and 7.
     """
     m = a.n + b.n - 2
     if min(a.n, b.n) < 2:
@@ -172,8 +156,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     A NaN stays NaN and does not count as a test: nothing was tested.
 
-    Source:
-        Holm 1979, as in statsmodels.
+    Source: Holm 1979, as in statsmodels.
     """
     p = np.asarray(p_values, dtype=float)
     adjusted = np.full(p.shape, math.nan)

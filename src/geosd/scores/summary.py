@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.tidy import select
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 
@@ -19,10 +20,7 @@ def summary(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
         model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
         `ID pass@k`, `OOD avg@k` and `OOD pass@k`, with the largest k that was sampled.
     """
-    largest = {
-        metric: int(scores.loc[scores["metric"] == metric, "k"].max())
-        for metric in ("avg@k", "pass@k")
-    }
+    largest = {name: int(select(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")}
     numbers_by_run: dict[str, dict[str, dict[str, float]]] = {}
     for (model, variant), _ in scores.groupby(["model", "variant"], sort=False):
         numbers = {

@@ -47,13 +47,12 @@ def main(
         params: The configuration.
     """
     settings = load_settings("claims", params, study)
-    more = {}
-    if drift_over_steps:
-        more["drift_over_steps"] = drift_curves.read(drift_over_steps)
-    if states:
-        more["states"] = state_table.read(states)
-    if alignment:
-        more["alignment"] = alignment_table.read(alignment)
+    optional = {
+        "drift_over_steps": (drift_curves, drift_over_steps),
+        "states": (state_table, states),
+        "alignment": (alignment_table, alignment),
+    }
+    more = {name: table.read(files) for name, (table, files) in optional.items() if files}
     if costs := settings["costs"]:
         update = UpdateSize(costs["problems"], costs["response_tokens"])
         more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])

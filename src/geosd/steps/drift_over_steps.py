@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product, starmap
 from pathlib import Path
 
 from geosd.config import load_settings
@@ -23,13 +24,10 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     """
     settings = load_settings("drift_over_steps", params, study)
     folders = {Run(row.model, row.variant, row.seed): row.train for row in read_index(runs)}
-    logs = {
-        run: Path(folders[run]) / "steps.csv"
-        for model in settings["models"]
-        for method in settings["methods"]
-        for run in (Run(model, method, seed) for seed in settings["seeds"])
-    }
-    table = collect(logs)
+    runs_in_order = starmap(
+        Run, product(*(settings[key] for key in ("models", "methods", "seeds")))
+    )
+    table = collect({run: Path(folders[run]) / "steps.csv" for run in runs_in_order})
     with atomic_write(out / "drift_over_steps.csv") as temporary:
         table.to_csv(temporary, index=False)
 

@@ -109,14 +109,10 @@ def _check(row: Any, nullable: list[str]) -> None:
 
 
 def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
-    kept = {f"recorded_{name}" if name in _ADDED else name: value for name, value in row.items()}
+    fields = {f"recorded_{name}" if name in _ADDED else name: value for name, value in row.items()}
     # A file graded twice keeps what was recorded first.
-    kept |= {name: value for name, value in row.items() if name not in _ADDED}
-    return kept | {
-        "answer": verdict.answer,
-        "correct": verdict.correct,
-        "reason": verdict.reason,
-    }
+    fields |= {name: value for name, value in row.items() if name not in _ADDED}
+    return fields | {name: getattr(verdict, name) for name in _ADDED}
 
 
 def _summary(judged: list[Verdict]) -> str:

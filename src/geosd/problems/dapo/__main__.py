@@ -48,12 +48,8 @@ def main(
         overlaps=overlaps,
         seed=seed,
     )
-    card = dict(prepared.card)
-    if not full:
-        card = {
-            key: len(value) if isinstance(value, list) else value for key, value in card.items()
-        }
-    print(json.dumps(card, indent=2, ensure_ascii=False))
+    short = {k: len(v) if isinstance(v, list) else v for k, v in prepared.card.items()}
+    print(json.dumps(dict(prepared.card) if full else short, indent=2, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -48,9 +48,7 @@ def clean_problems(rows: Iterable[RawProblem]) -> CleanedProblems:
     integers = [row for row in english if _INTEGER.fullmatch(row.answer.strip())]
     sound = [row for row in integers if abs(int(row.answer)) <= LARGEST]
     groups = _by_text(sound)
-    conflicts = {
-        text: group for text, group in groups.items() if len({row.answer for row in group}) > 1
-    }
+    conflicts = {text: g for text, g in groups.items() if len({row.answer for row in g}) > 1}
     kept = {text: group[0] for text, group in groups.items() if text not in conflicts}
     in_conflict = sum(map(len, conflicts.values()))
     return CleanedProblems(

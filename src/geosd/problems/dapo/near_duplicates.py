@@ -1,25 +1,24 @@
-"""Problems that are nearly the same: a run of tokens in common, and most tokens in common."""
+"""Problems that are nearly the same, and training problems that are also in a benchmark.
+
+Two texts are near if they share a run of `RUN` tokens and at least `RATIO` of their tokens.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from geosd.problems.dapo.text_normalization import word_tokens
+from geosd.problems.dapo.raw_files import RawProblem
+from geosd.problems.dapo.text_normalization import normalize_text, word_tokens
 
 RUN = 8
 RATIO = 0.8
 
 
-@dataclass(frozen=True)
-class NearDuplicate:
-    """A text of an index that is nearly the given one.
-
-    Attributes:
-        name: Of the text in the index.
-        ratio: Share of tokens in common, see `token_ratio`.
-    """
+class NearDuplicate(NamedTuple):
+    """The name of an indexed text that is nearly the given one, and their `token_ratio`."""
 
     name: str
     ratio: float
@@ -43,12 +42,7 @@ def token_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 class NearDuplicateIndex:
-    """An index of texts that finds those near to another text without comparing all pairs.
-
-    Two texts are near if they share a run of `RUN` tokens and their token ratio is at least
-    `RATIO`. An inverted index finds the texts of a run, so only texts with a common run
-    are compared.
-    """
+    """An index that finds the texts near to another: only texts with a common run are compared."""
 
     def __init__(self) -> None:
         """Start without texts."""
@@ -69,6 +63,56 @@ class NearDuplicateIndex:
         for run in token_runs(words):
             candidates |= self._named.get(run, set())
         bag = Counter(words)
-        ratios = ((name, token_ratio(bag, self._bags[name])) for name in candidates)
-        matches = [NearDuplicate(name, ratio) for name, ratio in ratios if ratio >= RATIO]
-        return sorted(matches, key=lambda match: (-match.ratio, match.name))
+        matches = [NearDuplicate(n, token_ratio(bag, self._bags[n])) for n in candidates]
+        near = [match for match in matches if match.ratio >= RATIO]
+        return sorted(near, key=lambda match: (-match.ratio, match.name))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A training problem and the problem of a benchmark that it is, or nearly is.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        benchmark_id: The problem of the benchmark.
+        training_id: The training problem.
+        kind: `exact`: the same normalised text; `near`: as `NearDuplicateIndex` finds them.
+        ratio: Share of tokens in common; 1 for exact ones.
+        same_answer: Whether the answers are written alike. DAPO turned answers that are no
+            integers into such, so the same problem can have another answer.
+    """
+
+    benchmark: str
+    benchmark_id: str
+    training_id: str
+    kind: Literal["exact", "near"]
+    ratio: float
+    same_answer: bool
+
+
+def find_overlaps(
+    training: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]]
+) -> list[Overlap]:
+    """Every pair of a training problem and a problem of a benchmark that overlap.
+
+    The pairs are sorted by benchmark, its problem, and the training problem.
+    """
+    rows: dict[str, tuple[str, RawProblem]] = {}
+    texts: dict[str, set[str]] = {}
+    index = NearDuplicateIndex()
+    for benchmark, problems in benchmarks.items():
+        for row in problems:
+            name = f"{benchmark}/{row.id}"
+            rows[name] = (benchmark, row)
+            texts.setdefault(normalize_text(row.text), set()).add(name)
+            index.add(name, row.text)
+    overlaps = []
+    for row in training:
+        exact = texts.get(normalize_text(row.text), set())
+        ratios = {match.name: match.ratio for match in index.find(row.text)}
+        for name in exact | ratios.keys():
+            benchmark, other = rows[name]
+            same = row.answer == other.answer
+            kind, ratio = ("exact", 1.0) if name in exact else ("near", round(ratios[name], 4))
+            overlaps.append(Overlap(benchmark, other.id, row.id, kind, ratio, same))
+    return sorted(overlaps, key=lambda pair: (pair.benchmark, pair.benchmark_id, pair.training_id))

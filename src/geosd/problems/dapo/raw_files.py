@@ -92,9 +92,8 @@ def read_dapo(path: Path) -> list[RawProblem]:
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except pyarrow.ArrowException as error:
-        raise DamagedRowError(
-            f"{path}: no parquet file that can be read: {error}.\n{_HINT}"
-        ) from error
+        message = f"{path}: no parquet file that can be read: {error}.\n{_HINT}"
+        raise DamagedRowError(message) from error
     if missing := [name for name in _COLUMNS if name not in file.schema_arrow.names]:
         raise DamagedRowError(f"{path}: no column {', '.join(missing)}.\n{_HINT}")
     rows: list[RawProblem] = []

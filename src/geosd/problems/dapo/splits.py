@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from geosd.problems.dapo.benchmark_overlap import Overlap, find_overlaps
 from geosd.problems.dapo.cleaning import CleanedProblems, clean_problems
-from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, Overlap, find_overlaps
 from geosd.problems.dapo.raw_files import RawFiles, RawProblem
 from geosd.problems.dapo.text_normalization import normalize_text
 from geosd.problems.problem_splits import ProblemSplits
@@ -54,12 +53,9 @@ def clean_and_split(
     overlapping = find_overlaps(cleaned.rows.values(), raw.benchmarks)
     ids = {pair.training_id for pair in overlapping}
     eligible = [row for row in cleaned.rows.values() if overlaps == "keep" or row.id not in ids]
-    sizes = {
-        "id": test_id,
-        "select_train": select_train,
-        "select_validation": select_validation,
-        "train": train,
-    }
+    sizes = dict(
+        id=test_id, select_train=select_train, select_validation=select_validation, train=train
+    )
     splits, close = _draw(_ranked(eligible, seed), sizes, skip=overlaps == "exclude")
     benchmarks = {
         name: _cut_benchmark(name, rows, test_per_benchmark, seed)
@@ -79,20 +75,18 @@ def clean_and_split(
             "files": dict(raw.sha256),
             "rows": len(raw.training),
             **_exclusions(cleaned, overlapping, len(eligible)),
-            "near another split": [dict(zip(_PAIR, pair, strict=True)) for pair in close],
+            "near another split": close,
             "kept": {name: len(rows) for name, rows in {**splits, **benchmarks}.items()},
         },
     )
-
-
-_PAIR = ("problem", "drawn problem", "ratio")
 
 
 def _exclusions(
     cleaned: CleanedProblems, overlapping: Sequence[Overlap], eligible: int
 ) -> dict[str, Any]:
     """The part of the card that accounts for every row that cannot be drawn."""
-    by_benchmark = Counter(pair.benchmark for pair in _one_pair_each(overlapping))
+    pairs = {(pair.benchmark, pair.benchmark_id) for pair in overlapping}
+    by_benchmark = Counter(benchmark for benchmark, _ in pairs)
     return {
         "excluded": {**cleaned.excluded, "in a benchmark": len(cleaned.rows) - eligible},
         "eligible": eligible,
@@ -102,21 +96,16 @@ def _exclusions(
     }
 
 
-def _one_pair_each(overlapping: Sequence[Overlap]) -> list[Overlap]:
-    """One pair for each problem of a benchmark."""
-    return list({(pair.benchmark, pair.benchmark_id): pair for pair in overlapping}.values())
-
-
 def _ranked(rows: Sequence[RawProblem], seed: int) -> list[RawProblem]:
     return sorted(rows, key=lambda row: seed_of(seed, "problems", normalize_text(row.text)))
 
 
 def _draw(
     ranked: Sequence[RawProblem], sizes: Mapping[str, int], *, skip: bool
-) -> tuple[dict[str, list[RawProblem]], list[tuple[str, str, float]]]:
+) -> tuple[dict[str, list[RawProblem]], list[dict[str, Any]]]:
     """Fill the splits one after another; and the problems near to one of an earlier split."""
     splits: dict[str, list[RawProblem]] = {name: [] for name in sizes}
-    close: list[tuple[str, str, float]] = []
+    close: list[dict[str, Any]] = []
     drawn, candidates = NearDuplicateIndex(), iter(ranked)
     for name, size in sizes.items():
         while len(splits[name]) < size:
@@ -127,7 +116,10 @@ def _draw(
                     f" {name!r}; wanted are {sum(sizes.values())} in all.\nHint: ask for fewer."
                 )
             if matches := drawn.find(row.text):
-                close.append((row.id, matches[0].name, round(matches[0].ratio, 4)))
+                name_drawn, ratio = matches[0]
+                close.append(
+                    {"problem": row.id, "drawn problem": name_drawn, "ratio": round(ratio, 4)}
+                )
                 if skip:
                     continue
             splits[name].append(row)

@@ -29,20 +29,9 @@ class MiniaturePrompts:
         return " ".join(f"Q: {question} R: {solution} S:".split())
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
-        """The first steps of a solution; the final answer counts as its last step.
+        """The first steps of a solution, `revealed_parts` of them; the final answer is the last.
 
-        Steps are the miniature's sentences (paper, privilege sweep). Their number is that of
-        `revealed_parts`: any positive fraction reveals a step, and only 1 reveals the answer.
-
-        Args:
-            solution: Steps that are separated by `;`.
-            fraction: How much is revealed, in [0, 1].
-
-        Returns:
-            The revealed steps; the empty string for 0.
-
-        Raises:
-            ValueError: The fraction is outside [0, 1].
+        Steps, separated by `;`, are the miniature's sentences (paper, privilege sweep).
 
         Example:
             >>> MiniaturePrompts().truncate_solution("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", 0.5)
