@@ -13,6 +13,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 VOCABULARY, WIDTH, TOP_K = 151_936, 64, 1024
 ROWS = [(1024, 1024), (2048, 2048), (2048, 1024), (4096, 4096), (4096, 1024), (4096, 256)]
@@ -20,7 +21,14 @@ ROWS = [(1024, 1024), (2048, 2048), (2048, 1024), (4096, 4096), (4096, 1024), (4
 
 
 def resident() -> float:
-    """Peak resident memory of this process so far, in GB."""
+    """Peak resident memory of this process so far, in GB.
+
+    Linux's ru_maxrss starts at the size of the process that started this one; VmHWM does not.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(s for s in status.read_text().splitlines() if s.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e9
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 

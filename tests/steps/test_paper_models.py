@@ -16,6 +16,7 @@ import yaml
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
+from geosd.config.run_folders import RunRow, write_index
 from geosd.files import read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_model, save_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
@@ -179,9 +180,16 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
         )
     samples = read_jsonl(results / f"evaluate/{name}/geosd/0/samples.jsonl", Sample)
     assert len(samples) == 2 * (2 + 4) and all(s.reason and s.tokens <= 6 for s in samples)
-    trained = results / f"train/{name}/geosd/0"
-    trained.mkdir(parents=True)
-    (trained / "steps.csv").write_bytes((tmp_path / "train/geosd/steps.csv").read_bytes())
-    analyse.main(study=f"judged-{name}", results=results, out=tmp_path / "analyse", params=params)
+    pi_0_folder, sampled = str(tmp_path / "base"), results / f"evaluate/{name}"
+    rows = [
+        RunRow(name, "pi_0", 0, pi_0_folder, "", str(sampled / "pi_0/0")),
+        RunRow(
+            name, "geosd", 0, pi_0_folder, str(tmp_path / "train/geosd"), str(sampled / "geosd/0")
+        ),
+    ]
+    write_index(tmp_path / "runs.csv", rows)
+    analyse.main(
+        study=f"judged-{name}", runs=tmp_path / "runs.csv", out=tmp_path / "analyse", params=params
+    )
     scores = pd.read_csv(tmp_path / "analyse/scores.csv")
     assert set(scores["variant"]) == {"pi_0", "geosd"} and scores["value"].notna().all()

@@ -7,6 +7,7 @@ figures say themselves what they read (`geosd.reporting.specs`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -237,14 +238,17 @@ def job_counts(study: Study) -> dict[str, int]:
     is early_stop, which copies files. The study shows something that is made of scores, as every
     study of params.yaml does.
     """
-    seeds, runs = len(study.seeds), len(study.trained) * len(study.seeds)
+    seeds, model = len(study.seeds), study.models[0]
+    # Variants of equal settings are one run.
+    recipes = {v: json.dumps(_train(study, model, v), sort_keys=True) for v in study.trained}
+    trained = {recipe for v, recipe in recipes.items() if v not in study.early_stops}
     untrained = len(study.methods) - len(study.trained)
     of_states = bool(STATE_FIGURES & set(study.outputs))
     counts = {
         "base": 1,
         "pool": 1 if study.trained or of_states else 0,
-        "train": runs - len(study.early_stops) * seeds,
-        "evaluate": runs,
+        "train": len(trained) * seeds,
+        "evaluate": len({*recipes.values()}) * seeds,
         "evaluate_pi_0": seeds if untrained else 0,
         "states": 1 if of_states else 0,
     }
