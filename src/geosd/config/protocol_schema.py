@@ -20,7 +20,7 @@ Scalar = bool | int | float | str
 
 
 class Strict(BaseModel):
-    """Values of which unknown ones are mistakes, and none is converted silently."""
+    """Values by key: an unknown key is a mistake, and no value is converted silently."""
 
     # Built at its first use: of the many classes, few check a file by themselves.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)

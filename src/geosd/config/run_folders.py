@@ -202,7 +202,7 @@ def wanted_snapshots(study: Study) -> Snapshots:
     """Which weights on the way each run of a study keeps, whichever studies want them.
 
     The union over all studies of the file that have the run: their own `snapshots`, and the steps
-    at which an early stop of theirs ends. So it does not matter which study trains the run.
+    at which early stops of these studies end. So any of the studies may train the run.
 
     Args:
         study: The study whose runs they are.

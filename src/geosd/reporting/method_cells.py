@@ -71,7 +71,7 @@ def beside_paper(
     published: Callable[[str], Cell] | None,
     label: str = "paper",
 ) -> list[MethodColumn]:
-    """A column, and beside it the paper's if there is one."""
+    """A column of the study, then the paper's column where the paper has one."""
     if published is None:
         return [(column, measured)]
     return [(column, measured), (Column(f"{column.key}.paper", label, column.group), published)]
@@ -95,5 +95,5 @@ def method_table(
 
 
 def group_title(model: str, family: str | None) -> str:
-    """Heading over the columns of a model, with the family of the paper beside it."""
+    """Heading over the columns of a model: its name and the paper's family."""
     return f"{model} (paper: {family})" if family else model

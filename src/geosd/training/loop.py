@@ -48,7 +48,7 @@ def train(
         The closed step log on the first rank, None on the others.
 
     Raises:
-        PreemptionError: The run was asked to stop; its state is saved.
+        PreemptionError: The scheduler sent SIGTERM; the state of the run is saved.
     """
     ranks = run.ranks
     saved = resume.load()

@@ -88,7 +88,7 @@ class Microbatch:
     Attributes:
         rows: Which responses of the step.
         positions: Their response tokens among the step's N.
-        tokens_before: Tokens of the step, prompts included, that come before theirs.
+        tokens_before: Tokens of the step, prompts included, that come before these responses.
         step_tokens: Tokens of the step, prompts included: K-FAC draws from all of them.
         student: The sequences as the student reads them.
         teacher: The sequences as the teacher reads them.
