@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from geosd.config import load, resolve, settings
+from geosd.config.grids import grid_candidates
 from geosd.config.rule_settings import sampling_settings
-from geosd.config.study import grid_candidates
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,16 @@ import json
 import jsonschema
 import yaml
 
-from geosd.config.validate import SCHEMA, schema
+from geosd.config.json_schema import SCHEMA, json_schema
 
 
 def test_the_schema_file_is_the_one_the_classes_make(root):
     kept = json.loads((root / SCHEMA).read_text())
-    assert kept == schema(), f"{SCHEMA} is out of date. Hint: make schema"
+    assert kept == json_schema(), f"{SCHEMA} is out of date. Hint: make schema"
 
 
 def test_the_schema_accepts_params_as_snakemake_reads_it(root):
-    jsonschema.validate(yaml.safe_load((root / "params.yaml").read_text()), schema())
+    jsonschema.validate(yaml.safe_load((root / "params.yaml").read_text()), json_schema())
 
 
 def test_params_names_its_schema_for_the_editor(root):
@@ -25,7 +25,7 @@ def test_params_names_its_schema_for_the_editor(root):
 
 
 def test_every_key_of_every_section_is_documented():
-    for name, definition in schema()["$defs"].items():
+    for name, definition in json_schema()["$defs"].items():
         for key, value in definition.get("properties", {}).items():
             described = "description" in value or "$ref" in value
             assert described, f"{name}.{key} has no description"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.study import values_of_candidates
+from geosd.config.grids import values_of_candidates
 from geosd.scores.best_candidate import best_candidate
 from geosd.scores.score_table import COLUMNS
 from geosd.steps import select_rates

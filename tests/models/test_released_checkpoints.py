@@ -14,8 +14,8 @@ from safetensors import safe_open
 from geosd.models.checkpoints import load_model
 from geosd.models.released_checkpoints import (
     FETCHED,
-    CheckpointNotFoundError,
-    DamagedCheckpointError,
+    DamagedReleaseError,
+    ReleaseNotFoundError,
     copy_checkpoint,
     download_checkpoint,
     load_gguf_package,
@@ -64,18 +64,14 @@ def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released
 def test_a_missing_shard_is_named(released, tmp_path):
     gone = shard_files(released)[1]
     gone.unlink()
-    with pytest.raises(
-        DamagedCheckpointError, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"
-    ):
+    with pytest.raises(DamagedReleaseError, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"):
         copy_checkpoint(released, tmp_path / "out")
 
 
 def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
     damaged = shard_files(released)[0]
     damaged.write_bytes(damaged.read_bytes()[:-10])
-    with pytest.raises(
-        DamagedCheckpointError, match=f"(?s){damaged.name}: not a safetensors.*Hint:"
-    ):
+    with pytest.raises(DamagedReleaseError, match=f"(?s){damaged.name}: not a safetensors.*Hint:"):
         copy_checkpoint(released, tmp_path / "out")
     assert not (tmp_path / "out/model.safetensors").exists()
 
@@ -83,13 +79,13 @@ def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
 @pytest.mark.parametrize("name", ["../other.safetensors", "/etc/x.safetensors", "a.bin", 3])
 def test_an_index_leads_nowhere_else(released, name):
     (released / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
-    with pytest.raises(DamagedCheckpointError, match="(?s)no index of safetensors.*Hint:"):
+    with pytest.raises(DamagedReleaseError, match="(?s)no index of safetensors.*Hint:"):
         shard_files(released)
 
 
 def test_two_shards_with_the_same_tensor_are_refused(released, tmp_path):
     first = shard_files(released)[0]
-    with pytest.raises(DamagedCheckpointError, match="(?s)as another shard does.*Hint:"):
+    with pytest.raises(DamagedReleaseError, match="(?s)as another shard does.*Hint:"):
         merge_shards([first, first], tmp_path / "one.safetensors")
 
 
@@ -126,7 +122,7 @@ def test_a_cached_snapshot_that_is_not_whole_is_fetched(released, monkeypatch):
 def test_without_cache_and_network_the_error_says_how_to_go_on(released, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", FakeHub(released, False, False))
     with pytest.raises(
-        CheckpointNotFoundError, match=f"(?s)owner/name at {COMMIT}.*Hint: .*hf download"
+        ReleaseNotFoundError, match=f"(?s)owner/name at {COMMIT}.*Hint: .*hf download"
     ):
         download_checkpoint("owner/name", COMMIT)
 
@@ -150,16 +146,12 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_package_that_is_not_installed_is_named_with_what_installs_it():
-    with pytest.raises(
-        CheckpointNotFoundError, match="(?s)'no_such'.*Hint: envs/install.sh smollm2"
-    ):
+    with pytest.raises(ReleaseNotFoundError, match="(?s)'no_such'.*Hint: envs/install.sh smollm2"):
         load_gguf_package("no_such", "model.gguf", "0" * 64)
 
 
 def test_another_file_than_the_pinned_one_is_refused_before_it_is_read(package, tmp_path):
     (tmp_path / "site/gguf.py").write_text("")
     got = hashlib.sha256(b"weights").hexdigest()
-    with pytest.raises(
-        DamagedCheckpointError, match=f"(?s)model.gguf: .*{got}, expected 000.*Hint:"
-    ):
+    with pytest.raises(DamagedReleaseError, match=f"(?s)model.gguf: .*{got}, expected 000.*Hint:"):
         load_gguf_package("carrier", "model.gguf", "0" * 64)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from transformers import GenerationConfig
 
 from geosd.problems.chat_prompts import ChatPrompts
-from geosd.problems.encoding import Encoding, stop_token_ids
+from geosd.problems.encoding import Encoding
 from geosd.problems.records import Problem
 from geosd.problems.sources.dapo_math import INSTRUCTION
 
@@ -22,8 +22,8 @@ def goldens(shared_data):
     return [json.loads(line) for line in lines]
 
 
-def encoding_of(tokenizer, thinking=True, stops=()):
-    return Encoding(tokenizer, ChatPrompts(tokenizer, INSTRUCTION, thinking), stops)
+def encoding_of(tokenizer, thinking=True, generation=None):
+    return Encoding(tokenizer, ChatPrompts(tokenizer, INSTRUCTION, thinking), generation)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -87,7 +87,7 @@ def test_prompt_and_response_are_not_fused_where_text_would_be(published, family
 def test_the_released_stops_of_each_family_end_a_response(published, shared_data, family, ends):
     special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
     released = GenerationConfig(eos_token_id=special.get("generation_eos_ids", special["eos_id"]))
-    encoding = encoding_of(published(family), stops=stop_token_ids(released))
+    encoding = encoding_of(published(family), generation=released)
     assert set(encoding.end_ids) == ends
     assert encoding.end_ids[0] == encoding.response("x")[-1] == special["eos_id"]
     for end in ends:
@@ -121,7 +121,9 @@ def test_a_model_that_always_thinks_cannot_be_told_not_to(published, family):
 
 
 def test_a_tiny_template_is_rendered_once_and_tokenized_without_another_beginning(tiny):
-    encoding = Encoding(tiny, ChatPrompts(tiny, "is", thinking=True), (2,))
+    encoding = Encoding(
+        tiny, ChatPrompts(tiny, "is", thinking=True), GenerationConfig(eos_token_id=2)
+    )
     problem = Problem("p", "id", "one", "two")
     assert tiny.convert_ids_to_tokens(encoding.student(problem)) == (
         "<s> <user> one is <end> <bot>".split()

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from geosd.config.run_folders import RunRow, write_index
-from geosd.evaluation.state_survey import ProbeRollout
+from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.files import read_jsonl
 from geosd.steps import alignment, drift_over_steps, states
 

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RunFolders, digest
+from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
 from geosd.provenance.code import code_of, module_of
 from geosd.reporting import specs
@@ -240,7 +240,7 @@ def generated() -> dict[Path, str]:
             model: {name: settings("train", study, model, name) for name in trained}
             for model in models
         },
-        "runs": digest([list(vars(row).values()) for row in folders.rows()]),
+        "runs": folder_digest([list(vars(row).values()) for row in folders.rows()]),
         "analyse": settings("analyse", study),
         **{name: settings(name, study) for name in study.outputs},
     }

@@ -28,7 +28,7 @@ rule runs:
     localrule: True
     params:
         study=STUDY.name,
-        rows=lambda wildcards: digest([list(vars(row).values()) for row in ROWS]),
+        rows=lambda wildcards: folder_digest([list(vars(row).values()) for row in ROWS]),
         out=subpath(output.index, parent=True),
     message:
         f"Write which folders are the runs of study {STUDY.name}"

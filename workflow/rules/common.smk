@@ -22,7 +22,7 @@ from yaml import safe_load
 from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import resolve, settings
-from geosd.config.run_folders import RunFolders, digest, wanted_snapshots
+from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
 
 min_version("9.20")  # pathvars, subpath
 

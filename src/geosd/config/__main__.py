@@ -15,8 +15,8 @@ from pathlib import Path
 import yaml
 
 from geosd.config import ConfigError, load, resolve
+from geosd.config.json_schema import SCHEMA, json_schema
 from geosd.config.rule_settings import configuration
-from geosd.config.validate import SCHEMA, schema
 from geosd.files import write_text
 
 
@@ -33,7 +33,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="file to write (schema: " + SCHEMA + ")")
     arguments = parser.parse_args(words)
     if arguments.command == "schema":
-        text = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
         write_text(arguments.out or SCHEMA, text)
         return 0
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,3 +53,16 @@ def dotted(path: KeyPath) -> str:
 def alternatives(word: object, allowed: list[str]) -> str:
     """The names that are allowed, after the one that was probably meant."""
     return f"{did_you_mean(word, allowed)}Allowed: {', '.join(allowed)}."
+
+
+def raise_if_unknown(kind: str, name: object, allowed: Iterable[object]) -> None:
+    """Raise a `ConfigError` for a study, model, variant or rule of a name that there is not.
+
+    Raises:
+        ConfigError: Says which names there are.
+    """
+    if name not in allowed:
+        raise ConfigError(
+            f"{name!r} is no {kind}. {alternatives(name, list(map(str, allowed)))}\n"
+            "Hint: names are defined in params.yaml and are case-sensitive."
+        )

@@ -8,28 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import Field, create_model, model_validator
 
+from geosd.config.schema_base import Count, Name, Positive, Section, Share, Strict
 from geosd.objectives.hyperparameters import Hyperparameter, declared
-
-Count = Annotated[int, Field(gt=0)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0, le=1)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Scalar = bool | int | float | str
-
-
-class Strict(BaseModel):
-    """Values by key: an unknown key is a mistake, and no value is converted silently."""
-
-    # Built at its first use: of the many classes, few check a file by themselves.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
-
-
-class Section(Strict):
-    """A section of params.yaml; a docstring below each key says what it means."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class Data(Section):

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from geosd.config.params_schema import given_values
-from geosd.config.study import Study, check_name, sweep_points
+from geosd.config.errors import raise_if_unknown
+from geosd.config.grids import sweep_points
+from geosd.config.schema_base import given_values
+from geosd.config.study import Study
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")
@@ -38,12 +40,12 @@ def settings(
     Raises:
         ConfigError: No such rule, model or variant, or the rule needs one that is not given.
     """
-    check_name("rule", rule, RULES)
+    raise_if_unknown("rule", rule, RULES)
     if rule in PER_MODEL:
-        check_name("model", model, study.models)
+        raise_if_unknown("model", model, study.models)
     if rule in PER_VARIANT:
         stops = study.early_stops if rule == "early_stop" else study.trained
-        check_name("trained variant", variant, stops)
+        raise_if_unknown("trained variant", variant, stops)
     return RULES[rule](study, model, variant)
 
 

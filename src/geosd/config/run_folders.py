@@ -40,11 +40,13 @@ DIGITS = 10
 """Hexadecimal digits of a digest: 40 bits, enough to tell millions of settings apart."""
 
 
-def digest(value: Any) -> str:
-    """The first `DIGITS` digits of the SHA-256 of a plain value, whatever the order of its keys.
+def folder_digest(value: Any) -> str:
+    """The digest in a results folder's name: `DIGITS` digits of the SHA-256 of plain values.
+
+    The order of keys does not matter.
 
     Example:
-        >>> digest({"a": 1, "b": [2.0]}) == digest({"b": [2.0], "a": 1})
+        >>> folder_digest({"a": 1, "b": [2.0]}) == folder_digest({"b": [2.0], "a": 1})
         True
     """
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -98,7 +100,7 @@ class RunFolders:
     def data(self) -> str:
         """Folder of the problems."""
         drawn = settings("data", self.study)
-        return f"{RESULTS}/data/{drawn['source']}-{digest(drawn)}"
+        return f"{RESULTS}/data/{drawn['source']}-{folder_digest(drawn)}"
 
     @property
     def train_problems(self) -> str:
@@ -123,7 +125,7 @@ class RunFolders:
     def _folder(self, rule: str, model: str, *sources: str) -> str:
         """The folder that a rule's settings and the folders and files that it reads lead to."""
         content = [settings(rule, self.study, model), sources]
-        return f"{RESULTS}/{rule}/{model}-{digest(content)}"
+        return f"{RESULTS}/{rule}/{model}-{folder_digest(content)}"
 
     @cache  # noqa: B019
     def pool(self, model: str) -> str:
@@ -141,7 +143,7 @@ class RunFolders:
         """`<objective>-<digest>`: how a variant is trained, whatever a study calls it."""
         training = settings("train", self.study, model, variant)
         sources = [self.base(model), self.pool(model), self.train_problems]
-        return f"{training['objective']['name']}-{digest([training, sources])}"
+        return f"{training['objective']['name']}-{folder_digest([training, sources])}"
 
     def train(self, model: str, variant: str, seed: int | str) -> str:
         """Folder of a trained student; an early stop lies inside the run whose first steps it is.
@@ -166,7 +168,7 @@ class RunFolders:
             checkpoint = self.train(model, variant, "{seed}")
         else:
             name, checkpoint = PI_0, self.base(model)
-        return f"{name}-{digest([sampled, checkpoint, self.test_problems])}"
+        return f"{name}-{folder_digest([sampled, checkpoint, self.test_problems])}"
 
     def evaluate(self, model: str, variant: str, seed: int | str) -> str:
         """Folder of the samples of a checkpoint."""

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,13 +14,14 @@ from pydantic_core import ErrorDetails
 
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
 from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
+from geosd.config.json_schema import key_schema
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
-from geosd.config.protocol_schema import Section, Training
+from geosd.config.protocol_schema import Training
 from geosd.config.rule_settings import RULES, Settings, settings
+from geosd.config.schema_base import Section
 from geosd.config.study import Study, resolve
 from geosd.config.yaml_source import Source, read
 
-SCHEMA = "workflow/schemas/params.schema.json"
 PINS = {
     "folder": ("folder",),
     "repo": ("repo", "revision"),
@@ -181,22 +181,6 @@ def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
     return None
 
 
-@cache
-def schema() -> dict[str, Any]:
-    """The JSON schema of params.yaml, for editors, generated from the classes."""
-    made = Params.model_json_schema()
-    for definition in made["$defs"].values():
-        if "extends" in definition["properties"] and (needed := definition.pop("required", None)):
-            # An entry that extends another needs only the keys that are never inherited.
-            definition["required"] = [key for key in needed if key in NOT_INHERITED]
-            definition["anyOf"] = [{"required": ["extends"]}, {"required": needed}]
-    made["description"] = (
-        "Generated from src/geosd/config by `make schema`; do not edit. It serves editors: people"
-        " read docs/configuration.md."
-    )
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
-
-
 def _checked(cls: type[File], source: Source) -> tuple[File | None, list[Mistake]]:
     """A file's values as an object of a class (None where a key is wrong), and all mistakes."""
     try:
@@ -214,14 +198,14 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
     path, kind = _path_in_file(details, source.values), details["type"]
     if kind == "union_tag_not_found":
         path, kind = (*path, "name"), "missing"
-    described = _described(path, source.values)
+    described = key_schema(path, source.values)
     meaning = " ".join(str(described.get("description", "")).split())
     meaning = f"It means: {meaning}" if meaning else ""
     given = json.dumps(details["input"], ensure_ascii=False, default=str)
     given = given if len(given) <= 60 else given[:57] + "..."
     match kind:
         case "extra_forbidden":
-            keys = sorted(_described(path[:-1], source.values).get("properties", {}))
+            keys = sorted(key_schema(path[:-1], source.values).get("properties", {}))
             message = f"there is no such key. {alternatives(path[-1], keys)}"
         case "missing":
             message = f"the key is missing. {meaning}"
@@ -251,37 +235,3 @@ def _path_in_file(details: ErrorDetails, values: Any) -> KeyPath:
                 if details["type"] == "missing" and key == details["loc"][-1]:
                     path = (*path, key)
     return path
-
-
-def _described(path: KeyPath, values: Any) -> dict[str, Any]:
-    """The piece of the JSON schema that describes a key, through references and 'or null'."""
-    piece = _followed(schema(), values)
-    for key in path:
-        values = values[key] if isinstance(values, dict) and key in values else None
-        if isinstance(key, int):
-            piece = piece.get("items", {})
-        else:
-            patterns = list(piece.get("patternProperties", {}).values())
-            rest = patterns[0] if patterns else piece.get("additionalProperties", {})
-            piece = piece.get("properties", {}).get(key, rest)
-        if not isinstance(piece, dict):
-            return {}
-        piece = _followed(piece, values)
-    return piece
-
-
-def _followed(piece: dict[str, Any], values: Any) -> dict[str, Any]:
-    """A piece of the schema without references, 'or null', and members of other names."""
-    described = {key: value for key, value in piece.items() if key == "description"}
-    if "discriminator" in piece:
-        name = values.get("name") if isinstance(values, dict) else None
-        reference = piece["discriminator"]["mapping"].get(name)
-        return {**_followed({"$ref": reference}, values), **described} if reference else piece
-    options = [one for one in piece.get("anyOf", []) if "required" not in one]
-    for option in options:
-        if option.get("type") != "null":
-            return {**_followed(option, values), **described}
-    if "$ref" in piece:
-        target = schema()["$defs"][piece["$ref"].rsplit("/", 1)[-1]]
-        return {**_followed(target, values), **described}
-    return piece

@@ -11,16 +11,39 @@ M = selected positions of all rollouts, R = ranks, V = vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from geosd.evaluation.state_survey import ProbeRollout, top_tokens
 from geosd.models.forward import head_logits
 from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 
 RANKINGS = ("pi_0", "live")
+RANKS = 8
+"""Tokens of the teacher that the paper follows (section 5.1: ranks 1-8)."""
+
+
+@dataclass(frozen=True)
+class ProbeRollout:
+    """A rollout of pi_0 with the positions and tokens at which every checkpoint's mass is measured.
+
+    Attributes:
+        problem_id: Whose problem was sampled.
+        student: Prompt ids of the question alone.
+        teacher: Prompt ids of the question with a solution.
+        response: Response ids, sampled from pi_0.
+        selected: Positions of the response at which pi_0 is least certain, ascending.
+        ranked: At each of these, the tokens that pi_0 with the solution prefers, best first.
+    """
+
+    problem_id: str
+    student: tuple[int, ...]
+    teacher: tuple[int, ...]
+    response: tuple[int, ...]
+    selected: tuple[int, ...]
+    ranked: tuple[tuple[int, ...], ...]
 
 
 @torch.no_grad()
@@ -66,6 +89,11 @@ def mass_on_ranks(
                 mass_R = p_mV.gather(-1, tokens_mR).double().sum(0)
                 totals[ranking] = totals.get(ranking, 0) + mass_R
     return {ranking: (total / positions).cpu() for ranking, total in totals.items()}
+
+
+def top_tokens(logits_NV: Tensor) -> Tensor:
+    """Token ids of the ranks 1 to `RANKS` at each position, best first [N, R]."""
+    return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices
 
 
 def _hidden(

@@ -10,41 +10,17 @@ N = response positions, n = positions of one chunk, V = vocabulary, S = union su
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from geosd.evaluation.rank_mass import top_tokens
 from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
 from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 
-RANKS = 8
-"""Tokens of the teacher that the paper follows (section 5.1: ranks 1-8)."""
-
 DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
 """Whose gradients are compared (paper, Figure mechanism A)."""
-
-
-@dataclass(frozen=True)
-class ProbeRollout:
-    """A rollout of pi_0 that every checkpoint of a study is asked about.
-
-    Attributes:
-        problem_id: Whose problem was sampled.
-        student: Prompt ids of the question alone.
-        teacher: Prompt ids of the question with a solution.
-        response: Response ids, sampled from pi_0.
-        selected: Positions of the response at which pi_0 is least certain, ascending.
-        ranked: At each of these, the tokens that pi_0 with the solution prefers, best first.
-    """
-
-    problem_id: str
-    student: tuple[int, ...]
-    teacher: tuple[int, ...]
-    response: tuple[int, ...]
-    selected: tuple[int, ...]
-    ranked: tuple[tuple[int, ...], ...]
 
 
 @torch.no_grad()
@@ -140,11 +116,6 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
             (gradient,) = torch.autograd.grad(divergence(z, log_q.detach()).sum(), z)
         norms[name] = torch.linalg.vector_norm(gradient, dim=-1)
     return norms
-
-
-def top_tokens(logits_NV: Tensor) -> Tensor:
-    """The `RANKS` best tokens at each position, best first [N, R]."""
-    return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices
 
 
 def _add(columns: dict[str, list[Tensor]], **values: Tensor) -> None:

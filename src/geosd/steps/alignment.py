@@ -12,8 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from geosd.config import load_settings
-from geosd.evaluation.rank_mass import mass_on_ranks
-from geosd.evaluation.state_survey import ProbeRollout
+from geosd.evaluation.rank_mass import ProbeRollout, mass_on_ranks
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.checkpoints import load_model, load_weights
 from geosd.scores.alignment_table import COLUMNS

@@ -12,7 +12,6 @@ from pathlib import Path
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
-from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
@@ -47,8 +46,7 @@ def main(
     settings = job.settings
     tokenizer, generation = load_tokenizer(checkpoint)
     source = get_data_source(settings["source"])
-    prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stop_token_ids(generation))
+    encoding = source.encoding(tokenizer, settings["thinking"], generation)
     sampler = build_sampler(
         settings["rollout"], checkpoint, encoding, progress=f"{model}, {variant}, seed {seed}"
     )

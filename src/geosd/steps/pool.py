@@ -7,7 +7,6 @@ from pathlib import Path
 
 from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
-from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
@@ -40,8 +39,7 @@ def main(
     settings = job.settings
     tokenizer, generation = load_tokenizer(base)
     source = get_data_source(settings["source"])
-    prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stop_token_ids(generation))
+    encoding = source.encoding(tokenizer, settings["thinking"], generation)
     sampler = build_sampler(settings["rollout"], base, encoding, progress=f"pool of {model}")
     with closing(source.grader()) as grade:
         rows = pool_solutions(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from geosd.config import load, resolve
-from geosd.config.study import values_of_candidates
+from geosd.config.grids import values_of_candidates
 from geosd.files import sha256, write_text
 from geosd.scores.best_candidate import RULE, best_candidate
 from geosd.scores.score_table import read

@@ -13,10 +13,10 @@ import pandas as pd
 from torch import Tensor
 
 from geosd.config import load_settings
-from geosd.evaluation.state_survey import ProbeRollout, survey_states
+from geosd.evaluation.rank_mass import ProbeRollout
+from geosd.evaluation.state_survey import survey_states
 from geosd.files import atomic_write, read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_model
-from geosd.problems.encoding import Encoding, stop_token_ids
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
@@ -50,8 +50,7 @@ def main(
     settings = load_settings("states", params, study, model)
     student, tokenizer = load_model(base)
     source = get_data_source(settings["source"])
-    prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stop_token_ids(student.generation_config))
+    encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
     seed = seed_of(settings["seed"], "states")
     problem_sampler = ProblemSampler(
         read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed

@@ -20,7 +20,7 @@ from geosd.models.checkpoints import load_model
 from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
-from geosd.problems.encoding import Encoding, stop_token_ids
+from geosd.problems.encoding import Encoding
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
@@ -213,8 +213,7 @@ def _local_rollouts(
 ) -> LocalRollouts:
     source = get_data_source(settings["source"])
     grade = source.grader()  # its processes, if it starts any, end with this one
-    prompts = source.prompts(tokenizer, settings["thinking"])
-    encoding = Encoding(tokenizer, prompts, stop_token_ids(student.generation_config))
+    encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
     return LocalRollouts(
         student=student,
         settings=RolloutSettings(

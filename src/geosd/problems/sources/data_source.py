@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from transformers import PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedTokenizerBase
 
-from geosd.problems.encoding import PromptFormat
+from geosd.problems.encoding import Encoding
 from geosd.problems.grading.verdict import Grader
 from geosd.problems.problem_splits import ProblemSplits
+from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry
 
 SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
@@ -47,6 +48,15 @@ class DataSource(ABC):
             tokenizer: The model's own, with its chat template.
             thinking: Whether a chat model thinks before it answers.
         """
+
+    def encoding(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        thinking: bool,
+        generation: GenerationConfig | None,
+    ) -> Encoding:
+        """The data set's prompts, encoded for one model; see `prompts` and `Encoding`."""
+        return Encoding(tokenizer, self.prompts(tokenizer, thinking), generation)
 
     @abstractmethod
     def grader(self) -> Grader:

@@ -1,0 +1,68 @@
+"""What jobs ask a scheduler for (`resources` in params.yaml): GPUs, memory, time, processes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from geosd.config.schema_base import Count, Extendable, Section
+
+
+class JobResources(Section):
+    """The resources of one job; memory and time double each time it is tried again."""
+
+    gpus: Annotated[int, Field(ge=0)]
+    """GPUs, all on one node; how many CPU cores come with each is the site's matter."""
+    mem_mb: Count
+    """Main memory, in MB."""
+    minutes: Count
+    """Longest run time, in minutes."""
+
+
+class TrainingResources(JobResources):
+    """The resources of a training."""
+
+    inference_gpus: Annotated[int, Field(ge=0)]
+    """Those of the GPUs that generate rollouts and score the anchor; the optimiser's state is
+    sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
+    and training workers; how many is not given."""
+
+    @property
+    def processes(self) -> int:
+        """Processes to start: one on each GPU that trains, one that samples and scores for them."""
+        return max(1, self.gpus - self.inference_gpus + bool(self.inference_gpus))
+
+    @property
+    def placement(self) -> str:
+        """The option of the step `train` that says whether the last process is such a worker."""
+        return "--worker" if self.inference_gpus else "--no-worker"
+
+    @model_validator(mode="after")
+    def _one_trains(self) -> TrainingResources:
+        if self.gpus and self.inference_gpus >= self.gpus:
+            raise ValueError(f"of {self.gpus} GPUs at least one must train")
+        if self.inference_gpus > self.gpus:
+            raise ValueError("inference_gpus are some of gpus")
+        return self
+
+
+class ModelResources(Extendable):
+    """What the jobs of one model ask for, rule by rule. Not in the paper."""
+
+    base: JobResources
+    """Rule base."""
+    pool: JobResources
+    """Rule pool."""
+    train: TrainingResources
+    """Rule train."""
+    evaluate: JobResources
+    """Rules evaluate and evaluate_pi_0."""
+    states: JobResources
+    """Rule states."""
+    alignment: JobResources
+    """Rule alignment."""
+
+    def job(self, rule: str) -> JobResources:
+        """The resources of one rule's jobs."""
+        return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)

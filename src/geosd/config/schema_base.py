@@ -1,0 +1,70 @@
+"""What the schema's classes are made of: base classes, bounded types, and overlays of sections."""
+
+from __future__ import annotations
+
+import typing
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+Count = Annotated[int, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Scalar = bool | int | float | str
+
+
+class Strict(BaseModel):
+    """Values by key: an unknown key is a mistake, and no value is converted silently."""
+
+    # Built at its first use: of the many classes, few check a file by themselves.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class Section(Strict):
+    """A section of params.yaml; a docstring below each key says what it means."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class Extendable(Section):
+    """An entry that may be laid over another of its section."""
+
+    extends: Name | None = Field(
+        default_factory=lambda: None,
+        description="Entry of the same section that this one is laid over, key by key; lists and"
+        " `grid` are replaced whole.",
+    )
+
+
+@cache
+def overlay_of(section: type[Section]) -> type[Strict]:
+    """The class of partial sections: the same keys with the same bounds, each of them optional."""
+    fields: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        # A factory, so that the JSON schema shows no default: a key left out is inherited.
+        unset = Field(
+            default_factory=lambda: None,
+            description=field.description,
+            discriminator=field.discriminator,
+        )
+        kind = _with_overlays(field.annotation)
+        fields[name] = (Annotated[(kind, *field.metadata)] if field.metadata else kind, unset)
+    made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
+    made.__doc__ = f"{section.__doc__} Keys left out are inherited."
+    return made
+
+
+def _with_overlays(annotation: Any) -> Any:
+    """The annotation with every section inside it replaced by its overlay."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return overlay_of(annotation)
+    if (arguments := typing.get_args(annotation)) and type(None) in arguments:
+        return typing.Optional[_with_overlays(arguments[0])]  # noqa: UP045 (built, not written)
+    return annotation
+
+
+def given_values(overlay: BaseModel | None) -> dict[str, Any]:
+    """The keys that an overlay gives, as plain values."""
+    return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

@@ -1,0 +1,55 @@
+"""How a data set words its prompts, and how much of a solution the teacher's prompt reveals."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+
+class PromptFormat(Protocol):
+    """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`."""
+
+    def student(self, question: str) -> str:
+        """The text of the student's prompt: the question alone."""
+        ...
+
+    def teacher(self, question: str, solution: str) -> str:
+        """The text of the teacher's prompt: the question with a solution.
+
+        The prompt must end as the student's does: then the first token of the response stands in
+        the same place in both.
+        """
+        ...
+
+    def truncate_solution(self, solution: str, fraction: float) -> str:
+        """The part of a solution that the teacher's prompt reveals: see `revealed_parts`."""
+        ...
+
+
+def revealed_parts(parts: int, fraction: float) -> int:
+    """How many steps or sentences of a solution a fraction of it reveals, counted from the first.
+
+    The number is rounded up, and only the fraction 1 reveals the last part: the answer.
+
+    Args:
+        parts: Steps or sentences of the solution.
+        fraction: How much is revealed, in [0, 1].
+
+    Raises:
+        ValueError: The fraction is outside [0, 1].
+
+    Source: the paper, privilege sweep.
+
+    Example:
+        >>> revealed_parts(4, 0.5), revealed_parts(3, 0.9), revealed_parts(3, 1.0)
+        (2, 2, 3)
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(
+            f"privilege is {fraction}; allowed are fractions in [0, 1].\nHint: 1 shows the"
+            " teacher the whole solution, 0.25 its first quarter."
+        )
+    if fraction == 1:
+        return parts
+    # The small term undoes products such as 0.2 * 15 = 3.0000000000000004.
+    return min(math.ceil(fraction * parts - 1e-9), max(parts - 1, 0))
