@@ -20,12 +20,12 @@ Row = TypeVar("Row")
 
 
 class DamagedLineError(ValueError):
-    """A line of a JSON-lines file that does not hold the record it should."""
+    """A line of a JSON-lines file that does not hold the record that it should."""
 
 
 @contextmanager
 def atomic_write(path: Path | str) -> Iterator[Path]:
-    """Write a file under a temporary name, and give it its own only when it is whole.
+    """Write a file atomically: under a temporary name until it is whole.
 
     Args:
         path: The final name. Its folder is made where it is missing.
@@ -44,31 +44,31 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
 
 
 def copy(source: Path | str, path: Path | str) -> None:
-    """Copy a file to `path`, whole or not at all."""
+    """Copy a file, whole or not at all."""
     with atomic_write(path) as temporary:
         shutil.copyfile(source, temporary)
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write `text` to `path`, whole or not at all."""
+    """Write a text file, whole or not at all."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path | str, value: Any) -> None:
-    """Write `value` as indented JSON with sorted keys, whole or not at all."""
+    """Write a file of indented JSON with sorted keys, whole or not at all."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 def write_jsonl(path: Path | str, rows: Iterable[Any]) -> None:
-    """Write dataclass rows as JSON lines, whole or not at all."""
+    """Write a JSON-lines file of dataclass rows, whole or not at all."""
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         for row in rows:
             out.write(json.dumps(dataclasses.asdict(row), ensure_ascii=False) + "\n")
 
 
 def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
-    """Read JSON lines into rows of a dataclass.
+    """Read a JSON-lines file into rows of a dataclass.
 
     Values are checked strictly: a bool or a text is no number, a JSON list becomes a tuple.
 

@@ -17,13 +17,13 @@ Class = TypeVar("Class", bound=type)
 
 
 def did_you_mean(word: object, allowed: Iterable[object]) -> str:
-    """`Did you mean NAME? ` where an allowed name is close to the word, otherwise nothing."""
+    """`Did you mean NAME? ` where a registered name is close to the word, otherwise nothing."""
     close = difflib.get_close_matches(str(word), list(map(str, allowed)), n=1, cutoff=0.5)
     return f"Did you mean {close[0]}? " if close else ""
 
 
 class Registry(Generic[Base]):
-    """The classes of one kind, by name.
+    """A registry of classes by name, such as all objectives.
 
     Attributes:
         kind: What one of them is called in errors, such as "objective".
@@ -37,7 +37,7 @@ class Registry(Generic[Base]):
         self._classes: dict[str, type[Base]] = {}
 
     def register(self, name: str) -> Callable[[Class], Class]:
-        """Class decorator: make a class known as `name`.
+        """Class decorator: register a class under a name.
 
         A module of the package bears the name of its class, hyphens as underscores: the workflow
         finds the code of a class by this name, and another one would leave edits unnoticed.
@@ -72,7 +72,7 @@ class Registry(Generic[Base]):
         return tuple(sorted(self._classes))
 
     def get(self, name: str) -> type[Base]:
-        """The class called `name`.
+        """The registered class of a name.
 
         Raises:
             ValueError: There is none; says which there are.

@@ -21,7 +21,7 @@ from geosd.files import write_text
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one of the three commands; 1 where params.yaml is wrong."""
+    """Check params.yaml, show a study of it, or write its schema; 1 where it is wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m geosd.config",
         description=__doc__,

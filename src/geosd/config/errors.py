@@ -13,12 +13,12 @@ KeyPath = tuple[Key, ...]
 
 
 class ConfigError(ValueError):
-    """What is wrong with params.yaml or with a question about it; ends with a hint."""
+    """An error in params.yaml, or in a question about it; ends with a hint."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing wrong with a file.
+    """One mistake in a configuration file, for the error that lists them.
 
     Attributes:
         path: The key, from the outermost section inwards.
@@ -32,7 +32,7 @@ class Mistake:
 
 
 def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
-    """One error that lists all mistakes in the order of the file's lines."""
+    """The error that lists all mistakes in a configuration file, in the order of its lines."""
     ordered = sorted(dict.fromkeys(mistakes), key=lambda mistake: mistake.line)
     lines = [f"  {file}:{m.line}: {dotted(m.path) or 'file'}: {m.message}" for m in ordered]
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
@@ -43,7 +43,7 @@ def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
 
 
 def dotted(path: KeyPath) -> str:
-    """A key path as DVC writes it: `protocol.training.betas[0]`."""
+    """A key as errors write it: `protocol.training.betas[0]`."""
     text = ""
     for key in path:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
@@ -51,12 +51,12 @@ def dotted(path: KeyPath) -> str:
 
 
 def alternatives(word: object, allowed: list[str]) -> str:
-    """The names that are allowed, after the one that was probably meant."""
+    """An error's list of the allowed names, after the one that was probably meant."""
     return f"{did_you_mean(word, allowed)}Allowed: {', '.join(allowed)}."
 
 
 def raise_if_unknown(kind: str, name: object, allowed: Iterable[object]) -> None:
-    """Raise a `ConfigError` for a study, model, variant or rule of a name that there is not.
+    """Raise the error for a name that no study, model, variant or rule has.
 
     Raises:
         ConfigError: Says which names there are.

@@ -18,7 +18,7 @@ Axes = Mapping[str, Sequence[Any]]
 def grid_candidates(
     grid: Mapping[str, Axes | Sequence[Axes]],
 ) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every point of every variant's grid: the variant with one value of each axis laid over it.
+    """The candidates of a study's grids: a variant with one value of each axis laid over it.
 
     A sweep is nothing but variants. The rules that train and judge a variant train and judge these,
     and know nothing of sweeps.
@@ -54,7 +54,7 @@ def _nested(key: str, value: Any) -> dict[str, Any]:
 
 
 def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
-    """For each model the runs of a sweep: run, variant and the value of each key.
+    """The points of a sweep over keys that grids vary: run, variant, values, by model.
 
     A variant is swept if its grid varies some of the keys and nothing else. Its points are those
     candidates, and the variant itself where it is among the study's methods: it is one more point,
@@ -84,9 +84,10 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def values_of_candidates(study: Study, key: str) -> dict[str, dict[str, Any]]:
-    """Candidates that differ from their variant in one key of its training section, or not at all.
+    """Candidates of grids that differ from their variant in one key at most.
 
-    A grid over two keys has such candidates too: those where the other key has the variant's value.
+    The key is one of the training section. A grid over two keys has such candidates too: those
+    where the other key has the variant's value.
     Candidates are compared on the study's first model: a selection chooses one value for all.
 
     Args:

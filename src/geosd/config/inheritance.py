@@ -27,7 +27,7 @@ Problem = tuple[tuple[str, ...], str]
 
 
 def merge(below: Tree, above: Tree) -> Tree:
-    """Lay one mapping over another, key by key, down to the leaves; lists are replaced.
+    """Merge two mappings: one is laid over the other key by key; lists are replaced.
 
     An objective of another name replaces the one below whole: its hyperparameters are another
     loss's and would mean nothing here.
@@ -43,7 +43,7 @@ def merge(below: Tree, above: Tree) -> Tree:
 
 
 def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]]:
-    """Lay every entry that has `extends` over the entry it names.
+    """Resolve inheritance: lay every entry with `extends` over the entry that it names.
 
     Args:
         values: The file's content. What is of the wrong kind is left for the schema to report.
@@ -101,7 +101,7 @@ def _merged(entries: Tree, chain: list[str]) -> Any:
 
 
 def with_selected_rates(values: Tree, rates: Mapping[str, Mapping[str, float]]) -> Tree:
-    """Lay every study's own entries for its variants over the rates that a selection chose.
+    """Lay what studies say of their variants over the learning rates that a selection chose.
 
     A variant without a rate takes that of the variant it extends: an ablation changes nothing but
     what it names.

@@ -10,7 +10,7 @@ from geosd.config.schema_base import Count, Extendable, Section
 
 
 class JobResources(Section):
-    """The resources of one job; memory and time double each time it is tried again."""
+    """The resources of one job: GPUs, memory, time; memory and time double at each retry."""
 
     gpus: Annotated[int, Field(ge=0)]
     """GPUs, all on one node; how many CPU cores come with each is the site's matter."""
@@ -21,7 +21,7 @@ class JobResources(Section):
 
 
 class TrainingResources(JobResources):
-    """The resources of a training."""
+    """The resources of a training job."""
 
     inference_gpus: Annotated[int, Field(ge=0)]
     """Those of the GPUs that generate rollouts and score the anchor; the optimiser's state is
@@ -30,12 +30,12 @@ class TrainingResources(JobResources):
 
     @property
     def processes(self) -> int:
-        """Processes to start: one on each GPU that trains, one that samples and scores for them."""
+        """Processes of a training job: one on each GPU that trains, one that samples for them."""
         return max(1, self.gpus - self.inference_gpus + bool(self.inference_gpus))
 
     @property
     def placement(self) -> str:
-        """The option of the step `train` that says whether the last process is such a worker."""
+        """A training job's option of step `train`: whether its last process samples for others."""
         return "--worker" if self.inference_gpus else "--no-worker"
 
     @model_validator(mode="after")
@@ -48,7 +48,7 @@ class TrainingResources(JobResources):
 
 
 class ModelResources(Extendable):
-    """What the jobs of one model ask for, rule by rule. Not in the paper."""
+    """The resources of one model's jobs, rule by rule. Not in the paper."""
 
     base: JobResources
     """Rule base."""

@@ -14,7 +14,7 @@ SCHEMA = "workflow/schemas/params.schema.json"
 
 @cache
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of params.yaml, for editors, generated from the classes."""
+    """The JSON schema of params.yaml, for editors, generated from the schema's classes."""
     made = Params.model_json_schema()
     for definition in made["$defs"].values():
         if "extends" in definition["properties"] and (needed := definition.pop("required", None)):
@@ -29,7 +29,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def key_schema(path: KeyPath, values: Any) -> dict[str, Any]:
-    """The piece of the JSON schema that describes a key, through references and 'or null'.
+    """The piece of the JSON schema that describes a key; references and 'or null' are followed.
 
     Args:
         path: The key.

@@ -1,4 +1,4 @@
-"""What params.yaml may hold beside the protocol: models, resources, variants and studies.
+"""The schema of params.yaml beside its protocol: models, variants, studies, the whole file.
 
 Each lays partial sections over the protocol's. `overlay_of` makes their classes.
 """
@@ -31,7 +31,7 @@ TrainingOverlay = overlay_of(Training)
 
 
 class Sections(Section):
-    """Any of the protocol's sections, each with only the keys that differ."""
+    """What a model or a study changes in the protocol's sections, each with some of its keys."""
 
     data: overlay_of(Data) = Field(default_factory=lambda: None)
     base: overlay_of(Base) = Field(default_factory=lambda: None)
@@ -42,28 +42,28 @@ class Sections(Section):
 
 
 class ModelSchema(Extendable, Sections):
-    """A model, and what its size or family changes in the protocol."""
+    """An entry of `models` in params.yaml: what a model's size or family changes."""
 
     about: str
     """One line: what the model is."""
 
 
 class VariantSchema(Extendable):
-    """A named set of overrides of the training section."""
+    """An entry of `variants` in params.yaml: a named set of changes of the training section."""
 
     training: TrainingOverlay | None
     """What the variant changes; null where nothing is trained (pi_0)."""
 
 
 class StudyVariantSchema(Section):
-    """What one study changes in a variant."""
+    """An entry of a study's `variants` in params.yaml: what the study changes in a variant."""
 
     training: TrainingOverlay
     """Keys that differ in this study, such as a learning rate selected on its models."""
 
 
 class StudySchema(Extendable, Sections):
-    """A study: what is run, and what differs from the protocol."""
+    """An entry of `studies` in params.yaml: what is run, and what differs from the protocol."""
 
     about: str
     """One line: what the study is for and what it costs. Not inherited."""
@@ -99,7 +99,7 @@ class StudySchema(Extendable, Sections):
 
 
 class Params(Section):
-    """All of params.yaml."""
+    """All of params.yaml, validated."""
 
     study: Name
     """The study that is run where the command line names none (`--config study=NAME`)."""
@@ -115,12 +115,12 @@ class Params(Section):
     """Studies by name."""
 
     def resources_of(self, model: str) -> ModelResources:
-        """What the jobs of a model ask for."""
+        """The entry of `resources` in params.yaml that holds for a model."""
         return self.resources.get(model, self.resources[DEFAULT])
 
 
 class SelectedRates(Section):
-    """A file of learning rates that a selection chose; `make select-rates` writes it."""
+    """The schema of a file of selected learning rates, which `make select-rates` writes."""
 
     study: Name
     """The selection."""

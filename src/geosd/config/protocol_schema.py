@@ -1,4 +1,4 @@
-"""What params.yaml may say: one class for each section, one documented field for each key.
+"""The schema of the paper's protocol: a class for each section, a documented field for each key.
 
 No field has a default. Every value stands in params.yaml, where it can be read, compared and
 changed; this file only says what the value means, its unit, and what is allowed.
@@ -15,7 +15,7 @@ from geosd.objectives.hyperparameters import Hyperparameter, declared
 
 
 class Data(Section):
-    """Problems and their splits; all splits are disjoint by question."""
+    """Protocol section `data`: problems and their splits, disjoint by question."""
 
     source: Name
     """Where problems come from, a name of geosd.problems.sources: `dapo-math` is DAPO-Math-17k and
@@ -47,7 +47,7 @@ class Data(Section):
 
 
 class Pretraining(Section):
-    """How a base model of the miniature is made; the paper takes released checkpoints."""
+    """Protocol section `base.pretraining`: how a base model of the miniature is made."""
 
     steps: Count
     """Optimiser steps."""
@@ -64,7 +64,7 @@ class Pretraining(Section):
 
 
 class Checkpoint(Section):
-    """Where a released checkpoint lies: on the hub, in a folder, or in an installed package."""
+    """Protocol section `base.checkpoint`: where a released checkpoint lies."""
 
     repo: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None
     """Repository of the hub, `owner/name`."""
@@ -81,7 +81,7 @@ class Checkpoint(Section):
 
 
 class Base(Section):
-    """The base model pi_0."""
+    """Protocol section `base`: the base model pi_0."""
 
     source: Literal["released", "pretrained"]
     """A released checkpoint (Appendix "Models"), or one trained from scratch on the miniature
@@ -93,7 +93,7 @@ class Base(Section):
 
 
 class Pool(Section):
-    """Verified solutions of pi_0, from which the teacher's privileged context is drawn."""
+    """Protocol section `pool`: verified solutions of pi_0, the teacher's privileged contexts."""
 
     rollouts: Count
     """Rollouts of pi_0 for each problem. Table hparams: up to 32."""
@@ -108,7 +108,7 @@ class Pool(Section):
 
 
 class Kfac(Section):
-    """Kronecker-factored curvature. Appendix "Kronecker factorization"."""
+    """Protocol section `training.optimiser.kfac`: curvature. Appendix "Kronecker factorization"."""
 
     blocks: Count
     """Diagonal blocks g of each factor. Table hparams: 16 up to 8B, 32 at 14B and 32B."""
@@ -129,7 +129,7 @@ class Kfac(Section):
 
 
 class Optimiser(Section):
-    """The update rule."""
+    """Protocol section `training.optimiser`: the update rule."""
 
     rule: Literal["adamw", "kfac"]
     """AdamW for all baselines, K-FAC natural gradient for GeoSD. Table hparams."""
@@ -158,7 +158,7 @@ Objective = Annotated[Union[OBJECTIVES], Field(discriminator="name")]  # noqa: U
 
 
 class Recipe(Section):
-    """The training recipe that all methods share. Appendix "Training", Table hparams."""
+    """Protocol section `training`, which all methods share. Appendix "Training", Table hparams."""
 
     steps: Count
     """Optimiser steps. Table hparams: 625 (5 epochs)."""
@@ -218,7 +218,7 @@ class Recipe(Section):
 
 
 class Training(Recipe):
-    """The recipe of one variant: the shared one, and its objective."""
+    """Protocol section `training` of one variant: the shared recipe, and its objective."""
 
     objective: Objective  # type: ignore[valid-type]
     """The variant's loss, with its hyperparameters."""
@@ -236,7 +236,7 @@ class Training(Recipe):
 
 
 class Evaluation(Section):
-    """How a checkpoint is sampled and scored. Appendix "Evaluation"."""
+    """Protocol section `evaluation`: how checkpoints are sampled. Appendix "Evaluation"."""
 
     samples: Count
     """Samples for each problem. Table hparams: 16."""
@@ -255,7 +255,7 @@ class Evaluation(Section):
 
 
 class Rollout(Section):
-    """What samples: one engine for pool, training and evaluation. Not in the paper."""
+    """Protocol section `rollout`: what samples, for pool, training and evaluation alike."""
 
     engine: Literal["transformers", "vllm"]
     """transformers needs nothing more; vllm is the extra of that name, docs/rollouts.md."""
@@ -272,7 +272,7 @@ class Rollout(Section):
 
 
 class Protocol(Section):
-    """The paper's protocol."""
+    """The paper's protocol: all sections, each value with its place in the paper."""
 
     data: Data
     base: Base

@@ -29,7 +29,7 @@ Settings = dict[str, Any]
 def settings(
     rule: str, study: Study, model: str | None = None, variant: str | None = None
 ) -> Settings:
-    """Exactly what a rule may read, as plain values.
+    """The settings that one rule may read, and no others, as plain values.
 
     Args:
         rule: A rule of the workflow.
@@ -58,7 +58,7 @@ def _without(section: Settings, *keys: str) -> Settings:
 
 
 def sampling_settings(study: Study, model: str) -> Settings:
-    """What every rule reads that puts problems to a model.
+    """The settings of every rule that puts problems to a model.
 
     These are the source of the problems, whether the model thinks, and what samples it.
     """
@@ -126,7 +126,7 @@ def _claims(study: Study, *_: Any) -> Settings:
 
 
 def configuration(study: Study, *_: Any) -> Settings:
-    """The whole study as it is run, for the report and for people."""
+    """The settings of a whole study as it is run, for the report and for people."""
     per_model = {
         model: {
             **{name: study.section(name, model) for name in ("base", "pool", "evaluation")},
@@ -234,7 +234,7 @@ RULES: dict[str, Callable[..., Settings]] = {
 
 
 def job_counts(study: Study) -> dict[str, int]:
-    """Jobs of one model of the study, by rule, in the order of the data.
+    """How many jobs each rule has for one model of a study, in the order of the data.
 
     Rules that run once for a whole study (data, analyse, tables, figures) are not among them, nor
     is early_stop, which copies files. The study shows something that is made of scores, as every

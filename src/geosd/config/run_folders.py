@@ -55,7 +55,7 @@ def folder_digest(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RunRow:
-    """The folders of one run of a study: a row of its index.
+    """The folders of one run: a row of a study's index runs.csv.
 
     Attributes:
         model: Name of the model.
@@ -98,18 +98,18 @@ class RunFolders:
 
     @cached_property
     def data(self) -> str:
-        """Folder of the problems."""
+        """Results folder of a study's problems."""
         drawn = settings("data", self.study)
         return f"{RESULTS}/data/{drawn['source']}-{folder_digest(drawn)}"
 
     @property
     def train_problems(self) -> str:
-        """File of the problems that are trained on."""
+        """File of the training problems, in the results folder of the data."""
         return f"{self.data}/{'select_train' if self._selects else 'train'}.jsonl"
 
     @property
     def test_problems(self) -> str:
-        """File of the problems that checkpoints are judged on."""
+        """File of the test problems, in the results folder of the data."""
         return f"{self.data}/{'select_validation' if self._selects else 'test'}.jsonl"
 
     @cached_property
@@ -118,7 +118,7 @@ class RunFolders:
 
     @cache  # noqa: B019 (a process has a handful of studies)
     def base(self, model: str) -> str:
-        """Folder of a base model; a pretrained one follows from the problems that it leaves out."""
+        """Results folder of a base model; a pretrained one follows from the problems left out."""
         pretrained = self.study.section("base", model)["source"] == "pretrained"
         return self._folder("base", model, *([self.data] if pretrained else []))
 
@@ -129,24 +129,24 @@ class RunFolders:
 
     @cache  # noqa: B019
     def pool(self, model: str) -> str:
-        """Folder of a model's solution pool."""
+        """Results folder of a model's solution pool."""
         return self._folder("pool", model, self.base(model), self.train_problems)
 
     @cache  # noqa: B019
     def states(self, model: str) -> str:
-        """Folder of the states that a base model visits."""
+        """Results folder of the states that a base model visits."""
         sources = (self.base(model), self.pool(model), self.train_problems)
         return self._folder("states", model, *sources)
 
     @cache  # noqa: B019
     def recipe(self, model: str, variant: str) -> str:
-        """`<objective>-<digest>`: how a variant is trained, whatever a study calls it."""
+        """The part `<objective>-<digest>` of a run's folder: how a variant is trained."""
         training = settings("train", self.study, model, variant)
         sources = [self.base(model), self.pool(model), self.train_problems]
         return f"{training['objective']['name']}-{folder_digest([training, sources])}"
 
     def train(self, model: str, variant: str, seed: int | str) -> str:
-        """Folder of a trained student; an early stop lies inside the run whose first steps it is.
+        """Results folder of a trained student; an early stop's lies inside its longer run's.
 
         Args:
             model: Name of the model.
@@ -161,7 +161,7 @@ class RunFolders:
 
     @cache  # noqa: B019
     def sampling(self, model: str, variant: str) -> str:
-        """`<objective or pi_0>-<digest>`: which checkpoint is sampled, and how."""
+        """The part `<objective or pi_0>-<digest>` of a samples folder: what is sampled, and how."""
         sampled = settings("evaluate", self.study, model)
         if variant in self.study.trained:
             name = self.recipe(model, variant).rpartition("-")[0]
@@ -171,11 +171,11 @@ class RunFolders:
         return f"{name}-{folder_digest([sampled, checkpoint, self.test_problems])}"
 
     def evaluate(self, model: str, variant: str, seed: int | str) -> str:
-        """Folder of the samples of a checkpoint."""
+        """Results folder of a checkpoint's samples."""
         return f"{RESULTS}/evaluate/{model}/{self.sampling(model, variant)}/{seed}"
 
     def rows(self) -> list[RunRow]:
-        """Every run of the study with its folders: its index."""
+        """Every run of the study with its folders: the rows of its index."""
         study, trained = self.study, set(self.study.trained)
         return [
             RunRow(
@@ -188,7 +188,7 @@ class RunFolders:
         ]
 
     def shared(self) -> list[str]:
-        """The shared folders that the study uses; early stops lie inside those of their runs."""
+        """The shared results folders that the study uses."""
         models = self.study.models
         folders = [self.data, *map(self.base, models), *map(self.pool, models)]
         folders += map(self.states, models)
@@ -201,7 +201,7 @@ Snapshots = dict[tuple[str, str, int], tuple[int, ...]]
 
 
 def wanted_snapshots(study: Study) -> Snapshots:
-    """Which weights on the way each run of a study keeps, whichever studies want them.
+    """The steps after which each run folder keeps weights, whichever studies want them.
 
     The union over all studies of the file that have the run: their own `snapshots`, and the steps
     at which early stops of these studies end. So any of the studies may train the run.
@@ -227,7 +227,7 @@ def wanted_snapshots(study: Study) -> Snapshots:
 
 
 def write_index(path: Path, rows: Iterable[RunRow]) -> None:
-    """Write the index of a study as CSV, whole or not at all."""
+    """Write a study's index of run folders, runs.csv, whole or not at all."""
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -235,7 +235,7 @@ def write_index(path: Path, rows: Iterable[RunRow]) -> None:
 
 
 def read_index(path: Path) -> list[RunRow]:
-    """Read the index of a study.
+    """Read a study's index of run folders, runs.csv.
 
     Raises:
         ValueError: The file is no index; says which columns it has.

@@ -16,20 +16,20 @@ Scalar = bool | int | float | str
 
 
 class Strict(BaseModel):
-    """Values by key: an unknown key is a mistake, and no value is converted silently."""
+    """Base class of the schema: an unknown key is a mistake, no value is converted silently."""
 
     # Built at its first use: of the many classes, few check a file by themselves.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Section(Strict):
-    """A section of params.yaml; a docstring below each key says what it means."""
+    """Base class of the schema's sections; a docstring below each key says what it means."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class Extendable(Section):
-    """An entry that may be laid over another of its section."""
+    """Base class of the schema's entries that may extend another of their section."""
 
     extends: Name | None = Field(
         default_factory=lambda: None,
@@ -40,7 +40,7 @@ class Extendable(Section):
 
 @cache
 def overlay_of(section: type[Section]) -> type[Strict]:
-    """The class of partial sections: the same keys with the same bounds, each of them optional."""
+    """A class of the schema whose keys are optional: what is laid over a section."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
         # A factory, so that the JSON schema shows no default: a key left out is inherited.
@@ -66,5 +66,5 @@ def _with_overlays(annotation: Any) -> Any:
 
 
 def given_values(overlay: BaseModel | None) -> dict[str, Any]:
-    """The keys that an overlay gives, as plain values."""
+    """The keys that an object of the schema's classes gives, as plain values."""
     return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

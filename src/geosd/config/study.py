@@ -22,7 +22,7 @@ LENGTH = ("steps", "snapshots")
 
 @dataclass(frozen=True)
 class Study:
-    """What is run under one name.
+    """A study resolved: its models, methods, seeds and outputs, and the values of each section.
 
     Attributes:
         name: The study's name, the first folder of all its results.
@@ -42,17 +42,17 @@ class Study:
 
     @property
     def overlay(self) -> StudySchema:
-        """What params.yaml says of the study, inherited keys included."""
+        """The study's entry in params.yaml, inherited keys included."""
         return self.params.studies[self.name]
 
     @cached_property
     def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:
-        """The points of the study's grids: name -> variant, and what is laid over it."""
+        """The candidates of the study's grids: name -> variant, and what is laid over it."""
         return grid_candidates(self.overlay.grid)
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """The methods that train, i.e. all but pi_0."""
+        """The methods of the study that train, i.e. all but pi_0."""
         grid, variants = self.candidates, self.params.variants
         return tuple(
             name for name in self.methods if name in grid or variants[name].training is not None
@@ -60,7 +60,7 @@ class Study:
 
     @cached_property
     def early_stops(self) -> dict[str, str]:
-        """Variants that are the beginning of longer runs of the study -> the longest of these.
+        """Variants that begin a longer run of the study -> the longest such run's variant.
 
         A step depends on the settings, on the seed and on the steps before it, and not on how many
         follow: the rate is constant after its warm-up, and every draw is seeded by its step. So the
@@ -83,7 +83,7 @@ class Study:
         }
 
     def section(self, name: str, model: str | None = None) -> dict[str, Any]:
-        """One section: the protocol, the model over it, and the study over both."""
+        """One section resolved: the protocol, the model over it, and the study over both."""
         values = given_values(getattr(self.params.protocol, name))
         if model:
             values = merge(values, given_values(getattr(self.params.models[model], name)))
@@ -93,7 +93,7 @@ class Study:
         return values
 
     def training(self, model: str, variant: str) -> dict[str, Any]:
-        """The training section of one variant, or of one candidate of a grid."""
+        """The training section resolved for one variant, or for one candidate of a grid."""
         if variant in self.candidates:
             variant, point = self.candidates[variant]
             return merge(self.training(model, variant), point)
@@ -104,7 +104,7 @@ class Study:
 
 
 def resolve(params: Params, study: str | None = None) -> Study:
-    """The study of a name; the file's own choice where none is given.
+    """Resolve the study of a name; where none is given, the one that params.yaml names.
 
     Raises:
         ConfigError: There is no such study.

@@ -1,4 +1,4 @@
-"""Load params.yaml and say everything that is wrong with it: which key, what is allowed."""
+"""Load and validate params.yaml: every mistake with its key, and what is allowed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ File = TypeVar("File", bound=Section)
 
 
 def load(path: Path | str = "params.yaml") -> Params:
-    """Read and check params.yaml, every study of it.
+    """Load and validate params.yaml, every study of it.
 
     Raises:
         ConfigError: Lists every mistake with its key, its line, and what is allowed.
@@ -61,7 +61,7 @@ def load(path: Path | str = "params.yaml") -> Params:
 def load_settings(
     rule: str, path: Path, study: str, model: str | None = None, variant: str | None = None
 ) -> Settings:
-    """What a rule may read of a study in the file at `path`: `settings` of what `load` gives."""
+    """Load and validate params.yaml, and return the `settings` of one rule."""
     return settings(rule, resolve(load(path), study), model, variant)
 
 

@@ -25,7 +25,7 @@ YAML_1_2 = YAML(pure=True).resolver
 
 @dataclass(frozen=True)
 class Source:
-    """A file that has been read.
+    """A YAML file that has been read: its values, the line of each key, mistakes.
 
     Attributes:
         file: Where it is.
@@ -42,7 +42,7 @@ class Source:
     parents: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def mistake(self, path: KeyPath, message: str, inherited: bool = True) -> Mistake:
-        """A mistake at a key, or at the key of the extended entry that it is inherited from.
+        """A mistake at a key of the YAML file, with its line; of an inherited key the parent's.
 
         Args:
             path: The key.
@@ -60,7 +60,7 @@ class Source:
 
 
 def read(file: Path | str) -> Source:
-    """Read a YAML file.
+    """Read a YAML file with the line of each key and the values that readers disagree on.
 
     Raises:
         ConfigError: The file is absent, or is not YAML.

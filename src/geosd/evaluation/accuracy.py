@@ -14,12 +14,12 @@ from geosd.problems.records import Sample
 
 
 class UnevenSamplesError(ValueError):
-    """A sample file in which problems do not all have the same samples."""
+    """Problems do not all have the same number of samples, so no accuracy can be computed."""
 
 
 @dataclass(frozen=True)
 class ProblemCounts:
-    """The verdicts on one problem.
+    """Counts of one problem's samples and of the correct ones, from which accuracy follows.
 
     Attributes:
         benchmark: Which benchmark the problem is of.
@@ -35,7 +35,7 @@ class ProblemCounts:
 
 
 def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
-    """Samples of each (benchmark, problem_id), problems and samples in the file's order.
+    """Samples by (benchmark, problem_id), in the file's order, each problem with as many.
 
     Raises:
         UnevenSamplesError: A sample number occurs twice, or problems have unequal numbers of
@@ -61,7 +61,7 @@ def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sa
 
 
 def count_correct(samples: Iterable[Sample]) -> list[ProblemCounts]:
-    """Count samples and correct samples of each problem, in the file's order."""
+    """Count the samples and the correct samples of each problem, in the file's order."""
     return [
         ProblemCounts(benchmark, problem_id, len(group), sum(sample.correct for sample in group))
         for (benchmark, problem_id), group in group_by_problem(samples).items()
@@ -82,10 +82,10 @@ def avg_at_k(counts: Sequence[ProblemCounts]) -> float:
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """Chance that k of the n samples, drawn without replacement, hold a correct one.
+    """Unbiased pass@k of one problem: the chance that k of its n samples hold a correct one.
 
-    Computes 1 - C(n-c, k) / C(n, k) as 1 - prod_{i=n-c+1}^{n} (1 - k/i): no factor leaves [0, 1],
-    where the binomials overflow.
+    The k are drawn without replacement. Computes 1 - C(n-c, k) / C(n, k) as
+    1 - prod_{i=n-c+1}^{n} (1 - k/i): no factor leaves [0, 1], where the binomials overflow.
 
     Args:
         n: Samples of the problem.
@@ -120,7 +120,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def mean_pass_at_k(counts: Sequence[ProblemCounts], k: int) -> float:
-    """pass@k averaged over the problems of one benchmark, in [0, 1].
+    """Mean pass@k over the problems of one benchmark, in [0, 1].
 
     Raises:
         ValueError: There are no problems, or one has fewer than k samples.

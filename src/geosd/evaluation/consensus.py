@@ -16,7 +16,7 @@ from geosd.problems.records import Sample
 
 @dataclass(frozen=True)
 class Consensus:
-    """What the samples of one problem agree on.
+    """Consensus of one problem's samples: the majority answer, its share, whether it is right.
 
     Attributes:
         majority: The answer that most samples give; None if no sample gives an answer.
@@ -29,13 +29,13 @@ class Consensus:
     correct: bool
 
     def is_false(self, threshold: float = 0.75) -> bool:
-        """Whether the samples agree strongly on a wrong answer: C(x) >= tau and a^(x) wrong."""
+        """Whether the consensus is strong and wrong: C(x) >= tau and a^(x) wrong."""
         # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
         return self.strength >= threshold - 1e-12 and self.majority is not None and not self.correct
 
 
 def consensus(samples: Iterable[Sample]) -> list[Consensus]:
-    """What the samples of each problem agree on, problems in the file's order.
+    """The consensus of each problem's samples, problems in the file's order.
 
     Three readings where the paper is silent. A sample without an answer counts among the m, but
     "no answer" is never a majority answer. Answers that the grader finds correct are one answer,

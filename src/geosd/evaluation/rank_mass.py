@@ -50,7 +50,7 @@ class ProbeRollout:
 def mass_on_ranks(
     model: nn.Module, rollouts: Sequence[ProbeRollout], pad_id: int, batch_size: int, chunk: int
 ) -> dict[str, Tensor]:
-    """The student's mean mass on the teacher's ranks 1..R at the selected positions.
+    """The student's mean mass on the tokens that the teacher ranks 1..R, at fixed positions.
 
     Args:
         model: A checkpoint; the student, and with the solution the live teacher.

@@ -23,7 +23,7 @@ def evaluate(
     decoding: SamplingParams,
     seed: int,
 ) -> list[Sample]:
-    """Draw and grade `samples` responses to each problem, `coverage` to each OOD problem.
+    """Sample a checkpoint on test problems and grade each sample.
 
     The student's prompt is used: a checkpoint is examined without privileged context. Each
     benchmark is one call of the sampler with its own seed, so adding a benchmark, or reordering
@@ -34,7 +34,7 @@ def evaluate(
         encoding: The checkpoint's tokenizer, and how a question is worded.
         grade: Judges a response; its reasons are kept with the samples.
         problems: The test problems, in any order.
-        samples: k of avg@k; 16 in the paper.
+        samples: Samples of each problem, the k of avg@k; 16 in the paper.
         coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
             Those beyond are drawn apart, so the first `samples` are the same with and without them.
         decoding: Temperature, nucleus and cap.

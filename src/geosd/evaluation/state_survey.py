@@ -1,4 +1,4 @@
-"""Student against teacher at the states that pi_0 visits.
+"""Survey of the states that pi_0 visits: student against teacher at each.
 
 A state is a response position of a rollout: the student reads the question and the response so far,
 the teacher the question, a solution, and the same response. p = student, q = teacher; here both are
@@ -34,7 +34,7 @@ def survey_states(
     batch_size: int,
     chunk: int,
 ) -> dict[str, Tensor]:
-    """Compare student and teacher at every response position.
+    """Survey every response position: entropy, overlap, gradient norms of student and teacher.
 
     Args:
         model: pi_0; both student and teacher.
@@ -92,7 +92,7 @@ def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int) -> dict[str, Ten
 
 
 def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
-    """Euclidean norm of each divergence's gradient with respect to the student's logits.
+    """At each state the norm of each divergence's gradient in the student's logits.
 
     "Per-state gradient norm" could also be that with respect to all parameters. At one state that
     gradient is J^T grad_z D with a Jacobian J = dz/dtheta that is the same for all divergences, so

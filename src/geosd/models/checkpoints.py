@@ -28,7 +28,7 @@ WEIGHTS = "model.safetensors"
 def save_model(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path | str
 ) -> None:
-    """Write a model and its tokenizer to a folder, weights as safetensors.
+    """Save a checkpoint: a model and its tokenizer in a folder, weights as safetensors.
 
     The weights are renamed into place last: a folder that has them has everything.
 
@@ -47,7 +47,7 @@ def save_model(
 
 
 def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model of a local folder, in fp32 and evaluation mode, and its tokenizer.
+    """Load a checkpoint's model, in fp32 and evaluation mode, and its tokenizer.
 
     Args:
         folder: Written by `save_model`, or by Hugging Face's own `save_pretrained`.
@@ -63,7 +63,7 @@ def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizer
 
 
 def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
-    """The tokenizer of a local model folder and its generation settings, such as stop tokens.
+    """Load a checkpoint's tokenizer and its generation settings, such as stop tokens.
 
     Raises:
         FileNotFoundError: The folder holds no model.
@@ -82,7 +82,7 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
 
 
 def save_weights(model: nn.Module, path: Path | str) -> None:
-    """Write the parameters of a model, whole or not at all; the same weights are the same bytes.
+    """Save a model's parameters alone as one file; the same weights are the same bytes.
 
     A tied parameter is written once, under its first name.
     """
@@ -93,7 +93,7 @@ def save_weights(model: nn.Module, path: Path | str) -> None:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, path: Path | str) -> None:
-    """Give a model the weights of a file that `save_weights` wrote, exactly and in place.
+    """Load the parameters that `save_weights` wrote into a model, exactly and in place.
 
     Raises:
         FileNotFoundError: There is no such file.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Last hidden states, after the final norm and before the output head.
+    """Forward pass up to the last hidden states, after the final norm and before the head.
 
     Args:
         model: A causal language model with the inner model as `.model`.
@@ -29,5 +29,8 @@ def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor) -> Ten
 
 
 def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
-    """Next-token logits [N, V] of hidden states [N, D]; any leading dimensions are kept."""
+    """Forward pass of the output head: logits [N, V] of hidden states [N, D].
+
+    Any leading dimensions are kept.
+    """
     return model.lm_head(hidden_ND)

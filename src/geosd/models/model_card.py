@@ -57,7 +57,7 @@ def write_model_card(
     settings: Mapping[str, Any],
     limits: str,
 ) -> None:
-    """Write the card of a trained student as the README.md of its folder.
+    """Write the model card of a trained student as the README.md of its folder.
 
     Args:
         folder: The checkpoint's folder.
@@ -81,7 +81,7 @@ def write_model_card(
 
 
 def read_model_card(card: str) -> dict[str, str]:
-    """The `prompt` and `limits` of a card that `write_model_card` wrote.
+    """The `prompt` and `limits` of a model card that `write_model_card` wrote.
 
     Raises:
         ValueError: Another program wrote the card.

@@ -15,7 +15,7 @@ Family = Literal["qwen3", "olmo3", "llama"]
 
 @dataclass(frozen=True)
 class Architecture:
-    """The dimensions of a decoder with gated feed-forward layers and grouped queries.
+    """The dimensions of one architecture: a decoder as in the paper's table of seven models.
 
     Attributes:
         label: Its name in print.
@@ -45,23 +45,23 @@ class Architecture:
 
     @property
     def queries(self) -> int:
-        """d_q = n_h h, the width of all queries; it need not be d."""
+        """The architecture's d_q = n_h h, the width of all queries; it need not be d."""
         return self.heads * self.head
 
     @property
     def keys(self) -> int:
-        """d_kv = n_kv h, the width of all keys, and of all values."""
+        """The architecture's d_kv = n_kv h, the width of all keys, and of all values."""
         return self.kv_heads * self.head
 
     @property
     def projections(self) -> int:
-        """Weights of the seven projections of all blocks: L (2 d d_q + 2 d d_kv + 3 d d_ff)."""
+        """The architecture's projection weights: L (2 d d_q + 2 d d_kv + 3 d d_ff)."""
         d = self.hidden
         return self.layers * (2 * d * self.queries + 2 * d * self.keys + 3 * d * self.ffn)
 
     @property
     def norms(self) -> int:
-        """Scales of all norms: two a block on the residual stream, the last one, and q/k norms.
+        """The architecture's norm scales: two a block, the last one, and q/k norms.
 
         Qwen3 normalises each head with scales shared by all heads (2 h a block), Olmo 3 all queries
         and all keys at once (d_q + d_kv a block), Llama neither.
@@ -71,21 +71,21 @@ class Architecture:
 
     @property
     def parameters(self) -> int:
-        """N, every parameter: embedding, output head where it is untied, projections and norms."""
+        """The architecture's parameters N: embedding, untied output head, projections, norms."""
         tables = 1 if self.tied else 2
         return tables * self.vocabulary * self.hidden + self.projections + self.norms
 
 
 @cache
 def published_architectures() -> Mapping[str, Architecture]:
-    """The paper's seven models by this project's names, in the paper's order."""
+    """The architectures of the paper's seven models by our names, in the paper's order."""
     table = resources.files("geosd.models") / "published_architectures.yaml"
     entries = yaml.safe_load(table.read_text(encoding="utf-8"))
     return {name: Architecture(**entry) for name, entry in entries.items()}
 
 
 def architecture(name: str) -> Architecture:
-    """The dimensions of one of the paper's models.
+    """The architecture of one of the paper's seven models.
 
     Raises:
         ValueError: The paper has no model of this name.

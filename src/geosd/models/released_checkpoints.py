@@ -34,15 +34,15 @@ _SHARD_NAME = re.compile(r"[\w.-]+\.safetensors")
 
 
 class DamagedReleaseError(ValueError):
-    """A checkpoint whose files do not hold what they should."""
+    """A released checkpoint whose files do not hold what they should."""
 
 
 class ReleaseNotFoundError(RuntimeError):
-    """A checkpoint is neither on this machine nor to be had from the network."""
+    """A released checkpoint is neither on this machine nor to be had from the network."""
 
 
 def download_checkpoint(repo: str, revision: str) -> Path:
-    """The folder of a repository of the hub at a commit, fetched where it is not here yet.
+    """Download a released checkpoint from the hub at a commit, unless it is in the cache.
 
     A snapshot that is whole in the cache is used without a request, so a machine without a network
     works from a filled cache (HF_HOME, or HF_HUB_CACHE).
@@ -50,6 +50,9 @@ def download_checkpoint(repo: str, revision: str) -> Path:
     Args:
         repo: `owner/name`.
         revision: A commit: 40 hexadecimal digits.
+
+    Returns:
+        The folder of the files.
 
     Raises:
         ReleaseNotFoundError: It is not here, and it cannot be fetched.
@@ -105,7 +108,7 @@ def copy_checkpoint(folder: Path, out: Path) -> None:
 
 
 def shard_files(folder: Path) -> list[Path]:
-    """The weight files of a checkpoint's folder, as its index names them.
+    """The weight files of a released checkpoint's folder, as its index names them.
 
     Raises:
         DamagedReleaseError: There are no safetensors, the index is no index, or a file that it
@@ -133,7 +136,7 @@ def shard_files(folder: Path) -> list[Path]:
 
 
 def merge_shards(shards: Sequence[Path], path: Path) -> None:
-    """Write the tensors of all shards to one file, in the types they have.
+    """Merge the shards of a released checkpoint's weights into one file, types unchanged.
 
     The tensors are mapped, not read: the merge needs the disk's space and no memory.
 
@@ -166,7 +169,7 @@ def merge_shards(shards: Sequence[Path], path: Path) -> None:
 def load_gguf_package(
     package: str, file: str, sha256: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model that an installed package carries as a GGUF file, its weights dequantised.
+    """Load the released model that an installed package carries as GGUF, dequantised.
 
     The package is located and not imported, so its dependencies are not needed.
 

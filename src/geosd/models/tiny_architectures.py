@@ -40,12 +40,12 @@ MODELS: dict[str, tuple[Family, int, int, int, int, int]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The models that `build` knows."""
+    """Names of the miniature's tiny models."""
     return tuple(MODELS)
 
 
 def dimensions(name: str, vocabulary: int) -> Architecture:
-    """The dimensions of a model of the miniature, in the terms of the paper's table.
+    """The dimensions of one of the miniature's tiny models, in the terms of the paper's table.
 
     Args:
         name: One of `names()`.
@@ -75,7 +75,7 @@ def dimensions(name: str, vocabulary: int) -> Architecture:
 
 
 def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:
-    """A model of the miniature with random weights, in fp32, ready to train.
+    """Build a tiny model of the miniature with random weights, in fp32, ready to train.
 
     Args:
         name: One of `names()`.
@@ -94,7 +94,7 @@ def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> Pr
 
 
 def random_model(shape: Architecture, positions: int, **config: Any) -> PreTrainedModel:
-    """A model of some dimensions, its weights drawn from torch's current generator.
+    """Build a model of given dimensions, tiny or not, with weights of torch's generator.
 
     Args:
         shape: The dimensions.

@@ -26,7 +26,7 @@ and words of your own.
 
 
 class ChatPrompts:
-    r"""A question as the one user turn of a conversation; the solution, too, stands in that turn.
+    r"""Prompts of chat models: a question, and a solution with it, as one user turn.
 
     Templates drop what an assistant turn thought before `</think>`, so privileged context cannot be
     one. Markers of the tokenizer that are spelled out in a question or a solution are taken out: in
@@ -64,20 +64,22 @@ class ChatPrompts:
             )
 
     def student(self, question: str) -> str:
-        """The prompt of the question alone."""
+        """The student's chat prompt: the question alone."""
         return self._turn(f"{self._plain(question)}\n{self.instruction}")
 
     def teacher(self, question: str, solution: str) -> str:
-        """The prompt of the same question with a solution, whole or truncated."""
+        """The teacher's chat prompt: the question with a solution, whole or truncated."""
         question, solution = self._plain(question), self._plain(solution).strip()
         return self._turn(
             PRIVILEGED.format(question=question, solution=solution, instruction=self.instruction)
         )
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
-        """The first sentences of a solution (paper, privilege sweep); lines count as sentences.
+        """The first sentences of a solution for a chat prompt; lines count as sentences.
 
         Their number is that of `revealed_parts`; the fraction 1 gives the solution as it is.
+
+        Source: the paper, privilege sweep.
         """
         sentences = _SENTENCE.findall(solution)
         revealed = "".join(sentences[: revealed_parts(len(sentences), fraction)])

@@ -12,7 +12,7 @@ import yaml
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One file of a data set.
+    """One file of a data set, as its catalogue pins it on the hub.
 
     Attributes:
         name: Where it goes, inside the folder of raw files.
@@ -40,7 +40,7 @@ class CatalogueEntry:
 
 
 def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
-    """The files of a source, in the catalogue's order; none where it has no catalogue."""
+    """The catalogue of a data set, its files in order; none where it has no catalogue."""
     name = f"{source.replace('-', '_')}.yaml"
     path = resources.files("geosd.problems.sources").joinpath(name)
     if not path.is_file():
@@ -53,8 +53,8 @@ def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
 
 
 def answers_sha256(answers: Iterable[str]) -> str:
-    """SHA-256 of answers, sorted, one a line: what copies of a benchmark share, in any order.
+    """The catalogue's hash of a benchmark's answers: SHA-256 of them, sorted, one a line.
 
-    Wordings differ between copies of a benchmark, answers do not.
+    Wordings and order differ between copies of a benchmark, answers do not.
     """
     return hashlib.sha256("\n".join(sorted(answers)).encode()).hexdigest()

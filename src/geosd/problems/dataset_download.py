@@ -18,15 +18,15 @@ from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
 
 
 class WrongFileError(ValueError):
-    """A file is not the one that is pinned."""
+    """A downloaded file of a data set is not the one that the catalogue or the lock pins."""
 
 
 class DownloadError(RuntimeError):
-    """A file is not here and cannot be fetched."""
+    """A file of a data set is not here and cannot be downloaded."""
 
 
 def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
-    """Put one file into the folder of raw files, or check the one that is there.
+    """Download one file of a data set from the hub and check it, or check the one in place.
 
     Returns:
         The file's `sha256`, and the `repo` and `revision` that it is from, or should be from.

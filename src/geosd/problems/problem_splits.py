@@ -15,11 +15,11 @@ TRIES = 1000
 
 
 class BenchmarkKind(Protocol):
-    """A kind of generated problem."""
+    """Interface of a kind of generated problems, of which splits are drawn."""
 
     @property
     def name(self) -> str:
-        """As it appears in problem files, tables and figures."""
+        """Name of the kind's benchmark in problem files, tables and figures."""
         ...
 
 
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound=BenchmarkKind)
 
 @dataclass(frozen=True)
 class ProblemSplits:
-    """The problems of a study.
+    """The splits of a study's problems: train, select and test.
 
     Attributes:
         train: Problems to train on, benchmark `train`.
@@ -46,7 +46,7 @@ class ProblemSplits:
 
 @dataclass(frozen=True)
 class GeneratedProblem:
-    """A drawn question with its right answer, and a worked solution where there is one."""
+    """A generated problem before it has a place in a split: question, answer, solution."""
 
     question: str
     answer: str
@@ -61,7 +61,7 @@ def generate_splits(
     seed: int,
     purpose: str,
 ) -> ProblemSplits:
-    """Draw every problem of a study, no question twice.
+    """Draw the splits of a generated data set, no question twice.
 
     Test problems are drawn first, so a larger training set never changes the test sets. Training
     and selection problems are of the in-distribution kind.

@@ -14,7 +14,7 @@ ID = "id"
 
 @dataclass(frozen=True)
 class Problem:
-    """One question and its answer.
+    """Record of a problem: one question and its answer.
 
     Attributes:
         id: Unique within a study, e.g. `train-00017`.
@@ -32,7 +32,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class PooledSolutions:
-    """The verified solutions of one problem: the privileged contexts that a teacher may be shown.
+    """Record of one problem's verified solutions, the privileged contexts of the teacher.
 
     Attributes:
         problem_id: Whose they are.
@@ -51,7 +51,7 @@ class PooledSolutions:
 
 @dataclass(frozen=True)
 class Sample:
-    """One sampled answer, kept whole so that it can be graded again without a model.
+    """Record of one sampled response, kept whole so that it can be graded again.
 
     Attributes:
         benchmark: The problem's benchmark.
@@ -77,5 +77,5 @@ class Sample:
 
 
 def is_out_of_distribution(benchmark: str) -> bool:
-    """Whether a set of problems is one of the OOD benchmarks: neither ID nor a selection's."""
+    """Whether the benchmark of a record is out of distribution: neither ID nor a selection's."""
     return benchmark != ID and not benchmark.startswith("select_")

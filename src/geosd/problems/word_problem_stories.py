@@ -18,7 +18,7 @@ FACTORS = {2: "doubles", 3: "triples"}
 
 @dataclass(frozen=True)
 class Scene:
-    """Words for a number and for what changes it; `{who}`, `{n}` and `{word}` are filled in.
+    """A scene of word problems: sentences with `{who}`, `{n}` and `{word}` to fill in.
 
     Attributes:
         opening: Says the first number.
@@ -94,7 +94,7 @@ UNFAMILIAR = (
 
 @dataclass(frozen=True)
 class StoryKind:
-    """A kind of problem.
+    """A kind of word problems: its scenes, how many events, how large numbers.
 
     Attributes:
         name: As it appears in problem files, tables and figures.
@@ -122,7 +122,7 @@ KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
 def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
-    """A problem of a kind, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ... now?".
+    """Draw a word problem, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ...?".
 
     An event takes less than there is: every value is positive.
 

@@ -38,7 +38,7 @@ def code_of(
     modules: Iterable[str] = (),
     sources: Path = SOURCES,
 ) -> list[str]:
-    """The files of code behind a step.
+    """The files of code behind a step: its module and all that it imports of this package.
 
     Args:
         step: Name of the step's module in `geosd.steps`.
@@ -54,7 +54,7 @@ def code_of(
 
 
 def module_of(key: str, value: str | Mapping[str, Any]) -> str:
-    """The module that a setting names: an objective or a data source.
+    """The module of code that a setting names: an objective's or a data source's.
 
     Example:
         >>> module_of("objective", {"name": "geosd"}), module_of("source", "dapo-math")

@@ -27,7 +27,7 @@ def manifest(
     settings: Mapping[str, Any],
     seconds: float,
 ) -> dict[str, Any]:
-    """Describe one run of a step.
+    """The manifest of one run of a step: code, packages, machine, time, memory, inputs.
 
     Args:
         step: Name of the step's module in `geosd.steps`.
@@ -56,7 +56,7 @@ def manifest(
 
 
 def code_version(step: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The package's version, the commit of its sources, and the files of code behind the step.
+    """A manifest's `code`: the package's version, the commit, and the files behind the step.
 
     Returns:
         `version`, `commit`, `dirty` (whether the sources differ from the commit) and `files`.
@@ -76,7 +76,7 @@ def code_version(step: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def code_files(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]:
-    """The files of code behind a step, as `geosd.provenance.code` finds them.
+    """A manifest's hashes of the files of code behind a step.
 
     Returns:
         Path from the folder that holds the package -> SHA-256; None where the file has been edited
@@ -103,7 +103,10 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that can change a number; absent ones are left out."""
+    """A manifest's `packages`: versions of Python and of packages that can change a number.
+
+    Absent packages are left out.
+    """
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -114,7 +117,7 @@ def package_versions() -> dict[str, str]:
 
 
 def device() -> dict[str, Any]:
-    """Where the step runs: node, processor and, where torch is loaded and sees one, accelerator.
+    """A manifest's `device`: node, processor and, where torch sees one, accelerator.
 
     Returns:
         `node`, `job` (SLURM's number, or None), `visible` (what CUDA_VISIBLE_DEVICES lists, or
@@ -140,7 +143,7 @@ def device() -> dict[str, Any]:
 
 
 def peak_memory() -> dict[str, int]:
-    """Peak resident memory of this process and, with CUDA, peak allocated device memory, in bytes.
+    """A manifest's `peak_memory_bytes`: of this process and, with CUDA, of the device.
 
     Returns:
         `host`, and `device` (the largest over devices) where CUDA is in use.

@@ -21,7 +21,7 @@ ABSENT = "(absent)"
 
 @dataclass(frozen=True)
 class Current:
-    """What a result would be made with now.
+    """Settings and code of today, against which a result's staleness is judged.
 
     Attributes:
         settings: The settings that its step may read.
@@ -35,7 +35,7 @@ class Current:
 
 
 def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
-    """Compare results with their inputs, settings and code as they are now.
+    """Which results are stale, and why: compared with inputs, settings and code of today.
 
     Args:
         results: Folder -> what would make it now. Inputs are looked for as the manifests name them.

@@ -16,7 +16,7 @@ if sys.argv[:1] == ["-m"]:  # `python -m geosd.steps.NAME`: the program's own im
 
 
 def begin(main: Callable[..., None]) -> None:
-    """Call a program with the arguments of the command line, the collector at work again."""
+    """Begin a step: call its `main` with the arguments of the command line."""
     import tyro  # gpu_check does without
 
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Ask every checkpoint of a run how much mass it gives to the tokens that the teacher prefers.
+"""Measure how much mass each checkpoint of a run gives to the tokens that the teacher prefers.
 
 Writes `alignment.csv`: pi_0, each snapshot and the end of training, at the fixed states of the rule
 `states`.
@@ -31,7 +31,7 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Follow one run's student over its checkpoints.
+    """Measure the alignment of one run's checkpoints: the mass on the teacher's ranks.
 
     Args:
         study: Name of the study.

@@ -18,7 +18,7 @@ from geosd.steps.job import Job
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Score every run of a study.
+    """Analyse a study: score every run from its samples, and read off its drift.
 
     Args:
         study: Name of the study.

@@ -38,7 +38,7 @@ def main(
     data: Path | None = None,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Make the base model.
+    """Make a base model pi_0: pretrain it, or take a released checkpoint.
 
     Args:
         study: Name of the study.

@@ -33,7 +33,7 @@ def main(
     alignment: tuple[Path, ...] = (),
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Judge every claim of the paper.
+    """Judge every claim of the paper on one study: claims.md and claims.csv.
 
     Args:
         study: Name of the study.

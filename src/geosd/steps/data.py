@@ -18,7 +18,7 @@ SELECTION = ("select_train", "select_validation")
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Draw the problems of a study.
+    """Draw the problems of a study: the data files and their card.
 
     Args:
         study: Name of the study.

@@ -14,7 +14,7 @@ from geosd.steps import begin
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Collect the drift of a study's runs.
+    """Collect the drift of a study's runs over their steps into one table.
 
     Args:
         study: Name of the study.

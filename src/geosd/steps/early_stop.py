@@ -29,7 +29,7 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Take a run from a longer one.
+    """Make an early stop: a run that is the beginning of a longer one, taken from that one.
 
     Args:
         study: Name of the study.

@@ -13,7 +13,7 @@ from geosd.steps import begin
 
 
 def main(study: str, out: Path, runs: Path | None = None) -> None:
-    """Write `environment.md`.
+    """Write `environment.md`: the code, machines and packages behind a study's numbers.
 
     Args:
         study: Name of the study.

@@ -30,7 +30,7 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Sample a checkpoint on the test problems.
+    """Evaluate a checkpoint: sample it on the test problems, and grade each sample.
 
     Args:
         study: Name of the study.

@@ -20,7 +20,7 @@ from geosd.steps import begin
 def main(
     study: str, out: Path, lock: Path = Path("data.lock.json"), params: Path = Path("params.yaml")
 ) -> None:
-    """Fetch and check the raw files.
+    """Fetch the raw files of a study's data set, or check those in place.
 
     Args:
         study: Name of the study.

@@ -45,7 +45,7 @@ LARGEST = {"loss": 0.05, "gradient": 0.1, "update": 0.1}
 
 @dataclass(frozen=True)
 class SyntheticBatch:
-    """The responses of an update: how many, and their tokens and those of their prompts."""
+    """The random responses of the GPU check's update: how many, and of how many tokens."""
 
     responses: int = 8
     tokens: int = 4096
@@ -53,7 +53,7 @@ class SyntheticBatch:
     privileged: int = 2304  # the teacher's sequences are half as long again (paper, Table flops)
 
     def rollouts(self, vocabulary: int) -> Rollouts:
-        """Random ids, some responses shorter than others."""
+        """Random token ids for the GPU check, some responses shorter than others."""
         draw = torch.Generator().manual_seed(0)
 
         def ids(length: int) -> list[int]:
@@ -71,7 +71,7 @@ class SyntheticBatch:
 
 
 class LiveTeacherAndAnchor:
-    """A live teacher, and an anchor where the method asks for one; pi_0 is not looked at."""
+    """Reference models of the GPU check: a live teacher, and an anchor where one is needed."""
 
     def __init__(self, student: nn.Module, compute: torch.dtype, needed: bool) -> None:
         """Copy the student as it is now."""
@@ -80,16 +80,16 @@ class LiveTeacherAndAnchor:
         self.reference = None
 
     def refresh(self, step: int) -> None:
-        """Nothing: one anchor serves."""
+        """Keep the anchor: one serves the whole GPU check."""
 
     def reshard(self) -> None:
-        """Free the parameters that a step gathered."""
+        """Free the parameters that a step of the GPU check gathered."""
         if self.anchor is not None:
             reshard(self.anchor)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check this machine; the number of checks that failed."""
+    """Check this machine's GPU; returns the number of checks that failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("docs/measurements"))
     out = parser.parse_args(arguments).out
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextmanager
 def alone(device: torch.device) -> Iterator[Ranks]:
-    """A group of this process, which is what FSDP2 shards over."""
+    """The GPU check's process group: this process alone, which FSDP2 needs to shard."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     try:
@@ -120,7 +120,7 @@ def alone(device: torch.device) -> Iterator[Ranks]:
 
 
 def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
-    """How many quantities bf16 gets wrong, and the table of all."""
+    """Check bf16 on this GPU: how many quantities are wrong, and the table of all."""
     batch = SyntheticBatch(responses=4, tokens=48, prompt=16, privileged=32)
     lines = ["| bf16 against fp32 | loss | gradient | update after K-FAC |", "|---|---:|---:|---:|"]
     failed = 0
@@ -144,7 +144,7 @@ def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
 def first_update(
     ranks: Ranks, device: torch.device, method: str, compute: torch.dtype, batch: SyntheticBatch
 ) -> dict[str, Tensor]:
-    """Loss, gradient, and the gradient as K-FAC leaves it, of one update of the tiny shape."""
+    """The first update of the GPU check's tiny shape: loss, gradient, gradient after K-FAC."""
     run, args = assemble_synthetic_run(TINY, ranks, device, method, compute, batch)
     quantities: dict[str, Tensor] = {}
 
@@ -164,7 +164,7 @@ def first_update(
 
 
 def cost(ranks: Ranks, device: torch.device) -> list[str]:
-    """Time and peak memory of one update of each method, at the largest shape that fits."""
+    """Measure one update of each method on this GPU, at the largest shape that fits."""
     full = architecture("qwen3-8b")
     total = torch.cuda.get_device_properties(device).total_memory
     for layers in (full.layers, 24, 16, 12, 8, 4, 2, 1):
@@ -180,17 +180,18 @@ def cost(ranks: Ranks, device: torch.device) -> list[str]:
 
 
 def state_bytes(shape: Architecture) -> int:
-    """What GeoSD keeps: 16 bytes a parameter, the anchor's 2, factors, and their sums of a step."""
+    """Bytes that GeoSD keeps on the checked GPU: weights, anchor, factors and their sums."""
     sides = Dimensions(
         shape.layers, shape.hidden, shape.ffn, shape.heads, shape.kv_heads, shape.head
     )
+    # 16 bytes a parameter, and the anchor's 2.
     return 18 * shape.parameters + factor_bytes(sides) * 3 // 2
 
 
 def timed(
     shape: Architecture, ranks: Ranks, device: torch.device, method: str, batch: SyntheticBatch
 ) -> tuple[float, float]:
-    """Seconds of the second update, and peak memory in GB of both."""
+    """Time two updates on this GPU: seconds of the second, peak memory of both in GB."""
     gc.collect()  # what the last one left: modules and their hooks refer to each other
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
@@ -206,7 +207,7 @@ def timed(
 def table(
     shape: Architecture, full: Architecture, measured: dict[str, tuple[float, float]]
 ) -> list[str]:
-    """The paper's memory and cost tables, as measured."""
+    """The GPU check's measurements beside the paper's memory and cost."""
     what = "Qwen3-8B" if shape == full else f"{shape.layers} of {full.layers} blocks of Qwen3-8B"
     if shape != full:
         what += " (all of them do not fit)"
@@ -236,7 +237,7 @@ def assemble_synthetic_run(
     compute: torch.dtype,
     batch: SyntheticBatch,
 ) -> tuple[TrainingRun, TrainingArguments]:
-    """A run of random weights on random responses."""
+    """The GPU check's training run: random weights on random responses."""
     name, rule = METHODS[method]
     objective = build(name)
     torch.manual_seed(0)  # the same weights on every call

@@ -34,7 +34,7 @@ def main(
     seconds: float = 5.0,
     workers: int = 2,
 ) -> None:
-    """Judge every row, in order.
+    """Grade the responses of a JSON-lines file, row by row in order.
 
     Args:
         source: The rows.

@@ -13,7 +13,7 @@ from geosd.provenance.manifest import manifest
 
 
 class Job:
-    """One run of a rule's step, timed from here on.
+    """A job, one run of a step, timed from here on.
 
     Attributes:
         settings: Exactly what the rule may read of params.yaml.
@@ -35,7 +35,7 @@ class Job:
     def write_manifest(
         self, out: Path, inputs: Iterable[Path] | Mapping[Path, str], **more: Any
     ) -> None:
-        """Write `manifest.json` of `geosd.provenance.manifest`, with further keys of the step."""
+        """Write the job's `manifest.json`, with further keys of the step."""
         seconds = time.monotonic() - self._began
         made = manifest(self._rule, inputs, self.settings, seconds)
         write_json(out / "manifest.json", {**made, **more})

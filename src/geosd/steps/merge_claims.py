@@ -16,7 +16,7 @@ from geosd.steps import begin
 
 
 def main(out: Path, ledgers: tuple[Path, ...] = (), params: Path = Path("params.yaml")) -> None:
-    """Judge every claim by the study that is designed for it.
+    """Merge the ledgers of claims of several studies: each claim by the study designed for it.
 
     Args:
         out: Folder of `claims_all.md` and `claims_all.csv`.

@@ -44,7 +44,7 @@ def main(
     params: Path = Path("params.yaml"),
     assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = DEFAULTS,
 ) -> None:
-    """Print the plan of a study, or one of its models in detail.
+    """Print the plan of a study, or of one of its models in detail: jobs, GPUs, hours.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.

@@ -25,7 +25,7 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Build the pool of verified solutions.
+    """Build a model's pool of verified solutions from rollouts of pi_0.
 
     Args:
         study: Name of the study.

@@ -20,7 +20,7 @@ def main(
     tidy: tuple[Path, ...] = (),
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Write a table or draw a figure.
+    """Render a table or a figure from tidy files.
 
     Args:
         name: Its name, that of its module in geosd.reporting, e.g. figure_frontier.

@@ -16,7 +16,7 @@ from geosd.steps import begin
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Write the index of a study.
+    """Write the index of a study's runs, and links by which people find a run.
 
     Args:
         study: Name of the study.

@@ -19,7 +19,7 @@ KEY = "learning_rate"
 
 
 def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Write the best learning rates of a selection.
+    """Write the learning rates that a selection found best into a file.
 
     Args:
         study: The selection.
@@ -43,7 +43,7 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
 
 
 def number(value: float) -> str:
-    """A number as both versions of YAML read it: 3.0e-6, never 3e-06.
+    """A selected rate as both versions of YAML read it: 3.0e-6, never 3e-06.
 
     Example:
         >>> number(3e-06), number(0.25)

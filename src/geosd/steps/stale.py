@@ -25,7 +25,7 @@ STEPS = {"evaluate_pi_0": "evaluate"}
 
 
 def main(study: str, params: Path = Path("params.yaml")) -> None:
-    """List what is out of date.
+    """List the stale results of a study, and why each is stale.
 
     Args:
         study: Name of the study.

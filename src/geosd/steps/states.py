@@ -36,7 +36,7 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Look at the states that pi_0 visits.
+    """Sample the states that pi_0 visits, and survey student and teacher at each.
 
     Args:
         study: Name of the study.

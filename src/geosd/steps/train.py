@@ -50,7 +50,7 @@ def main(
     worker: bool = False,
     trackers: tuple[str, ...] = (),
 ) -> None:
-    """Train one student.
+    """Train one student: one variant of one model with one seed.
 
     Args:
         study: Name of the study.

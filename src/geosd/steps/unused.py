@@ -14,7 +14,7 @@ from geosd.steps import begin
 
 
 def main(params: Path = Path("params.yaml")) -> None:
-    """List what no study has.
+    """List the unused results folders: shared ones that no study of params.yaml has any more.
 
     Args:
         params: The configuration.

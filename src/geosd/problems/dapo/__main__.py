@@ -26,10 +26,10 @@ def main(
     select_validation: int = 200,
     test_id: int = 500,
 ) -> None:
-    """Print what would be kept and dropped; the sizes are the paper's.
+    """Print the data card of DAPO's raw files: what would be kept and dropped.
 
     Args:
-        raw: Folder of the raw files.
+        raw: Folder of the raw files. The defaults of the sizes are the paper's.
         full: Print every overlap and conflict; otherwise their numbers.
         overlaps: Whether problems of a benchmark are left out of the draw.
         seed: Of the draw.

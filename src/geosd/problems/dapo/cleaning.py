@@ -18,7 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 @dataclass(frozen=True)
 class CleanedProblems:
-    """What is left of a set's rows, and what was dropped.
+    """The rows of DAPO-Math that cleaning keeps, and how many it drops for which reason.
 
     Attributes:
         rows: Sound rows by normalised text, sorted by it. Of rows with the same text and answer
@@ -34,7 +34,7 @@ class CleanedProblems:
 
 
 def clean_problems(rows: Iterable[RawProblem]) -> CleanedProblems:
-    """Drop copies, other languages, unsound answers and repeated texts, in this order.
+    """Clean rows: drop copies, other languages, unsound answers and repeated texts, in this order.
 
     Rows with the same text and different answers are all dropped: nothing says which answer is
     right. The result does not depend on the order of the rows.

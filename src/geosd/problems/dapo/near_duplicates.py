@@ -18,14 +18,14 @@ RATIO = 0.8
 
 
 class NearDuplicate(NamedTuple):
-    """The name of an indexed text that is nearly the given one, and their `token_ratio`."""
+    """A near duplicate of a text: the name of the indexed text, and their `token_ratio`."""
 
     name: str
     ratio: float
 
 
 def token_ratio(one: Counter[str], other: Counter[str]) -> float:
-    """Dice's coefficient of two bags of tokens: 2 |A and B| / (|A| + |B|), in [0, 1].
+    """How near two texts are: Dice's coefficient of their tokens, 2 |A and B| / (|A| + |B|).
 
     It bounds the ratio of a longest-match comparison from above, so a sentence that was moved
     does not hide a copy; the run of tokens in common rules out chance.
@@ -35,14 +35,14 @@ def token_ratio(one: Counter[str], other: Counter[str]) -> float:
 
 
 def token_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
-    """All runs of `RUN` tokens; a shorter text is one run, a text without tokens has none."""
+    """Runs of `RUN` tokens, which near duplicates share; a shorter text is one run."""
     if words:
         for start in range(max(1, len(words) - RUN + 1)):
             yield tuple(words[start : start + RUN])
 
 
 class NearDuplicateIndex:
-    """An index that finds the texts near to another: only texts with a common run are compared."""
+    """An index of texts that finds near duplicates; only texts with a common run are compared."""
 
     def __init__(self) -> None:
         """Start without texts."""
@@ -50,14 +50,14 @@ class NearDuplicateIndex:
         self._named: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
 
     def add(self, name: str, text: str) -> None:
-        """Add a text under a name of its own."""
+        """Add a text to the index of near duplicates, under a name of its own."""
         words = word_tokens(text)
         self._bags[name] = Counter(words)
         for run in token_runs(words):
             self._named[run].add(name)
 
     def find(self, text: str) -> list[NearDuplicate]:
-        """The texts near to `text`, the nearest first, equally near ones by name."""
+        """The near duplicates of a text, the nearest first, equally near ones by name."""
         words = word_tokens(text)
         candidates: set[str] = set()
         for run in token_runs(words):
@@ -70,7 +70,7 @@ class NearDuplicateIndex:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A training problem and the problem of a benchmark that it is, or nearly is.
+    """A training problem that is, exactly or nearly, a duplicate of a benchmark's problem.
 
     Attributes:
         benchmark: Name of the benchmark.
@@ -93,7 +93,7 @@ class Overlap:
 def find_overlaps(
     training: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]]
 ) -> list[Overlap]:
-    """Every pair of a training problem and a problem of a benchmark that overlap.
+    """Every training problem that is an exact or near duplicate of a benchmark's problem.
 
     The pairs are sorted by benchmark, its problem, and the training problem.
     """

@@ -27,12 +27,12 @@ SUFFIX = '\n\nRemember to put your answer on its own line after "Answer:".'
 
 
 class DamagedRowError(ValueError):
-    """A row of a raw file that does not hold what it should."""
+    """A row of DAPO-Math's or a benchmark's raw file that does not hold what it should."""
 
 
 @dataclass(frozen=True)
 class RawProblem:
-    """One raw problem.
+    """One problem as DAPO-Math's or a benchmark's raw file has it.
 
     Attributes:
         id: The source's own.
@@ -47,7 +47,7 @@ class RawProblem:
 
 @dataclass(frozen=True)
 class RawFiles:
-    """Everything the paper's problems are made from.
+    """The rows of DAPO-Math's and the benchmarks' raw files, and the files' hashes.
 
     Attributes:
         training: The rows of DAPO-Math-17k, copies included, in the file's order.
@@ -61,7 +61,7 @@ class RawFiles:
 
 
 def read_raw_files(folder: Path) -> RawFiles:
-    """Read a folder of raw files.
+    """Read the raw files of DAPO-Math and of the four benchmarks from a folder.
 
     Args:
         folder: Holds `train/dapo-math-17k.parquet` and `bench/{aime24,aime25,amc23,math500}.jsonl`.
@@ -84,7 +84,7 @@ def read_raw_files(folder: Path) -> RawFiles:
 
 
 def read_dapo(path: Path) -> list[RawProblem]:
-    """Read the rows of DAPO-Math-17k and take the problem out of each prompt.
+    """Read DAPO-Math-17k's raw file, and take the problem out of each row's prompt.
 
     Raises:
         DamagedRowError: The file has other columns, or a prompt is not worded as DAPO's are.
@@ -107,7 +107,7 @@ def read_dapo(path: Path) -> list[RawProblem]:
 
 
 def read_benchmark(path: Path) -> list[RawProblem]:
-    """Read a benchmark: one JSON object a line with id, problem, answer, and whatever else.
+    """Read a benchmark's raw file: JSON lines with id, problem, answer, and whatever else.
 
     Raises:
         DamagedRowError: A line is no such object; names file and line.

@@ -27,7 +27,7 @@ def clean_and_split(
     overlaps: Literal["exclude", "keep"],
     seed: int,
 ) -> ProblemSplits:
-    """Clean the raw rows, check them against the benchmarks, and draw the splits.
+    """Draw the paper's splits of DAPO-Math: clean its rows, compare them with the benchmarks, draw.
 
     A row's place in the draw is a hash of its text and the seed: the order of the rows does not
     matter. Test problems are drawn first, so a larger training set never changes the test sets.

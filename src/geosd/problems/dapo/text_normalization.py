@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 
 
 def is_english(text: str) -> bool:
-    """Whether a problem holds no letter of a script that English does not use.
+    """Whether a DAPO problem's text holds no letter of a script that English does not use.
 
     One Chinese character is enough to fail: problems that are all formula but for one connective
     have no more, so a filter by their share misses them. A filter by ASCII would lose problems
@@ -49,12 +49,12 @@ def is_english(text: str) -> bool:
 
 
 def normalize_text(text: str) -> str:
-    """The text by which problems are compared: no white space, case, or variants of signs.
+    """The normalized text of a problem: no white space, no case, no variants of signs.
 
     Compatibility forms (ligatures, full-width signs) become plain ones, curly quotes straight,
     dashes and minus signs hyphens; invisible characters go. White space goes altogether, because
     copies of a problem differ in it inside formulas, where it means nothing. Normalising twice
-    changes nothing more.
+    changes nothing more. Two problems with the same normalized text are the same problem.
 
     Example:
         >>> normalize_text("Find $ F( 1 ) $\u200b.") == normalize_text("find $f(1)$.")
@@ -75,7 +75,9 @@ def _normalize_once(text: str) -> str:
 
 
 def word_tokens(text: str) -> list[str]:
-    r"""The words and numbers of a problem, LaTeX commands among the words; signs are left out.
+    r"""The words and numbers of a problem's normalized text; signs are left out.
+
+    LaTeX commands are words.
 
     Example:
         >>> word_tokens("Find $\\frac{x_1}{12}$.")

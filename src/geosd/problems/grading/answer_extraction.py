@@ -39,7 +39,7 @@ _PROSE = re.compile(r"\.(?:\s|$)|\s+I hope\b")
 
 @dataclass(frozen=True)
 class ExtractedAnswer:
-    """An answer, and the rule that found it.
+    """A final answer, and the rule of extraction that found it.
 
     Attributes:
         text: The answer as written, without its frame.
@@ -51,7 +51,7 @@ class ExtractedAnswer:
 
 
 def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | None:
-    r"""Find the final answer of a response.
+    r"""Extract the final answer that a response states, such as the content of its last box.
 
     Args:
         response: The response's text, without special tokens.
@@ -76,7 +76,7 @@ def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | N
     return _guess(text) if guess else None
 
 
-def closing_braces(text: str) -> dict[int, int]:
+def _closing_braces(text: str) -> dict[int, int]:
     """Where each brace that opens at a position closes, one past its end; escaped braces are text.
 
     One pass over the text: a response of thousands of boxes that never close is not slow.
@@ -94,7 +94,7 @@ def closing_braces(text: str) -> dict[int, int]:
 def _last_boxes(text: str) -> str | None:
     """The last whole box and those that stand directly before it, as one list."""
     boxes: list[tuple[int, int, str]] = []
-    closed = closing_braces(text)
+    closed = _closing_braces(text)
     for match in _BOX.finditer(text):
         if boxes and match.start() < boxes[-1][1]:  # a box inside the box before it
             continue

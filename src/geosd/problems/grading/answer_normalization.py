@@ -60,7 +60,7 @@ _GROUP = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 @dataclass(frozen=True)
 class NormalizedAnswer:
-    """An answer without its presentation.
+    """The normal form of an answer: the answer without its presentation.
 
     Attributes:
         body: The answer itself, in LaTeX, with single spaces.
@@ -72,7 +72,7 @@ class NormalizedAnswer:
 
 
 def normalize_answer(answer: str) -> NormalizedAnswer:
-    r"""Remove the presentation of an answer.
+    r"""The normal form of an answer: its presentation is removed.
 
     Args:
         answer: The answer as written, gold or extracted.
@@ -104,12 +104,12 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
 
 
 def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool:
-    """Whether the units allow equality: one may be left out, but not replaced by another."""
+    """Whether two normalized answers agree in unit: one may be left out, not replaced."""
     return not gold.unit or not answer.unit or _stem(gold.unit) == _stem(answer.unit)
 
 
 def as_words(body: str) -> str | None:
-    r"""The letters of an answer that is a word or a choice, such as `\text{(C)}`; else None."""
+    r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
     bare = re.sub(_TEXT + r"\{([^{}]*)\}", r"\1", body).replace("$", "").strip(" .")
     bare = re.sub(r"^\(\s*([A-Za-z])\s*\)$", r"\1", bare)
     if not re.fullmatch(r"[A-Za-z][A-Za-z'\- ]*", bare):

@@ -33,7 +33,7 @@ def is_integer(gold: str) -> bool:
 
 
 def read_number(body: str) -> Fraction | None:
-    r"""Read the number that an answer is, exactly.
+    r"""Read the number that an answer is as an exact fraction.
 
     Args:
         body: An answer without its presentation.

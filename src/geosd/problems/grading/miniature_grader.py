@@ -1,4 +1,4 @@
-"""Whether a response's final answer is right."""
+"""The miniature's grader: whether a response's final integer is right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FINAL = re.compile(r"A\s*:\s*(-?\s*\d+)(?!\S)")
 
 
 def grade(response: str, gold: str) -> Verdict:
-    """Judge a response by its final answer alone; its steps are not checked.
+    """Judge a response of the miniature by its final answer alone; its steps are not checked.
 
     The final answer is the integer after the last `A:`. Like the paper's graders, a right answer
     counts whatever led to it: a solution with two errors that cancel is a verified solution.
@@ -46,11 +46,11 @@ def _shortest_form(text: str) -> str:
 
 
 class MiniatureGrader:
-    """Judges the miniature's responses."""
+    """Grader of the miniature's responses; see `grade`."""
 
     def __call__(self, response: str, gold: str) -> Verdict:
         """Judge a response by its final answer; see `grade`."""
         return grade(response, gold)
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Close the miniature's grader, which has started nothing."""

@@ -19,7 +19,7 @@ _MEMBER = re.compile(r"^\s*[a-zA-Z]\s*\\in\b\s*")
 
 
 def forbid_eval() -> None:
-    """Let sympy read number literals and refuse all other text, in this process, for any caller.
+    """Replace sympy's `eval`-based parser in this process: it reads number literals alone.
 
     sympy turns a string into a number by `parse_expr`, which is `eval`; latex2sympy hands it the
     digits that its grammar read. Digits need no `eval`.
@@ -40,7 +40,7 @@ def forbid_eval() -> None:
 
 
 def compare(gold: str, answer: str) -> Literal["equal", "different", "unreadable"]:
-    r"""Compare the bodies of two answers.
+    r"""Compare two normalized answers symbolically, by math-verify, in this process.
 
     Args:
         gold: The right answer, without its presentation.

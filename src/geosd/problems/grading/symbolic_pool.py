@@ -1,4 +1,4 @@
-"""Comparisons in worker processes that a clock ends.
+"""A pool of worker processes for symbolic comparisons, each ended by a clock.
 
 A response can hold an expression that no computer finishes, and sympy will try. Signals reach only
 the main thread, and only between Python instructions. So each comparison runs in a process of its
@@ -27,7 +27,7 @@ MEGABYTES = 4096
 
 
 class MissingMathError(RuntimeError):
-    """math-verify is not installed, and a gold answer needs it."""
+    """math-verify is not installed, and a symbolic comparison needs it."""
 
 
 class _Worker:
@@ -107,7 +107,7 @@ class _Worker:
 
 
 class SymbolicPool:
-    """Compares answers symbolically, in `workers` processes; any thread may compare.
+    """A pool of processes that compare answers symbolically; any thread may compare.
 
     The processes start when they are first needed: grading integers alone starts none.
 
@@ -141,7 +141,7 @@ class SymbolicPool:
         self._lock = threading.Lock()
 
     def compare(self, gold: str, answer: str) -> Outcome:
-        """Compare two answers without their presentation.
+        """Compare two normalized answers symbolically, in a worker process of the pool.
 
         Args:
             gold: The right answer.
@@ -168,7 +168,7 @@ class SymbolicPool:
         return outcome
 
     def close(self) -> None:
-        """End the processes."""
+        """End the worker processes of the pool."""
         for worker in self._workers:
             worker.stop()
 
@@ -182,7 +182,7 @@ class SymbolicPool:
 
 
 def serve_comparisons(seconds: float, megabytes: int) -> None:
-    """Be a worker: one JSON list `[gold, answer]` a line in, one verdict a line out.
+    """Be a worker of the pool: one JSON list `[gold, answer]` a line in, one outcome a line out.
 
     The process lives until its input ends or its parent kills it.
 

@@ -33,7 +33,7 @@ def grade_response(
     grader: GraderMode = "auto",
     guess: bool = False,
 ) -> Verdict:
-    """Judge a response by the final answer that it states.
+    """Judge a response by the final answer that it states and by the gold answer's type.
 
     Args:
         response: Its text, without special tokens.
@@ -53,7 +53,7 @@ def grade_response(
 def grade_answer(
     answer: str, gold: str, pool: SymbolicPool, *, grader: GraderMode = "auto"
 ) -> Verdict:
-    """Judge an answer that is already extracted; otherwise as `grade_response`."""
+    """Judge an extracted answer by the gold answer's type; arguments as of `grade_response`."""
     integer = is_integer(gold)
     if grader == "integer" and not integer:
         raise ValueError(
@@ -106,7 +106,7 @@ def _same_word(gold: str, answer: str | None) -> bool:
 
 
 class TypedGrader:
-    """Judges responses of the paper's benchmarks, each by the type of its gold answer.
+    """Grader of the paper's benchmarks: the type of a gold answer chooses the comparison.
 
     Args:
         workers: Processes that compare formulas; integer golds start none.
@@ -122,5 +122,5 @@ class TypedGrader:
         return grade_response(response, gold, self._pool)
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes that compare formulas for this grader."""
         self._pool.close()

@@ -13,7 +13,7 @@ UNDECIDED: tuple[Reason, ...] = ("unreadable", "timeout", "crash")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer of a response, and whether the answer is right.
+    """The verdict on a response: its answer, whether that is right, and why.
 
     Attributes:
         answer: The final answer; None if the response states none.
@@ -29,12 +29,12 @@ class Verdict:
 
 
 class Grader(Protocol):
-    """Judges responses; the program that made a grader closes it."""
+    """Interface of graders, which give a verdict on a response; its maker closes it."""
 
     def __call__(self, response: str, gold: str) -> Verdict:
         """Judge a response's text, without special tokens, by the right answer."""
         ...
 
     def close(self) -> None:
-        """End the processes of the grader."""
+        """End what the grader has started; part of the interface of graders."""
         ...

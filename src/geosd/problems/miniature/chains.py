@@ -20,7 +20,7 @@ MULTIPLIERS = (3, 7, 9)
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A kind of problem.
+    """A benchmark of the miniature world: how long its chains are, and of which operations.
 
     Attributes:
         name: As it appears in problem files, tables and figures.
@@ -44,7 +44,7 @@ BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
 def draw_question(benchmark: Benchmark, rng: random.Random) -> str:
-    """A question of a benchmark, e.g. `7 + 8 - 3`."""
+    """A random chain of a benchmark of the miniature world, e.g. `7 + 8 - 3`."""
     words = [str(rng.randrange(MODULUS))]
     for _ in range(rng.randint(*benchmark.operations)):
         if rng.random() < benchmark.times:
@@ -55,7 +55,7 @@ def draw_question(benchmark: Benchmark, rng: random.Random) -> str:
 
 
 def evaluate(chain: str) -> int:
-    """The value of a chain, from left to right modulo 10.
+    """The value of a chain of operations, from left to right modulo 10.
 
     Raises:
         ValueError: An operator is unknown.
@@ -77,7 +77,7 @@ def evaluate(chain: str) -> int:
 
 
 def solve(question: str, rng: random.Random, jumps: tuple[float, ...]) -> str:
-    """A right solution whose steps jump a random number of operations.
+    """A right solution of a chain; each step takes a random number of operations.
 
     Args:
         question: A chain.

@@ -12,7 +12,7 @@ from geosd.problems.miniature.prompts import MiniaturePrompts
 
 @dataclass(frozen=True)
 class PretrainingCorpus:
-    """The distribution of the base model's documents.
+    """The distribution of the documents that a base model of the miniature is pretrained on.
 
     Attributes:
         mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
@@ -34,7 +34,7 @@ class PretrainingCorpus:
 
 @dataclass(frozen=True)
 class Document:
-    """A prompt and the solution that answers it."""
+    """A pretraining document: a prompt and the solution that answers it."""
 
     prompt: str
     response: str
@@ -43,7 +43,7 @@ class Document:
 def draw_document(
     corpus: PretrainingCorpus, held_out: Collection[str], rng: random.Random
 ) -> Document:
-    """One document whose question is not held out.
+    """Draw one pretraining document whose question is not held out.
 
     Args:
         corpus: What documents are like.

@@ -11,7 +11,7 @@ class MiniaturePrompts:
     """The miniature's prompts: `Q: <question> S:` and `Q: <question> R: <solution> S:`."""
 
     def student(self, question: str) -> str:
-        """The prompt of the question alone.
+        """The student's prompt in the miniature: the question alone.
 
         Example:
             >>> MiniaturePrompts().student("7 + 8")
@@ -20,7 +20,7 @@ class MiniaturePrompts:
         return f"Q: {question} S:"
 
     def teacher(self, question: str, solution: str) -> str:
-        """The prompt of the question with a solution, whole or truncated.
+        """The teacher's prompt in the miniature: the question with a solution.
 
         Example:
             >>> MiniaturePrompts().teacher("7 + 8", "7 + 8 = 5 ; A: 5")
@@ -29,9 +29,10 @@ class MiniaturePrompts:
         return " ".join(f"Q: {question} R: {solution} S:".split())
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
-        """The first steps of a solution, `revealed_parts` of them; the final answer is the last.
+        """The first steps of a miniature's solution for the teacher's prompt: see `revealed_parts`.
 
-        Steps, separated by `;`, are the miniature's sentences (paper, privilege sweep).
+        Steps, separated by `;`, are the miniature's sentences (paper, privilege sweep); the final
+        answer is the last.
 
         Example:
             >>> MiniaturePrompts().truncate_solution("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", 0.5)

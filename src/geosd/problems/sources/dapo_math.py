@@ -20,7 +20,7 @@ INSTRUCTION = r"Please reason step by step, and put your final answer within \bo
 
 @register("dapo-math")
 class DapoMath(DataSource):
-    """The paper's problems; docs/data.md."""
+    """Data source of the paper's problems, DAPO-Math and four benchmarks; docs/data.md."""
 
     limits = (
         "Trained on a thousand competition problems in English for research on a training method;"
@@ -31,7 +31,7 @@ class DapoMath(DataSource):
     reads_raw = True
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """Read the raw files, clean them, and draw the splits."""
+        """Problems of DAPO-Math and its benchmarks: read the raw files, clean, split."""
         if settings["raw"] is None:
             raise ValueError(
                 "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
@@ -43,9 +43,9 @@ class DapoMath(DataSource):
         )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
-        """The model's own chat template; answers are asked for in a box."""
+        """Prompts of DAPO-Math's problems by the model's chat template, which ask for a box."""
         return ChatPrompts(tokenizer, INSTRUCTION, thinking)
 
     def grader(self) -> TypedGrader:
-        """By the type of each gold answer."""
+        """Grader of DAPO-Math's and its benchmarks' answers: by the type of each gold answer."""
         return TypedGrader()

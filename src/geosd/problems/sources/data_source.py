@@ -18,7 +18,7 @@ SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benc
 
 
 class DataSource(ABC):
-    """A data set. Everything that differs between data sets is behind these three methods.
+    """Interface of a data source: all that differs between data sets.
 
     Attributes:
         limits: What a model trained on it must not be taken for, for its model card.
@@ -31,7 +31,7 @@ class DataSource(ABC):
 
     @abstractmethod
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """The problems of a study, no question twice.
+        """The splits of a study's problems from this data source, no question twice.
 
         Args:
             settings: The plain values of the `data` section: `SIZES`, `seed`, `raw`, `overlaps`.
@@ -42,7 +42,7 @@ class DataSource(ABC):
 
     @abstractmethod
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> PromptFormat:
-        """How its questions are worded for student and teacher.
+        """How the data source words questions for student and teacher.
 
         Args:
             tokenizer: The model's own, with its chat template.
@@ -55,12 +55,12 @@ class DataSource(ABC):
         thinking: bool,
         generation: GenerationConfig | None,
     ) -> Encoding:
-        """The data set's prompts, encoded for one model; see `prompts` and `Encoding`."""
+        """The data source's prompts, encoded for one model; see `prompts` and `Encoding`."""
         return Encoding(tokenizer, self.prompts(tokenizer, thinking), generation)
 
     @abstractmethod
     def grader(self) -> Grader:
-        """A grader of its answers; the caller closes it."""
+        """A grader of the data source's answers; the caller closes it."""
 
 
 _registry: Registry[DataSource] = Registry("data source", "geosd.problems.sources")
@@ -68,7 +68,7 @@ register, names = _registry.register, _registry.names
 
 
 def get_data_source(name: str) -> DataSource:
-    """The data set called `name`.
+    """The data source that is registered under a name.
 
     Raises:
         ValueError: There is none; says which there are.
@@ -77,5 +77,5 @@ def get_data_source(name: str) -> DataSource:
 
 
 def split_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes of the splits among the values of the `data` section."""
+    """Of the settings of a data source the sizes of the splits."""
     return {name: settings[name] for name in SIZES}

@@ -18,7 +18,7 @@ INSTRUCTION = "Write the calculation in one line, then a line that says Answer: 
 
 @register("word-problems")
 class WordProblems(DataSource):
-    """Problems of `geosd.problems.word_problem_stories`, no question twice; docs/data.md."""
+    """Data source of generated arithmetic word problems; docs/data.md."""
 
     limits = (
         "Trained for a few steps on generated word problems, to show that every part of the"
@@ -26,16 +26,16 @@ class WordProblems(DataSource):
     )
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """Draw every problem from the seed."""
+        """Splits of word problems, every one drawn from the seed."""
         kinds = IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
         return generate_splits(
             draw_story, *kinds, split_sizes(settings), settings["seed"], "stories"
         )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
-        """The model's own chat template; answers are asked for on a line of their own."""
+        """Prompts of word problems by the model's chat template; answers get their own line."""
         return ChatPrompts(tokenizer, INSTRUCTION, thinking)
 
     def grader(self) -> TypedGrader:
-        """Integers, exactly."""
+        """Grader of word problems: integers, exactly."""
         return TypedGrader()

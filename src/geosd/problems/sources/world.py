@@ -23,7 +23,7 @@ from geosd.problems.sources.data_source import DataSource, register, split_sizes
 
 @register("world")
 class World(DataSource):
-    """Chains of operations modulo 10; docs/world.md."""
+    """Data source of the miniature world, chains of operations modulo 10; docs/world.md."""
 
     limits = (
         "A model of the miniature world (chains of operations modulo 10). It knows no language, and"
@@ -32,18 +32,18 @@ class World(DataSource):
     )
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """Draw every problem from the seed."""
+        """Splits of the miniature world's chains, every one drawn from the seed."""
         kinds = IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
         return generate_splits(
             _draw_problem, *kinds, split_sizes(settings), settings["seed"], "problems"
         )
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
-        """The miniature's own markers; its models have no chat template."""
+        """The miniature world's own prompts; its models have no chat template."""
         return MiniaturePrompts()
 
     def grader(self) -> MiniatureGrader:
-        """Integers, exactly."""
+        """Grader of the miniature world: integers, exactly."""
         return MiniatureGrader()
 
 
