@@ -16,7 +16,7 @@ import tyro
 from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem
 from geosd.rollout.sampler import Completion, SamplingParams
@@ -46,6 +46,7 @@ def main(
     """
     model, tokenizer = load_model(base)
     encoding = Encoding(tokenizer, MiniaturePrompts())
+    grade = MiniatureGrader()
     sampler = TransformersSampler(model, encoding.end_ids, encoding.pad_id)
 
     def sampled(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
 Row = TypeVar("Row")
 
@@ -84,9 +83,10 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
         DamagedLineError: A line is not JSON, or its fields are not those of `cls`; the error names
             file and line.
     """
-    from pydantic import ValidationError
+    # A tenth of a second that programs without records save.
+    from pydantic import TypeAdapter, ValidationError
 
-    validate = _adapter(cls).validate_json
+    validate = TypeAdapter(cls).validate_json
     rows = []
     with Path(path).open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -120,13 +120,6 @@ def sha256(path: Path | str) -> str:
         )
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@functools.cache
-def _adapter(cls: type[Row]) -> TypeAdapter[Row]:
-    from pydantic import TypeAdapter  # a tenth of a second that programs without records save
-
-    return TypeAdapter(cls)
 
 
 def _mistakes(error: ValidationError) -> str:

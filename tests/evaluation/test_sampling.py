@@ -9,7 +9,7 @@ import pytest
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.grading.verdict import Verdict
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
@@ -33,6 +33,7 @@ class Letters:
         return "".join(chr(i) for i in ids if i != self.eos_token_id)
 
 
+GRADER = MiniatureGrader()
 ENCODING = Encoding(Letters(), MiniaturePrompts())
 
 
@@ -61,7 +62,7 @@ PROBLEMS = [
 ]
 
 
-def run(seed=0, problems=PROBLEMS, sampler=None, grade=grade, coverage=4):
+def run(seed=0, problems=PROBLEMS, sampler=None, grade=GRADER, coverage=4):
     return evaluate(sampler or Dice(), ENCODING, grade, problems, 4, coverage, DECODING, seed)
 
 

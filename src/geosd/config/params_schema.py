@@ -10,15 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from geosd.config.job_resources import ModelResources
-from geosd.config.protocol_schema import (
-    Base,
-    Data,
-    Evaluation,
-    Pool,
-    Protocol,
-    Rollout,
-    Training,
-)
+from geosd.config.protocol_schema import Protocol, Training
 from geosd.config.schema_base import Extendable, Name, Positive, Scalar, Section, overlay_of
 
 Axes = dict[str, list[Scalar]]
@@ -30,15 +22,10 @@ DEFAULT = "default"
 TrainingOverlay = overlay_of(Training)
 
 
-class Sections(Section):
+class Sections(overlay_of(Protocol)):
     """What a model or a study changes in the protocol's sections, each with some of its keys."""
 
-    data: overlay_of(Data) = Field(default_factory=lambda: None)
-    base: overlay_of(Base) = Field(default_factory=lambda: None)
-    pool: overlay_of(Pool) = Field(default_factory=lambda: None)
     training: TrainingOverlay = Field(default_factory=lambda: None)
-    evaluation: overlay_of(Evaluation) = Field(default_factory=lambda: None)
-    rollout: overlay_of(Rollout) = Field(default_factory=lambda: None)
 
 
 class ModelSchema(Extendable, Sections):

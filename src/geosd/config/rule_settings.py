@@ -8,7 +8,7 @@ figures say themselves what they read (`geosd.reporting.specs`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from geosd.config.errors import raise_if_unknown
 from geosd.config.grids import sweep_points
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study
+from geosd.nested import dotted_items
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")
@@ -170,16 +171,6 @@ def _methods(study: Study, spec: OutputSpec) -> list[str]:
     return [name for name in study.methods if name not in study.candidates]
 
 
-def _changes(study: Study, _: OutputSpec) -> dict[str, Settings]:
-    """What each candidate changes in its variant's training: the last word of each key -> value."""
-    return {name: dict(_leaves(changed)) for name, (_, changed) in study.candidates.items()}
-
-
-def _leaves(tree: Settings) -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        yield from _leaves(value) if isinstance(value, dict) else [(key, value)]
-
-
 def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     """All settings but those of the base models, which the paper takes as they are."""
     variants = [name for name in study.trained if name not in study.candidates]
@@ -205,7 +196,11 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "candidates": lambda study, _: {
         name: variant for name, (variant, _) in study.candidates.items()
     },
-    "changes": _changes,
+    # What each candidate changes in its variant's training: the last word of each key -> value.
+    "changes": lambda study, _: {
+        name: {key.rpartition(".")[2]: value for key, value in dotted_items(changed)}
+        for name, (_, changed) in study.candidates.items()
+    },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
     "hyperparameters": _hyperparameters,
 }

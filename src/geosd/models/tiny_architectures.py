@@ -39,16 +39,11 @@ MODELS: dict[str, tuple[Family, int, int, int, int, int]] = {
 }
 
 
-def names() -> tuple[str, ...]:
-    """Names of the miniature's tiny models."""
-    return tuple(MODELS)
-
-
 def dimensions(name: str, vocabulary: int) -> Architecture:
     """The dimensions of one of the miniature's tiny models, in the terms of the paper's table.
 
     Args:
-        name: One of `names()`.
+        name: One of `MODELS`.
         vocabulary: Number of tokens.
 
     Raises:
@@ -78,7 +73,7 @@ def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> Pr
     """Build a tiny model of the miniature with random weights, in fp32, ready to train.
 
     Args:
-        name: One of `names()`.
+        name: One of `MODELS`.
         vocabulary: Number of tokens.
         pad_id: Token that fills rows.
         end_id: Token that ends a response.

@@ -57,8 +57,7 @@ def generate_splits(
     draw_problem: Callable[[Kind, random.Random], GeneratedProblem],
     in_distribution: Kind,
     out_of_distribution: Sequence[Kind],
-    sizes: Mapping[str, int | None],
-    seed: int,
+    settings: Mapping[str, Any],
     purpose: str,
 ) -> ProblemSplits:
     """Draw the splits of a generated data set, no question twice.
@@ -70,9 +69,8 @@ def generate_splits(
         draw_problem: Draws one problem of a kind.
         in_distribution: The kind of the benchmark `id`.
         out_of_distribution: The kinds of the other benchmarks, in their order.
-        sizes: Problems of each split: `train`, `select_train`, `select_validation`, `test_id` and
-            `test_per_benchmark`, each out-of-distribution benchmark's.
-        seed: Of all draws.
+        settings: Problems of each split: `train`, `select_train`, `select_validation`, `test_id`,
+            `test_per_benchmark` (of each out-of-distribution benchmark); and the draws' `seed`.
         purpose: Keeps the draws apart from those of other generators with the same seed.
 
     Returns:
@@ -83,7 +81,7 @@ def generate_splits(
         ValueError: A benchmark has too few different questions for the number wanted, or the whole
             of a benchmark is wanted: a generated one has no end.
     """
-    if sizes["test_per_benchmark"] is None:
+    if settings["test_per_benchmark"] is None:
         raise ValueError(
             "data.test_per_benchmark is null, the whole benchmark; generated problems have no"
             " end.\nHint: set a number."
@@ -93,7 +91,7 @@ def generate_splits(
     solutions: dict[str, str] = {}
 
     def draw_benchmark(name: str, kind: Kind, number: int) -> tuple[Problem, ...]:
-        rng = random.Random(seed_of(seed, purpose, name))
+        rng = random.Random(seed_of(settings["seed"], purpose, name))
         problems: list[Problem] = []
         tries = 0
         while len(problems) < number:
@@ -113,11 +111,11 @@ def generate_splits(
         counts[name] = {"generated": tries, "duplicates_dropped": tries - number, "kept": number}
         return tuple(problems)
 
-    test = draw_benchmark(in_distribution.name, in_distribution, sizes["test_id"])
+    test = draw_benchmark(in_distribution.name, in_distribution, settings["test_id"])
     for kind in out_of_distribution:
-        test += draw_benchmark(kind.name, kind, sizes["test_per_benchmark"])
-    select = draw_benchmark("select_train", in_distribution, sizes["select_train"])
-    select += draw_benchmark("select_validation", in_distribution, sizes["select_validation"])
-    training = draw_benchmark("train", in_distribution, sizes["train"])
+        test += draw_benchmark(kind.name, kind, settings["test_per_benchmark"])
+    select = draw_benchmark("select_train", in_distribution, settings["select_train"])
+    select += draw_benchmark("select_validation", in_distribution, settings["select_validation"])
+    training = draw_benchmark("train", in_distribution, settings["train"])
     card = {"benchmarks": counts} | ({"worked_solutions": solutions} if solutions else {})
     return ProblemSplits(training, select, test, card)

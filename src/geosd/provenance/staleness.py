@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from geosd.files import sha256
+from geosd.nested import dotted_items
 
 MANIFEST = "manifest.json"
 ABSENT = "(absent)"
@@ -91,20 +92,11 @@ def _inputs(recorded: Mapping[str, str], hashed: Any) -> Iterator[str]:
 
 
 def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    before, after = dict(_leaves(recorded)), dict(_leaves(json.loads(json.dumps(now))))
+    before, after = dict(dotted_items(recorded)), dict(dotted_items(json.loads(json.dumps(now))))
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, ABSENT), after.get(key, ABSENT)
         if old != new:
             yield f"parameter {key} was {old}, is {new}"
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested values by dotted names."""
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else key)
-    elif name:
-        yield name, value
 
 
 def _code(recorded: Mapping[str, str | None] | None, now: Mapping[str, str]) -> Iterator[str]:

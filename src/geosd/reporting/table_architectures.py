@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from geosd.claims import published as paper
 from geosd.models.published_architectures import Architecture, published_architectures
-from geosd.models.tiny_architectures import dimensions, names
+from geosd.models.tiny_architectures import MODELS, dimensions
 from geosd.problems.miniature.tokenizer import VOCABULARY
 from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
 from geosd.reporting.specs import OutputSpec
@@ -43,7 +43,7 @@ def build(models: Sequence[str]) -> Table:
         for name, shape in published_architectures().items()
     ]
     for name in models:
-        if name in names():
+        if name in MODELS:
             shape = dimensions(name, len(VOCABULARY))
             rows.append(_row(shape, {}, "This study's models", paper.family(name)))
     note = (

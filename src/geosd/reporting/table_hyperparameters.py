@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from geosd.claims.published import published
+from geosd.nested import dotted_items
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 
@@ -65,8 +66,9 @@ def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[Job, Any]]:
     by_key: dict[str, dict[Job, Any]] = defaultdict(dict)
 
     def add(section: str, values: Any, job: Job) -> None:
-        for key, value in _leaves(section, values):
-            by_key[key][job] = value
+        for key, value in dotted_items({section: values}):
+            if value is not None:
+                by_key[key][job] = value
 
     for section in ("runs", "data"):
         add(section, settings[section], Job(None, None))
@@ -79,14 +81,6 @@ def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[Job, Any]]:
             add("training", shared, Job(model, variant))
             add(f"objective.{objective.pop('name')}", objective, Job(model, variant))
     return by_key
-
-
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(f"{path}.{key}", inner)
-    elif value is not None:
-        yield path, value
 
 
 def _cells(key: str, values: Mapping[Job, Any]) -> tuple[Cell, ...]:

@@ -19,6 +19,7 @@ from accelerate.tracking import GeneralTracker, get_available_trackers
 from dvclive import Live
 
 from geosd.files import atomic_write, write_json
+from geosd.nested import dotted_items
 from geosd.training.processes import process_state
 
 TRACKERS = ("tensorboard", "wandb", "trackio")
@@ -65,7 +66,7 @@ class StepLog:
         self.accelerator.init_trackers("geosd", init_kwargs=options)
         for tracker in self.accelerator.trackers:
             if tracker.name != "dvclive":
-                tracker.store_init_configuration(_flat(settings or {}))
+                tracker.store_init_configuration(_for_trackers(settings or {}))
 
     def write(self, values: dict[str, float]) -> None:
         """Log one step. A metric without a value at this step is left out, never invented."""
@@ -123,15 +124,12 @@ class _StepLive(Live):
         self.step += 1
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str | float]:
+def _for_trackers(settings: Mapping[str, Any]) -> dict[str, str | float]:
     """Nested settings as trackers take them: objective/name, optimiser/kfac/blocks, ..."""
-    flat = {}
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}/")
-        else:
-            flat[prefix + key] = value if isinstance(value, bool | int | float) else str(value)
-    return flat
+    return {
+        name.replace(".", "/"): value if isinstance(value, bool | int | float) else str(value)
+        for name, value in dotted_items(settings)
+    }
 
 
 def _drop_from(path: Path, start: int) -> None:

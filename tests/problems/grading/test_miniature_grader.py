@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.grading.miniature_grader import MiniatureGrader
+
+grade = MiniatureGrader()
 
 
 @given(st.integers(-999, 999), st.integers(-999, 999))

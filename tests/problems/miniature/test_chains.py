@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.chains import BENCHMARKS, MULTIPLIERS, draw_question, evaluate, solve
 
 RING = "0123456789" * 10
@@ -62,7 +62,7 @@ def test_every_step_of_a_solution_is_true_and_the_chain_is_consumed_in_order(que
 @given(questions, seeds)
 def test_every_solution_passes_the_grader(question, seed):
     solution = solve(question, random.Random(seed), (0.5, 0.35, 0.15))
-    assert grade(solution, str(counted(question))).correct
+    assert MiniatureGrader()(solution, str(counted(question))).correct
 
 
 def test_a_jump_distribution_with_one_length_gives_steps_of_that_length():

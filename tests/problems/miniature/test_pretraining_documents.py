@@ -1,6 +1,6 @@
 import random
 
-from geosd.problems.grading.miniature_grader import grade
+from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.chains import BENCHMARKS, Benchmark, evaluate
 from geosd.problems.miniature.pretraining_documents import PretrainingCorpus, draw_document
 
@@ -16,7 +16,7 @@ def question_of(document):
 
 def test_every_response_answers_its_question():
     for document in drawn(PretrainingCorpus()):
-        assert grade(document.response, str(evaluate(question_of(document)))).correct
+        assert MiniatureGrader()(document.response, str(evaluate(question_of(document)))).correct
 
 
 def test_references_are_shown_repeated_and_cut_as_often_as_the_corpus_says():

@@ -9,28 +9,34 @@ from geosd.problems.grading.verdict import Verdict
 _FINAL = re.compile(r"A\s*:\s*(-?\s*\d+)(?!\S)")
 
 
-def grade(response: str, gold: str) -> Verdict:
-    """Judge a response of the miniature by its final answer alone; its steps are not checked.
+class MiniatureGrader:
+    """Grader of the miniature's responses: their final integers are compared."""
 
-    The final answer is the integer after the last `A:`. Like the paper's graders, a right answer
-    counts whatever led to it: a solution with two errors that cancel is a verified solution.
-    `A: 06` and `A: 6` are the same answer.
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response of the miniature by its final answer alone; its steps are not checked.
 
-    Raises:
-        ValueError: The gold answer is not an integer.
+        The final answer is the integer after the last `A:`. As for the paper's graders, a right
+        answer counts whatever led to it: a solution with two errors that cancel is a verified
+        solution. `A: 06` and `A: 6` are the same answer.
 
-    Example:
-        >>> grade("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "2")
-        Verdict(answer='2', correct=True, reason='correct')
-        >>> grade("7 + 8 = 5 ; 5 -", "2").reason
-        'no answer'
-    """
-    right = _shortest_form(gold)
-    answers = _FINAL.findall(response)
-    if not answers:
-        return Verdict(None, False, "no answer")
-    answer = _shortest_form(answers[-1])
-    return Verdict(answer, answer == right, "correct" if answer == right else "wrong answer")
+        Raises:
+            ValueError: The gold answer is not an integer.
+
+        Example:
+            >>> MiniatureGrader()("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "2")
+            Verdict(answer='2', correct=True, reason='correct')
+            >>> MiniatureGrader()("7 + 8 = 5 ; 5 -", "2").reason
+            'no answer'
+        """
+        right = _shortest_form(gold)
+        answers = _FINAL.findall(response)
+        if not answers:
+            return Verdict(None, False, "no answer")
+        answer = _shortest_form(answers[-1])
+        return Verdict(answer, answer == right, "correct" if answer == right else "wrong answer")
+
+    def close(self) -> None:
+        """Close the miniature's grader, which has started nothing."""
 
 
 def _shortest_form(text: str) -> str:
@@ -43,14 +49,3 @@ def _shortest_form(text: str) -> str:
             " '-12'.\nHint: the grader compares integers; another kind of answer needs another"
             " grader."
         ) from None
-
-
-class MiniatureGrader:
-    """Grader of the miniature's responses; see `grade`."""
-
-    def __call__(self, response: str, gold: str) -> Verdict:
-        """Judge a response by its final answer; see `grade`."""
-        return grade(response, gold)
-
-    def close(self) -> None:
-        """Close the miniature's grader, which has started nothing."""

@@ -13,7 +13,7 @@ from geosd.problems.dapo.raw_files import read_raw_files
 from geosd.problems.dapo.splits import clean_and_split
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
-from geosd.problems.sources.data_source import DataSource, register, split_sizes
+from geosd.problems.sources.data_source import DataSource, register
 
 INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 
@@ -37,10 +37,8 @@ class DapoMath(DataSource):
                 "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
                 " docs/data.md says which files it holds."
             )
-        chosen = {"overlaps": settings["overlaps"], "seed": settings["seed"]}
-        return clean_and_split(
-            read_raw_files(Path(settings["raw"])), **split_sizes(settings), **chosen
-        )
+        drawn = {key: value for key, value in settings.items() if key not in ("source", "raw")}
+        return clean_and_split(read_raw_files(Path(settings["raw"])), **drawn)
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
         """Prompts of DAPO-Math's problems by the model's chat template, which ask for a box."""

@@ -14,8 +14,6 @@ from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry
 
-SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
-
 
 class DataSource(ABC):
     """Interface of a data source: all that differs between data sets.
@@ -34,7 +32,8 @@ class DataSource(ABC):
         """The splits of a study's problems from this data source, no question twice.
 
         Args:
-            settings: The plain values of the `data` section: `SIZES`, `seed`, `raw`, `overlaps`.
+            settings: The plain values of the `data` section: sizes of the splits, `seed`, `raw`,
+                `overlaps`.
 
         Returns:
             The splits and their card.
@@ -74,8 +73,3 @@ def get_data_source(name: str) -> DataSource:
         ValueError: There is none; says which there are.
     """
     return _registry.get(name)()
-
-
-def split_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the settings of a data source the sizes of the splits."""
-    return {name: settings[name] for name in SIZES}

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits, generate_splits
-from geosd.problems.sources.data_source import DataSource, register, split_sizes
+from geosd.problems.sources.data_source import DataSource, register
 from geosd.problems.word_problem_stories import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION, draw_story
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
@@ -28,9 +28,7 @@ class WordProblems(DataSource):
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of word problems, every one drawn from the seed."""
         kinds = IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
-        return generate_splits(
-            draw_story, *kinds, split_sizes(settings), settings["seed"], "stories"
-        )
+        return generate_splits(draw_story, *kinds, settings, "stories")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
         """Prompts of word problems by the model's chat template; answers get their own line."""

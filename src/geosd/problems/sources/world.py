@@ -18,7 +18,7 @@ from geosd.problems.miniature.chains import (
 )
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
-from geosd.problems.sources.data_source import DataSource, register, split_sizes
+from geosd.problems.sources.data_source import DataSource, register
 
 
 @register("world")
@@ -34,9 +34,7 @@ class World(DataSource):
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of the miniature world's chains, every one drawn from the seed."""
         kinds = IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
-        return generate_splits(
-            _draw_problem, *kinds, split_sizes(settings), settings["seed"], "problems"
-        )
+        return generate_splits(_draw_problem, *kinds, settings, "problems")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
         """The miniature world's own prompts; its models have no chat template."""
