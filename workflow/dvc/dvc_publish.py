@@ -75,14 +75,9 @@ def stage_outputs() -> dict[Path, str]:
         }
 
 
-def pointer_of(folder: Path) -> Path:
-    """The file by which DVC keeps a folder that no stage makes."""
-    return PUBLISHED / f"{folder}.dvc"
-
-
 def write_pointer(folder: Path) -> Path:
-    """Write a folder's pointer where there is none; DVC adds the content's hash."""
-    path = pointer_of(folder)
+    """Write the file by which DVC keeps a folder that no stage makes; DVC adds the hash to it."""
+    path = PUBLISHED / f"{folder}.dvc"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         root = os.path.relpath(".", path.parent)

@@ -1,13 +1,6 @@
 """
 Write the index of the study, and turn samples and step logs into tidy tables of numbers.
 
-REQUIRED INPUTS:
-
-    results/evaluate/{model}/<recipe>/{seed}/samples.jsonl
-    results/train/{model}/<recipe>/{seed}/steps.csv
-
-OUTPUTS:
-
     <study>/runs.csv               = model, variant and seed of each run, and its folders
     <study>/runs/{model}/{variant}/{seed}/{train,evaluate}  = links to these, for people
     <study>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric

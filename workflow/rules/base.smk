@@ -1,12 +1,6 @@
 """
 Make each base model pi_0; nothing here depends on a method.
 
-REQUIRED INPUTS:
-
-    results/data/<source>-<digest>/  = where it is pretrained, so that no document repeats a question
-
-OUTPUTS:
-
     results/base/{model}-{digest}/   = pi_0 in Hugging Face format, and its manifest
 """
 

@@ -1,16 +1,6 @@
 """
 Judge each claim of the paper.
 
-REQUIRED INPUTS:
-
-    <study>/analyse/{scores,drift,consensus}.csv
-    what the study's figures read too, where it shows them:
-    <study>/analyse/drift_over_steps.csv, results/states/*/states.csv  (figure_mechanism)
-    results/states/*/states.csv                                          (figure_density)
-    <study>/alignment/*/*/*/alignment.csv                                (figure_alignment)
-
-OUTPUTS:
-
     <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced or undetermined
 """
 

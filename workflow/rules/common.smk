@@ -148,15 +148,9 @@ def gpu_model(rule):
     )
 
 
-def scale(base, factor=2):
-    """Resource that grows on each retry: base, base * factor, ..."""
-    return lambda wildcards, attempt: base * factor ** (attempt - 1)
-
-
-def caption_of(name):
-    """The report's text for a table or figure; claims have a text of their own."""
-    declared = specs.output_specs()
-    return declared[name].caption if name in declared else ""
+def scale(base):
+    """Resource that doubles on each retry."""
+    return lambda wildcards, attempt: base * 2 ** (attempt - 1)
 
 
 def held_out(wildcards):

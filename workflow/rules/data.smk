@@ -1,12 +1,7 @@
 """
-Fetch the raw files of a published data set, then draw the problems and split them.
-
-REQUIRED INPUTS:
-
-    none; a source with a catalogue (src/geosd/problems/sources/<source>.yaml) is fetched from the hub
-    into the folder data.raw, unless its files lie there already
-
-OUTPUTS:
+Fetch the raw files of a published data set, then draw the problems and split them. A source with a
+catalogue (src/geosd/problems/sources/<source>.yaml) is fetched from the hub into the folder data.raw,
+unless its files lie there already.
 
     results/data/<source>-<digest>/raw.json      = hash and origin of each raw file, where there are any
     results/data/<source>-<digest>/train.jsonl   = problems to train on

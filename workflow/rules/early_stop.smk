@@ -1,12 +1,6 @@
 """
 Take a run that is the beginning of a longer one from that one, at the step at which it ends.
 
-REQUIRED INPUTS:
-
-    results/train/{model}/{recipe}/{seed}/  = with the weights after that step
-
-OUTPUTS:
-
     results/train/{model}/{recipe}/{seed}/stopped_{steps}/  = what training it would have made
 """
 

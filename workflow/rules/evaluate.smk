@@ -1,13 +1,6 @@
 """
 Sample every checkpoint on the test problems. All accuracies are computed from the kept samples.
 
-REQUIRED INPUTS:
-
-    results/train/{model}/<recipe>/{seed}/   or, for pi_0, results/base/{model}-<digest>/
-    results/data/<source>-<digest>/test.jsonl
-
-OUTPUTS:
-
     results/evaluate/{model}/{recipe}/{seed}/samples.jsonl  = every sample: text, tokens, answer, verdict
     results/evaluate/{model}/{recipe}/{seed}/manifest.json  = code, machine, time, hashes
 """

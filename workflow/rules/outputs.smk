@@ -2,14 +2,6 @@
 Write the tables and draw the figures, one rule for each module table_* and figure_* of
 geosd.reporting. What a rule reads and is called, that module declares.
 
-REQUIRED INPUTS:
-
-    <study>/analyse/{scores,drift,consensus,drift_over_steps}.csv
-    results/states/{model}-<digest>/states.csv
-    <study>/alignment/{model}/{variant}/{seed}/alignment.csv
-
-OUTPUTS:
-
     <figures>/table_*.{csv,md,tex}
     <figures>/figure_*.{pdf,svg,png}
 """

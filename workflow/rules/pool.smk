@@ -1,13 +1,6 @@
 """
 Sample pi_0 on the training problems and keep verified solutions, the teacher's privileged context.
 
-REQUIRED INPUTS:
-
-    results/base/{model}-<digest>/
-    results/data/<source>-<digest>/train.jsonl
-
-OUTPUTS:
-
     results/pool/{model}-{digest}/pool.jsonl    = verified solutions of each problem
     results/pool/{model}-{digest}/counts.json   = how many were drawn, verified and kept
     results/pool/{model}-{digest}/manifest.json = code, machine, time, hashes

@@ -1,13 +1,6 @@
 """
 Make pages of what the report cannot show by itself: tables, verdicts, configuration, environment.
 
-REQUIRED INPUTS:
-
-    <figures>/{table_*,claims}.md
-    results/{base,train,evaluate}/**/manifest.json  = where the study scores runs
-
-OUTPUTS:
-
     <figures>/configuration.yaml    = the study as it was run, all overlays laid
     <figures>/environment.md        = code, machines and packages behind the numbers
     <study>/pages/{page}.html     = each of these as a page
@@ -16,6 +9,7 @@ OUTPUTS:
 CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
 PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
+CAPTIONS = {name: spec.caption for name, spec in specs.output_specs().items()}
 ENDINGS = {"configuration": "yaml"}  # of all others: md
 
 # A study may show what no run enters; its environment must not ask for runs either.
@@ -48,7 +42,7 @@ rule page:
         page="|".join(PAGES),
     localrule: True
     params:
-        caption=lambda wildcards: caption_of(wildcards.page),
+        caption=lambda wildcards: CAPTIONS.get(wildcards.page, ""),
     message:
         "Make {wildcards.page} a page of the report"
     shell:

@@ -1,15 +1,6 @@
 """
 Look at the states that pi_0 visits, and at each checkpoint there.
 
-REQUIRED INPUTS:
-
-    results/base/{model}-<digest>/
-    results/pool/{model}-<digest>/pool.jsonl
-    results/data/<source>-<digest>/train.jsonl
-    results/train/{model}/<recipe>/{seed}/  = with snapshots/ where training.snapshots lists steps
-
-OUTPUTS:
-
     results/states/{model}-{digest}/states.csv    = entropy, overlap and gradient norms at each position
     results/states/{model}-{digest}/states.jsonl  = the rollouts, their most uncertain positions
     <study>/alignment/{model}/{variant}/{seed}/alignment.csv  = mass on the teacher's ranks

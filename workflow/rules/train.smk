@@ -2,14 +2,6 @@
 Train every run, once for each seed. One rule trains them all, but for those that are the beginning
 of longer runs: early_stop.smk takes these from there.
 
-REQUIRED INPUTS:
-
-    results/base/{model}-<digest>/
-    results/pool/{model}-<digest>/pool.jsonl
-    results/data/<source>-<digest>/train.jsonl
-
-OUTPUTS:
-
     results/train/{model}/{recipe}/{seed}/  = final weights in Hugging Face format,
         steps.csv      = the step log
         settings.json  = the settings as they were resolved

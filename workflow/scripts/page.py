@@ -42,11 +42,6 @@ def markdown_page(markdown: str) -> str:
     return html_page(parser.renderer.render(tokens, parser.options, {}))
 
 
-def text_page(text: str) -> str:
-    """A whole HTML page with a text in it, line by line."""
-    return html_page(f"<pre>{escape(text)}</pre>\n")
-
-
 def html_page(body: str) -> str:
     """A page with its style."""
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>\n{body}'
@@ -75,5 +70,8 @@ def mark_cells(tokens: list[Token]) -> None:
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    render = markdown_page if source.suffix == ".md" else text_page
-    write_text(target, render(source.read_text(encoding="utf-8")))
+    text = source.read_text(encoding="utf-8")
+    page = (
+        markdown_page(text) if source.suffix == ".md" else html_page(f"<pre>{escape(text)}</pre>\n")
+    )
+    write_text(target, page)
