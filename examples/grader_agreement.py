@@ -17,9 +17,9 @@ from typing import Any
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import normalize_answer
 from geosd.problems.grading.exact_numbers import is_integer
+from geosd.problems.grading.grader_interface import Verdict
 from geosd.problems.grading.symbolic_pool import SymbolicPool
 from geosd.problems.grading.typed_grader import GraderMode, grade_answer
-from geosd.problems.grading.verdict import Verdict
 
 Row = dict[str, Any]
 

@@ -9,8 +9,8 @@ import pytest
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading.grader_interface import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
-from geosd.problems.grading.verdict import Verdict
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
 from geosd.rollout.sampler import Completion, SamplingParams

@@ -8,7 +8,7 @@ import resource
 import pytest
 
 from geosd.config import load, resolve
-from geosd.config.rule_settings import job_counts
+from geosd.config.job_counts import job_counts
 
 SECONDS = 30
 OTHERS = ("paper_selection", "paper_ablation", "paper_privilege", "paper_ladder", "paper_stepsize")

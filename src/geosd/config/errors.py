@@ -34,7 +34,7 @@ class Mistake:
 def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
     """The error that lists all mistakes in a configuration file, in the order of its lines."""
     ordered = sorted(dict.fromkeys(mistakes), key=lambda mistake: mistake.line)
-    lines = [f"  {file}:{m.line}: {dotted(m.path) or 'file'}: {m.message}" for m in ordered]
+    lines = [f"  {file}:{m.line}: {_dotted(m.path) or 'file'}: {m.message}" for m in ordered]
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
     return ConfigError(
         f"{file} has {count}:\n" + "\n".join(lines) + "\nHint: docs/configuration.md explains the"
@@ -42,7 +42,7 @@ def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
     )
 
 
-def dotted(path: KeyPath) -> str:
+def _dotted(path: KeyPath) -> str:
     """A key as errors write it: `protocol.training.betas[0]`."""
     text = ""
     for key in path:

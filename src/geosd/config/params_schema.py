@@ -23,7 +23,7 @@ TrainingOverlay = overlay_of(Training)
 
 
 class Sections(overlay_of(Protocol)):
-    """What a model or a study changes in the protocol's sections, each with some of its keys."""
+    """What entries of params.yaml change in the protocol's sections, each with some of its keys."""
 
     training: TrainingOverlay = Field(default_factory=lambda: None)
 
@@ -86,7 +86,7 @@ class StudySchema(Extendable, Sections):
 
 
 class Params(Section):
-    """All of params.yaml, validated."""
+    """The schema of the whole file params.yaml."""
 
     study: Name
     """The study that is run where the command line names none (`--config study=NAME`)."""

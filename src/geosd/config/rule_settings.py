@@ -7,7 +7,6 @@ figures say themselves what they read (`geosd.reporting.specs`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -21,8 +20,6 @@ from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")
 PER_MODEL = ("base", "pool", "evaluate", "evaluate_pi_0", "states", *PER_VARIANT)
-STATE_FIGURES = {"figure_mechanism", "figure_density", "figure_alignment"}
-"""Figures of the states that pi_0 visits."""
 
 Settings = dict[str, Any]
 
@@ -127,7 +124,7 @@ def _claims(study: Study, *_: Any) -> Settings:
 
 
 def configuration(study: Study, *_: Any) -> Settings:
-    """The settings of a whole study as it is run, for the report and for people."""
+    """The settings of rule `configuration`: the whole study as it is run, for people."""
     per_model = {
         model: {
             **{name: study.section(name, model) for name in ("base", "pool", "evaluation")},
@@ -226,29 +223,3 @@ RULES: dict[str, Callable[..., Settings]] = {
     "configuration": configuration,
     **{name: partial(_output, spec) for name, spec in output_specs().items()},
 }
-
-
-def job_counts(study: Study) -> dict[str, int]:
-    """How many jobs each rule has for one model of a study, in the order of the data.
-
-    Rules that run once for a whole study (data, analyse, tables, figures) are not among them, nor
-    is early_stop, which copies files. The study shows something that is made of scores, as every
-    study of params.yaml does.
-    """
-    seeds, model = len(study.seeds), study.models[0]
-    # Variants of equal settings are one run.
-    recipes = {v: json.dumps(_train(study, model, v), sort_keys=True) for v in study.trained}
-    trained = {recipe for v, recipe in recipes.items() if v not in study.early_stops}
-    untrained = len(study.methods) - len(study.trained)
-    of_states = bool(STATE_FIGURES & set(study.outputs))
-    counts = {
-        "base": 1,
-        "pool": 1 if study.trained or of_states else 0,
-        "train": len(trained) * seeds,
-        "evaluate": len({*recipes.values()}) * seeds,
-        "evaluate_pi_0": seeds if untrained else 0,
-        "states": 1 if of_states else 0,
-    }
-    if "figure_alignment" in study.outputs:
-        counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
-    return {rule: count for rule, count in counts.items() if count}

@@ -40,7 +40,7 @@ class Extendable(Section):
 
 @cache
 def overlay_of(section: type[Section]) -> type[Strict]:
-    """A class of the schema whose keys are optional: what is laid over a section."""
+    """The overlay of a schema's class: the same keys with the same bounds, each optional."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
         # A factory, so that the JSON schema shows no default: a key left out is inherited.

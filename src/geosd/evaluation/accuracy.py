@@ -35,7 +35,7 @@ class ProblemCounts:
 
 
 def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
-    """Samples by (benchmark, problem_id), in the file's order, each problem with as many.
+    """Samples by (benchmark, problem_id), in the file's order, checked so that accuracy is fair.
 
     Raises:
         UnevenSamplesError: A sample number occurs twice, or problems have unequal numbers of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tqdm import tqdm
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.verdict import Grader
+from geosd.problems.grading.grader_interface import Grader
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.rollout.sampler import Completion, Sampler, SamplingParams
 from geosd.seeds import seed_of

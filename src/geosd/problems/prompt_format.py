@@ -27,7 +27,7 @@ class PromptFormat(Protocol):
 
 
 def revealed_parts(parts: int, fraction: float) -> int:
-    """How many steps or sentences of a solution a fraction of it reveals, counted from the first.
+    """How many parts of a solution a prompt format reveals: its first steps or sentences.
 
     The number is rounded up, and only the fraction 1 reveals the last part: the answer.
 

@@ -17,9 +17,9 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedLineError, atomic_write
+from geosd.problems.grading.grader_interface import UNDECIDED, Verdict
 from geosd.problems.grading.symbolic_pool import SymbolicPool
 from geosd.problems.grading.typed_grader import GraderMode, grade_answer, grade_response
-from geosd.problems.grading.verdict import UNDECIDED, Verdict
 from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")

@@ -14,8 +14,8 @@ import tyro
 
 from geosd.claims.published import gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
+from geosd.config.job_counts import job_counts
 from geosd.config.params_schema import StudySchema
-from geosd.config.rule_settings import job_counts
 from geosd.costs import gpu_memory, roofline
 from geosd.costs.update_cost import UpdateSize
 from geosd.costs.workload import (

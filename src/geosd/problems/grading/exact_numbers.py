@@ -23,7 +23,7 @@ LONGEST = 1000
 
 
 def is_integer(gold: str) -> bool:
-    """Whether a gold answer is a plain integer, which makes its problem an integer problem.
+    """Whether a gold answer reads exactly as an integer, so that its problem is an integer problem.
 
     Example:
         >>> is_integer("-12"), is_integer("2.0"), is_integer("1/2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from geosd.problems.grading.verdict import Verdict
+from geosd.problems.grading.grader_interface import Verdict
 
 _FINAL = re.compile(r"A\s*:\s*(-?\s*\d+)(?!\S)")
 

@@ -17,8 +17,8 @@ from geosd.problems.grading.answer_normalization import (
     units_agree,
 )
 from geosd.problems.grading.exact_numbers import is_integer, read_number
+from geosd.problems.grading.grader_interface import Reason, Verdict
 from geosd.problems.grading.symbolic_pool import SymbolicPool
-from geosd.problems.grading.verdict import Reason, Verdict
 
 GraderMode = Literal["auto", "integer", "symbolic"]
 # A longer answer is prose or a loop, and reading it costs more than it can bring.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.verdict import Grader
+from geosd.problems.grading.grader_interface import Grader
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry

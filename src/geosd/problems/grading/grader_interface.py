@@ -1,4 +1,4 @@
-"""The verdict on a response, and the interface of graders."""
+"""The interface of graders: a grader is called with a response, and returns a verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNDECIDED: tuple[Reason, ...] = ("unreadable", "timeout", "crash")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a response: its answer, whether that is right, and why.
+    """What a grader returns for a response: its answer, whether that is right, and why.
 
     Attributes:
         answer: The final answer; None if the response states none.
@@ -29,7 +29,7 @@ class Verdict:
 
 
 class Grader(Protocol):
-    """Interface of graders, which give a verdict on a response; its maker closes it."""
+    """Interface of graders; the program that makes a grader closes it."""
 
     def __call__(self, response: str, gold: str) -> Verdict:
         """Judge a response's text, without special tokens, by the right answer."""

@@ -1,0 +1,39 @@
+"""How many jobs a study has, rule by rule: what a plan multiplies costs with."""
+
+from __future__ import annotations
+
+import json
+
+from geosd.config.rule_settings import settings
+from geosd.config.study import Study
+
+STATE_FIGURES = {"figure_mechanism", "figure_density", "figure_alignment"}
+"""Figures of the states that pi_0 visits."""
+
+
+def job_counts(study: Study) -> dict[str, int]:
+    """How many jobs each rule has for one model of a study, in the order of the data.
+
+    Rules that run once for a whole study (data, analyse, tables, figures) are not among them, nor
+    is early_stop, which copies files. The study shows something that is made of scores, as every
+    study of params.yaml does.
+    """
+    seeds, model = len(study.seeds), study.models[0]
+    # Variants of equal settings are one run.
+    recipes = {
+        v: json.dumps(settings("train", study, model, v), sort_keys=True) for v in study.trained
+    }
+    trained = {recipe for v, recipe in recipes.items() if v not in study.early_stops}
+    untrained = len(study.methods) - len(study.trained)
+    of_states = bool(STATE_FIGURES & set(study.outputs))
+    counts = {
+        "base": 1,
+        "pool": 1 if study.trained or of_states else 0,
+        "train": len(trained) * seeds,
+        "evaluate": len({*recipes.values()}) * seeds,
+        "evaluate_pi_0": seeds if untrained else 0,
+        "states": 1 if of_states else 0,
+    }
+    if "figure_alignment" in study.outputs:
+        counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
+    return {rule: count for rule, count in counts.items() if count}
