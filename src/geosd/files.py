@@ -26,11 +26,8 @@ class DamagedLineError(ValueError):
 def atomic_write(path: Path | str) -> Iterator[Path]:
     """Write a file atomically: under a temporary name until it is whole.
 
-    Args:
-        path: The final name. Its folder is made where it is missing.
-
-    Yields:
-        The temporary name, in the same folder, so that the renaming cannot be half done.
+    Yields the temporary name, which is in the same folder, so that the renaming cannot be half
+    done. A missing folder is made.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

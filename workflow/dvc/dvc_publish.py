@@ -41,7 +41,7 @@ SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src")
 
 
 def run(*command: str) -> str:
-    """Run a command; what it prints.
+    """Run a command of DVC, git or Snakemake, and return what it prints.
 
     Raises:
         SystemExit: The command failed; shows what it printed.
@@ -53,12 +53,12 @@ def run(*command: str) -> str:
 
 
 def own_folders(study: str) -> list[Path]:
-    """The folders that belong to a study alone."""
+    """The folders to publish that belong to a study alone."""
     return [Path("results", study), Path("figures", study)]
 
 
 def all_folders(study: str) -> list[Path]:
-    """The folders of a study that exist: its own, and the shared ones that it uses."""
+    """The folders to publish: those of a study that exist, its own and the shared ones it uses."""
     found = [Path(folder) for folder in RunFolders(resolve(load("params.yaml"), study)).shared()]
     return [folder for folder in (*own_folders(study), *found) if folder.exists()]
 
@@ -86,7 +86,7 @@ def write_pointer(folder: Path) -> Path:
 
 
 def records_file(study: str) -> Path:
-    """The file of a study's records."""
+    """The published file of a study's records."""
     return PUBLISHED / f"{study}.json.gz"
 
 
@@ -121,7 +121,7 @@ def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
 
 
 def install(study: str, outputs: dict[str, Any]) -> tuple[int, int, int]:
-    """Give back its record and time to each file of a study that is the recorded one.
+    """Install the published records: each file that is the recorded one gets its record and time.
 
     Returns:
         How many files are as recorded, how many are others, and how many are not there.

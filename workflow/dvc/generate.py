@@ -57,14 +57,14 @@ Stage = dict[str, Any]
 
 
 def code(step: str, *arguments: Any, **keywords: Any) -> list[str]:
-    """The files behind a step, from the root of the project."""
+    """The files of code behind a step, as dvc.yaml names them."""
     return [f"src/{name}" for name in code_of(step, *arguments, **keywords)]
 
 
 def stage(
     desc: str, rule: str, target: str, deps: list[str], item: str = "", outs: Iterable[str] = ()
 ) -> Stage:
-    """A stage that forces one rule.
+    """A stage of dvc.yaml that forces one rule.
 
     Args:
         desc: What it does.
@@ -85,12 +85,12 @@ def stage(
 
 
 def one_for_each(items: Mapping[str, Mapping[str, str]], each: Stage) -> Stage:
-    """A stage for each item, `stage@item`, in which ${item.key} is the item's value."""
+    """Stages of dvc.yaml, one for each item: `stage@item`; ${item.key} is the item's value."""
     return {"foreach": {name: dict(values) for name, values in items.items()}, "do": each}
 
 
 def model_stages(folders: RunFolders) -> dict[str, Stage]:
-    """The stages before any training."""
+    """The stages of dvc.yaml before any training."""
     study, data = folders.study, folders.data
     models = {
         model: {"base": folders.base(model), "pool": folders.pool(model), "model": model}
@@ -117,7 +117,7 @@ def model_stages(folders: RunFolders) -> dict[str, Stage]:
 
 
 def train_stage(folders: RunFolders) -> Stage:
-    """A stage for each run; the code of its objective is the run's own."""
+    """The stages of dvc.yaml that train; the code of its objective is a run's own."""
     study = folders.study
     own, closures = {}, set()
     for row in folders.rows():
@@ -146,7 +146,7 @@ def train_stage(folders: RunFolders) -> Stage:
 
 
 def evaluate_stage(folders: RunFolders, rule: str) -> Stage:
-    """A stage for each set of samples, of trained students or of base models."""
+    """The stages of dvc.yaml that sample trained students, or base models."""
     study = folders.study
     rows = [row for row in folders.rows() if bool(row.train) == (rule == "evaluate")]
     own = {
@@ -170,7 +170,7 @@ def evaluate_stage(folders: RunFolders, rule: str) -> Stage:
 
 
 def study_stages(folders: RunFolders) -> dict[str, Stage]:
-    """The stages of the study's own results."""
+    """The stages of dvc.yaml for the study's own results."""
     study, rows = folders.study, folders.rows()
     results, figures = f"results/{study.name}", f"figures/{study.name}"
     tidy = [f"{results}/analyse/{name}.csv" for name in TIDY]
@@ -249,14 +249,14 @@ def generated() -> dict[Path, str]:
 
 
 def plot(folders: RunFolders, title: str, column: str, label: str) -> dict[str, Any]:
-    """A curve of each method's first run over its steps."""
+    """A plot of dvc.yaml: a curve of each method's first run over its steps."""
     first = folders.study.seeds[0]
     logs = [f"{row.train}/steps.csv" for row in folders.rows() if row.train and row.seed == first]
     return {title: {"x": "step", "y": dict.fromkeys(logs, column), "y_label": label}}
 
 
 def dumped(values: Mapping[str, Any]) -> str:
-    """Plain values as YAML, in their order."""
+    """The text of a generated file: plain values as YAML, in their order."""
     plain = json.loads(json.dumps(values))  # no tuples, no aliases
     return yaml.safe_dump(plain, sort_keys=False, width=1000, allow_unicode=True)
 

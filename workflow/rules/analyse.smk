@@ -44,7 +44,6 @@ rule analyse:
         manifest="<study>/analyse/manifest.json",
     log:
         "<logs>/analyse.log",
-    threads: 1
     resources:
         mem_mb=scale(2000),
         runtime=scale(30),

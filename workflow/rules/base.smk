@@ -16,7 +16,6 @@ rule base:
         manifest="results/base/{model}-{digest}/manifest.json",
     log:
         "<logs>/base/{model}-{digest}.log",
-    threads: 1
     resources:
         study=STUDY.name,
         gpu=requested("base", "gpus"),

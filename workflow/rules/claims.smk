@@ -29,7 +29,6 @@ rule claims:
         md="<figures>/claims.md",
     log:
         "<logs>/claims.log",
-    threads: 1
     resources:
         mem_mb=scale(2000),
         runtime=scale(10),

@@ -48,7 +48,6 @@ rule data:
         manifest=f"{FOLDERS.data}/manifest.json",
     log:
         "<logs>/data.log",
-    threads: 1
     resources:
         study=STUDY.name,
         mem_mb=scale(2000),

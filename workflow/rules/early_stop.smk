@@ -18,7 +18,6 @@ rule early_stop:
         manifest="results/train/{model}/{recipe}/{seed}/stopped_{steps}/manifest.json",
     log:
         "<logs>/early_stop/{model}/{recipe}/{seed}_{steps}.log",
-    threads: 1
     resources:
         study=STUDY.name,
         mem_mb=scale(2000),

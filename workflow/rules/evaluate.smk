@@ -18,7 +18,6 @@ rule evaluate:
         "<logs>/evaluate/{model}/{recipe}/{seed}.log",
     wildcard_constraints:
         recipe="(?!pi_0-).+",
-    threads: 1
     resources:
         study=STUDY.name,
         gpu=requested("evaluate", "gpus"),

@@ -36,7 +36,6 @@ for name, spec in specs.output_specs().items():
             **files,
         log:
             f"<logs>/{name}.log",
-        threads: 1
         resources:
             mem_mb=scale(2000),
             runtime=scale(10),

@@ -18,7 +18,6 @@ rule pool:
         manifest="results/pool/{model}-{digest}/manifest.json",
     log:
         "<logs>/pool/{model}-{digest}.log",
-    threads: 1
     resources:
         study=STUDY.name,
         gpu=requested("pool", "gpus"),

@@ -19,7 +19,6 @@ rule states:
         rollouts="results/states/{model}-{digest}/states.jsonl",
     log:
         "<logs>/states/{model}-{digest}.log",
-    threads: 1
     resources:
         study=STUDY.name,
         gpu=requested("states", "gpus"),
@@ -47,7 +46,6 @@ rule alignment:
         "<study>/alignment/{model}/{variant}/{seed}/alignment.csv",
     log:
         "<logs>/alignment/{model}/{variant}/{seed}.log",
-    threads: 1
     resources:
         gpu=requested("alignment", "gpus"),
         gpu_model=gpu_model("alignment"),
@@ -80,7 +78,6 @@ rule drift_over_steps:
         drift="<study>/analyse/drift_over_steps.csv",
     log:
         "<logs>/drift_over_steps.log",
-    threads: 1
     resources:
         mem_mb=scale(2000),
         runtime=scale(10),

@@ -25,7 +25,6 @@ rule train:
         manifest="results/train/{model}/{recipe}/{seed}/manifest.json",
     log:
         "<logs>/train/{model}/{recipe}/{seed}.log",
-    threads: 1
     resources:
         study=STUDY.name,
         gpu=requested("train", "gpus"),

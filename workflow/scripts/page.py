@@ -43,12 +43,12 @@ def markdown_page(markdown: str) -> str:
 
 
 def html_page(body: str) -> str:
-    """A page with its style."""
+    """A whole HTML page of the report with its style."""
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>\n{body}'
 
 
 def mark_cells(tokens: list[Token]) -> None:
-    """Set the paper's columns of each table, the verdicts, and cells full of words apart."""
+    """Mark in a page's tables the paper's columns, the verdicts, and cells full of words."""
     paper: set[int] = set()
     column = 0
     for token, inside in zip(tokens, tokens[1:], strict=False):

@@ -34,7 +34,7 @@ def last_words(logs: Path, since: float) -> list[str]:
 
 
 def main(logs: Path, command: list[str]) -> int:
-    """The command's exit status; Ctrl-C reaches the command, which is waited for."""
+    """Run a command and repeat its logs' progress; returns its exit status, also after Ctrl-C."""
     child = subprocess.Popen(command)
     while True:
         try:

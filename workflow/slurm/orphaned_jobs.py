@@ -28,7 +28,7 @@ TIMEOUT_S = 300  # a job may take its KillWait to save its state
 
 @dataclass(frozen=True)
 class Job:
-    """One job in the queue, and the driver that submitted it."""
+    """One SLURM job in the queue, and the driver that submitted it."""
 
     number: str
     process: int
@@ -56,7 +56,7 @@ def this_host() -> str:
 
 
 def parse(listing: str, folder: Path) -> list[Job]:
-    """The jobs of one folder, from lines of `number|name|working directory`."""
+    """The SLURM jobs of one folder, from lines of `number|name|working directory`."""
     jobs = []
     for line in listing.splitlines():
         number, name, where = line.split("|", 2)
@@ -73,7 +73,7 @@ def queued(folder: Path, *more: str) -> list[Job]:
 
 
 def cancel(jobs: list[Job], folder: Path) -> None:
-    """Cancel jobs and wait until they are gone: until then they write.
+    """Cancel SLURM jobs and wait until they are gone: until then they write.
 
     Raises:
         TimeoutError: Some are still there after `TIMEOUT_S`.
@@ -91,7 +91,7 @@ def cancel(jobs: list[Job], folder: Path) -> None:
 
 
 def command(process: int) -> list[str]:
-    """The command line of a process; none where it has ended, or waits only to be counted so."""
+    """The command line of a process; empty where the process has ended."""
     try:
         return [word for word in Path(f"/proc/{process}/cmdline").read_text().split("\0") if word]
     except OSError:
@@ -133,7 +133,7 @@ def interrupt(processes: set[int]) -> None:
 
 
 def queued_or_none(folder: Path, *more: str) -> list[Job]:
-    """What is queued; nothing where there is no SLURM."""
+    """This user's queued jobs of one folder; none where there is no SLURM."""
     if not shutil.which("squeue"):
         return []
     try:

@@ -60,10 +60,7 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
     candidates, and the variant itself where it is among the study's methods: it is one more point,
     at the study's own values. Points that agree in variant and values are one run; the candidate
     stands for it.
-
-    Args:
-        study: The study.
-        keys: Top keys of the training section, e.g. "privilege".
+    Keys are top keys of the training section, e.g. "privilege".
     """
     swept = {
         name: variant

@@ -31,9 +31,7 @@ def json_schema() -> dict[str, Any]:
 def key_schema(path: KeyPath, values: Any) -> dict[str, Any]:
     """The piece of the JSON schema that describes a key; references and 'or null' are followed.
 
-    Args:
-        path: The key.
-        values: The file's content: its values choose the member of a union.
+    The file's values choose the member of a union.
     """
     piece = _followed(json_schema(), values)
     for key in path:

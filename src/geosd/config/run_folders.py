@@ -148,10 +148,7 @@ class RunFolders:
     def train(self, model: str, variant: str, seed: int | str) -> str:
         """Results folder of a trained student; an early stop's lies inside its longer run's.
 
-        Args:
-            model: Name of the model.
-            variant: A variant that the study trains.
-            seed: The run's seed, or a wildcard of Snakemake's in its place.
+        The seed may be a wildcard of Snakemake's.
         """
         longest = self.study.early_stops.get(variant, variant)
         folder = f"{RESULTS}/train/{model}/{self.recipe(model, longest)}/{seed}"
@@ -205,9 +202,6 @@ def wanted_snapshots(study: Study) -> Snapshots:
 
     The union over all studies of the file that have the run: their own `snapshots`, and the steps
     at which early stops of these studies end. So any of the studies may train the run.
-
-    Args:
-        study: The study whose runs they are.
 
     Returns:
         Model, recipe and seed -> steps, ascending; runs that keep none are left out.

@@ -44,10 +44,7 @@ class Source:
     def mistake(self, path: KeyPath, message: str, inherited: bool = True) -> Mistake:
         """A mistake at a key of the YAML file, with its line; of an inherited key the parent's.
 
-        Args:
-            path: The key.
-            message: What is wrong.
-            inherited: False for what an entry must say itself.
+        `inherited` is False for what an entry must say itself.
         """
         chain = [path]
         while inherited and (parent := self.parents.get(tuple(map(str, chain[-1][:2])))):

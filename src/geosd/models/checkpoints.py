@@ -30,12 +30,8 @@ def save_model(
 ) -> None:
     """Save a checkpoint: a model and its tokenizer in a folder, weights as safetensors.
 
-    The weights are renamed into place last: a folder that has them has everything.
-
-    Args:
-        model: Saved whole.
-        tokenizer: Saved in the same folder.
-        folder: Made where it is missing.
+    The weights are renamed into place last: a folder that has them has everything. A missing
+    folder is made.
     """
     folder = Path(folder)
     partial = folder / ".partial"

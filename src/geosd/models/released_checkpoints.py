@@ -86,9 +86,8 @@ def copy_checkpoint(folder: Path, out: Path) -> None:
 
     Nothing is loaded, so the types and the bytes of the tensors stay what they were.
 
-    Args:
-        folder: Holds config.json, tokenizer.json and safetensors.
-        out: Gets them; `model.safetensors` last.
+    The folder holds config.json, tokenizer.json and safetensors; `model.safetensors` is written
+    last.
 
     Raises:
         DamagedReleaseError: Something is missing or damaged.
@@ -140,10 +139,6 @@ def merge_shards(shards: Sequence[Path], path: Path) -> None:
 
     The tensors are mapped, not read: the merge needs the disk's space and no memory.
 
-    Args:
-        shards: The files, whose tensors have different names.
-        path: The one file; written whole or not at all.
-
     Raises:
         DamagedReleaseError: A shard is damaged, or two hold the same tensor.
     """
@@ -171,12 +166,8 @@ def load_gguf_package(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load the released model that an installed package carries as GGUF, dequantised.
 
-    The package is located and not imported, so its dependencies are not needed.
-
-    Args:
-        package: Name of the Python package.
-        file: The GGUF file in its folder.
-        sha256: The file's.
+    The package is located and not imported, so its dependencies are not needed. The SHA-256 is the
+    file's.
 
     Raises:
         ReleaseNotFoundError: The package, its file, or the reader of GGUF is not installed.

@@ -42,10 +42,6 @@ MODELS: dict[str, tuple[Family, int, int, int, int, int]] = {
 def dimensions(name: str, vocabulary: int) -> Architecture:
     """The dimensions of one of the miniature's tiny models, in the terms of the paper's table.
 
-    Args:
-        name: One of `MODELS`.
-        vocabulary: Number of tokens.
-
     Raises:
         ValueError: The name is unknown.
     """
@@ -91,10 +87,8 @@ def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> Pr
 def random_model(shape: Architecture, positions: int, **config: Any) -> PreTrainedModel:
     """Build a model of given dimensions, tiny or not, with weights of torch's generator.
 
-    Args:
-        shape: The dimensions.
-        positions: Most tokens of a sequence.
-        config: Other values of the class's configuration.
+    `positions` is the greatest length of a sequence; `config` holds other values of the class's
+    configuration.
     """
     make_config, make_model = FAMILIES[shape.family]
     return make_model(

@@ -54,10 +54,7 @@ class Encoding:
     def teacher(self, problem: Problem, solution: str, privilege: float = 1.0) -> list[int]:
         """Token ids of the teacher's prompt, the question with privileged context: (x, c).
 
-        Args:
-            problem: The problem with the question.
-            solution: A verified solution.
-            privilege: Fraction of the solution that is revealed, in [0, 1].
+        `privilege` is the fraction of the solution that is revealed, in [0, 1].
         """
         revealed = self.prompts.truncate_solution(solution, privilege)
         return self._ids(self.prompts.teacher(problem.question, revealed))

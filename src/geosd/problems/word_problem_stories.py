@@ -125,10 +125,6 @@ def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
     """Draw a word problem, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ...?".
 
     An event takes less than there is: every value is positive.
-
-    Args:
-        kind: What it is like.
-        rng: Where every choice comes from.
     """
     scene, who = rng.choice(kind.scenes), rng.choice(WHO)
     value = rng.randint(*kind.numbers)

@@ -15,39 +15,26 @@ import tyro
 from geosd.problems.dapo.raw_files import read_raw_files
 from geosd.problems.dapo.splits import clean_and_split
 
+PAPER_SIZES = dict(
+    train=1000, select_train=100, select_validation=200, test_id=500, test_per_benchmark=None
+)
+
 
 def main(
     raw: Path = Path("data/raw"),
     full: bool = False,
     overlaps: Literal["exclude", "keep"] = "exclude",
     seed: int = 0,
-    train: int = 1000,
-    select_train: int = 100,
-    select_validation: int = 200,
-    test_id: int = 500,
 ) -> None:
     """Print the data card of DAPO's raw files: what would be kept and dropped.
 
     Args:
-        raw: Folder of the raw files. The defaults of the sizes are the paper's.
+        raw: Folder of the raw files.
         full: Print every overlap and conflict; otherwise their numbers.
         overlaps: Whether problems of a benchmark are left out of the draw.
         seed: Of the draw.
-        train: Training problems.
-        select_train: Problems that hyperparameter candidates are trained on.
-        select_validation: Problems that choose among them.
-        test_id: Held-out problems.
     """
-    prepared = clean_and_split(
-        read_raw_files(raw),
-        train=train,
-        select_train=select_train,
-        select_validation=select_validation,
-        test_id=test_id,
-        test_per_benchmark=None,
-        overlaps=overlaps,
-        seed=seed,
-    )
+    prepared = clean_and_split(read_raw_files(raw), **PAPER_SIZES, overlaps=overlaps, seed=seed)
     short = {k: len(v) if isinstance(v, list) else v for k, v in prepared.card.items()}
     print(json.dumps(dict(prepared.card) if full else short, indent=2, ensure_ascii=False))
 

@@ -53,12 +53,7 @@ class ExtractedAnswer:
 def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | None:
     r"""Extract the final answer that a response states, such as the content of its last box.
 
-    Args:
-        response: The response's text, without special tokens.
-        guess: Whether the last formula or number counts where no answer is stated.
-
-    Returns:
-        The answer, or None where none is stated.
+    Returns None where none is stated; with `guess` the last formula or number counts then.
 
     Example:
         >>> extract_answer(r"First \boxed{3}. No: \boxed{\frac{1}{2}}.").text

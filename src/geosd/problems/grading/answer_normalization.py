@@ -74,12 +74,6 @@ class NormalizedAnswer:
 def normalize_answer(answer: str) -> NormalizedAnswer:
     r"""The normal form of an answer: its presentation is removed.
 
-    Args:
-        answer: The answer as written, gold or extracted.
-
-    Returns:
-        Its body and its unit.
-
     Example:
         >>> normalize_answer(r"$\dfrac{1}{2}\text{ cm}$.")
         NormalizedAnswer(body='\\frac{1}{2}', unit='cm')

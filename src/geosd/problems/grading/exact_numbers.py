@@ -35,12 +35,8 @@ def is_integer(gold: str) -> bool:
 def read_number(body: str) -> Fraction | None:
     r"""Read the number that an answer is as an exact fraction.
 
-    Args:
-        body: An answer without its presentation.
-
-    Returns:
-        The number of an integer, a decimal, a ratio or a mixed number; of `x = 5` or `3 + 1 = 4`,
-        that on the right. None for anything else, and for literals above `LONGEST` characters.
+    It is the number of an integer, a decimal, a ratio or a mixed number; of `x = 5` or `3 + 1 = 4`,
+    that on the right; None for anything else, and for literals above `LONGEST` characters.
 
     Example:
         >>> [read_number(text) for text in ("007", "2.50", r"\frac{6}{3}", "x = 5", r"\sqrt{4}")]

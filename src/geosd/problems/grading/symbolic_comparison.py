@@ -42,10 +42,6 @@ def forbid_eval() -> None:
 def compare(gold: str, answer: str) -> Literal["equal", "different", "unreadable"]:
     r"""Compare two normalized answers symbolically, by math-verify, in this process.
 
-    Args:
-        gold: The right answer, without its presentation.
-        answer: The answer to judge, without its presentation.
-
     Returns:
         `equal` or `different`; `unreadable` where math-verify cannot read or compare one of them.
         A tuple or interval never equals a set in braces; an interval equals its inequality.

@@ -106,7 +106,7 @@ class _Worker:
         return line
 
 
-class SymbolicPool:
+class SymbolicPool(contextlib.AbstractContextManager):
     """A pool of processes that compare answers symbolically; any thread may compare.
 
     The processes start when they are first needed: grading integers alone starts none.
@@ -143,10 +143,6 @@ class SymbolicPool:
     def compare(self, gold: str, answer: str) -> Outcome:
         """Compare two normalized answers symbolically, in a worker process of the pool.
 
-        Args:
-            gold: The right answer.
-            answer: The answer to judge.
-
         Returns:
             `equal`, `different`, `unreadable`; or `timeout`, or `crash` where the process died.
         """
@@ -172,10 +168,6 @@ class SymbolicPool:
         for worker in self._workers:
             worker.stop()
 
-    def __enter__(self) -> SymbolicPool:
-        """The pool itself; leaving the block ends its processes."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """End the processes."""
         self.close()
@@ -184,11 +176,8 @@ class SymbolicPool:
 def serve_comparisons(seconds: float, megabytes: int) -> None:
     """Be a worker of the pool: one JSON list `[gold, answer]` a line in, one outcome a line out.
 
-    The process lives until its input ends or its parent kills it.
-
-    Args:
-        seconds: The parent's limit on one comparison.
-        megabytes: Limit on this process's address space.
+    The process lives until its input ends or its parent kills it. `seconds` is the parent's limit
+    on one comparison, `megabytes` the limit on this process's address space.
     """
     # The answers get a descriptor of their own, so that nothing a library prints mixes with them.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

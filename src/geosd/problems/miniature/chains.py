@@ -79,14 +79,8 @@ def evaluate(chain: str) -> int:
 def solve(question: str, rng: random.Random, jumps: tuple[float, ...]) -> str:
     """A right solution of a chain; each step takes a random number of operations.
 
-    Args:
-        question: A chain.
-        rng: Where the lengths of the jumps come from.
-        jumps: Probabilities of a step that takes 1, 2, 3 operations; a step never takes more
-            operations than are left.
-
-    Returns:
-        Steps and final answer, e.g. `7 + 8 * 3 = 5 ; A: 5`.
+    `jumps` are the probabilities of a step that takes 1, 2, 3 operations; a step never takes more
+    than are left. The solution is e.g. `7 + 8 * 3 = 5 ; A: 5`.
     """
     words = question.split()
     value, at, steps = words[0], 1, []

@@ -45,10 +45,7 @@ def draw_document(
 ) -> Document:
     """Draw one pretraining document whose question is not held out.
 
-    Args:
-        corpus: What documents are like.
-        held_out: Questions that must not appear: those of every train, select and test problem.
-        rng: Where every choice comes from.
+    Held out are the questions of every train, select and test problem.
     """
     benchmark = rng.choices(BENCHMARKS, corpus.mixture)[0]
     question = _fresh_question(benchmark, held_out, rng)

@@ -17,9 +17,8 @@ VOCABULARY = (PAD, END, UNKNOWN, *MARKERS, *OPERATORS, *DIGITS)
 def build_tokenizer() -> PreTrainedTokenizerFast:
     """The word-level tokenizer of the miniature, which is saved with every model of it.
 
-    Returns:
-        A tokenizer that maps words between blanks to their place in `VOCABULARY` and back;
-        a word that is not in it becomes `<unk>`, and is never dropped in silence.
+    It maps words between blanks to their place in `VOCABULARY` and back; a word that is not in it
+    becomes `<unk>`, and is never dropped in silence.
 
     Example:
         >>> tokenizer = build_tokenizer()

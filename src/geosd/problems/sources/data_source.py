@@ -34,9 +34,6 @@ class DataSource(ABC):
         Args:
             settings: The plain values of the `data` section: sizes of the splits, `seed`, `raw`,
                 `overlaps`.
-
-        Returns:
-            The splits and their card.
         """
 
     @abstractmethod
@@ -49,10 +46,7 @@ class DataSource(ABC):
         """
 
     def encoding(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        thinking: bool,
-        generation: GenerationConfig | None,
+        self, tokenizer: PreTrainedTokenizerBase, thinking: bool, generation: GenerationConfig
     ) -> Encoding:
         """The data source's prompts, encoded for one model; see `prompts` and `Encoding`."""
         return Encoding(tokenizer, self.prompts(tokenizer, thinking), generation)
