@@ -12,10 +12,10 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism
-from geosd.reporting.style import METHODS, save
-from geosd.scores import alignment_table as alignment
-from geosd.scores.drift_curves import COLUMNS as DRIFT
+from geosd.reporting.figures import save
+from geosd.reporting.method_style import METHODS
 from geosd.scores.state_table import group_by_overlap
+from geosd.scores.tidy_columns import COLUMNS
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
@@ -45,7 +45,7 @@ def drift():
         for seed in range(3)
         for step in range(0, 100, 5)
     ]
-    return pd.DataFrame(rows, columns=list(DRIFT))
+    return pd.DataFrame(rows, columns=list(COLUMNS["drift_over_steps"]))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def ridges():
         for ranking in ("pi_0", "live")
         for rank in range(1, 9)
     ]
-    return pd.DataFrame(rows, columns=list(alignment.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
 
 
 @pytest.fixture(scope="module")

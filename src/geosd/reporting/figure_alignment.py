@@ -9,9 +9,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import panel_title
+from geosd.reporting.figures import PAGE_IN, panel_title
+from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import PAGE_IN, method, text_colour
 from geosd.scores.alignment_table import mass_by_step
 
 SPEC = OutputSpec(
@@ -41,9 +41,10 @@ PALEST = 0.35
 def draw(
     alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
 ) -> Figure:
-    """Draw a row per model, a panel per method; early checkpoints behind, the last in front.
+    """Draw `figure_alignment`: the student's mass on the teacher's ranks, a ridge a checkpoint.
 
-    `ranking` says who ranked the tokens, "pi_0" or "live".
+    A row per model, a panel per method; early checkpoints behind, the last in front. `ranking` says
+    who ranked the tokens, "pi_0" or "live".
 
     Raises:
         ValueError: There is no method to draw, or one has no rows.
@@ -55,7 +56,7 @@ def draw(
         )
     tables = {(m, v): mass_by_step(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
-    top = max(peak(table) for table in tables.values())
+    top = max(ridge_peak(table) for table in tables.values())
     height = 0.9 + 0.75 * (SPACING * deepest + top)
     figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
@@ -73,8 +74,8 @@ def draw(
     return figure
 
 
-def peak(table: pd.DataFrame) -> float:
-    """Height of the highest point of stacked ridges over the first one's ground."""
+def ridge_peak(table: pd.DataFrame) -> float:
+    """Height of the highest point of the figure's ridges over the ground of the first."""
     return max(mass.max() - SPACING * n for n, (_, mass) in enumerate(table.iterrows()))
 
 
