@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from geosd.reporting.figures import PAGE_IN, panel_title
 from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.scores.alignment_table import mass_by_step
+from geosd.scores.tidy_files import select_rows
 
 SPEC = OutputSpec(
     title="mass on the teacher's ranks over checkpoints",
@@ -38,6 +38,27 @@ PALEST = 0.35
 """Share of the method's colour in the first ridge; the last has all of it."""
 
 
+def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:
+    """Ridges of the alignment figure: mass on each of the teacher's ranks by checkpoint.
+
+    Returns:
+        One row a checkpoint (index `step`, ascending), one column a rank; means over seeds.
+
+    Raises:
+        ValueError: The runs of the variant have no such rows, or not the same checkpoints.
+    """
+    rows = select_rows(alignment, model=model, variant=variant, ranking=ranking)
+    runs = rows.groupby(["step", "rank"])["mass"].agg(["mean", "size"])
+    if runs.empty or runs["size"].nunique() != 1:
+        seen = sorted(rows["seed"].unique())
+        raise ValueError(
+            f"alignment of {variant} on {model}, tokens ranked by {ranking}: seeds {seen} have"
+            f" {'no rows' if runs.empty else 'unlike checkpoints'}.\nHint: let the workflow run"
+            " `alignment` again for all seeds of the study."
+        )
+    return runs["mean"].unstack("rank")
+
+
 def draw(
     alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
 ) -> Figure:
@@ -54,7 +75,7 @@ def draw(
             "Figure alignment: the study trains neither fwdkl nor geosd.\nHint: add one to the"
             " study's methods, or take figure_alignment out of what it shows."
         )
-    tables = {(m, v): mass_by_step(alignment, m, v, ranking) for m in models for v in methods}
+    tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
     top = max(ridge_peak(table) for table in tables.values())
     height = 0.9 + 0.75 * (SPACING * deepest + top)

@@ -24,14 +24,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from geosd.scores.tidy_columns import COLUMNS
 
 REPORTING = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class OutputKind:
+class OutputKind(NamedTuple):
     """The kind of an output: what all tables, or all figures, have in common.
 
     Attributes:
@@ -47,12 +47,10 @@ class OutputKind:
     extensions: tuple[str, ...]
 
 
-OUTPUT_KINDS: Mapping[str, OutputKind] = MappingProxyType(
-    {
-        "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
-        "figure": OutputKind("Figure", "draw", "geosd.reporting.figures", ("pdf", "svg", "png")),
-    }
-)
+OUTPUT_KINDS: Mapping[str, OutputKind] = {
+    "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
+    "figure": OutputKind("Figure", "draw", "geosd.reporting.figures", ("pdf", "svg", "png")),
+}
 
 
 @dataclass(frozen=True)
