@@ -14,8 +14,8 @@ import pytest
 from geosd.claims import published as paper
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import evaluate
-from geosd.scores.score_table import COLUMNS
+from geosd.claims.verdicts import judge_claims
+from geosd.scores.tidy_columns import COLUMNS
 
 SHAPE = np.array([-1.5, -1.1, -0.7, -0.3, -0.1, 0.1, 0.3, 0.7, 1.1, 1.5])
 SHAPE = SHAPE / SHAPE.std(ddof=1)
@@ -26,7 +26,7 @@ MODELS = ("qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b")
 def findings():
     rows, draw = [], np.random.default_rng(0)
     for model in MODELS:
-        name = paper.family(model)
+        name = paper.paper_family(model)
         for table in ("main_id_ood", "ood_per_bench"):
             for variant, cells in paper.published()[table]["families"][name].items():
                 for benchmark, cell in cells.items():
@@ -36,8 +36,8 @@ def findings():
                             rows.append(
                                 (model, variant, seed, benchmark, split, "avg@k", 16, value)
                             )
-    scores = pd.DataFrame(rows, columns=list(COLUMNS))
-    found = evaluate(ledger(), Evidence(scores))
+    scores = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
+    found = judge_claims(ledger(), Evidence(scores))
     return {(f.claim.id, f.model): f for f in found}
 
 

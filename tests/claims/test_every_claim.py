@@ -14,13 +14,8 @@ import pytest
 
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import evaluate
-from geosd.scores import alignment_table as alignment
-from geosd.scores import consensus_table as agreement
-from geosd.scores import drift_curves as drift_over_steps
-from geosd.scores import drift_table as drift
-from geosd.scores import score_table as scores
-from geosd.scores import state_table as states
+from geosd.claims.verdicts import judge_claims
+from geosd.scores.tidy_columns import COLUMNS, DIVERGENCES
 
 LADDER = ("s1", "s2", "s3", "s4", "s5")
 MODEL = "s3"
@@ -177,7 +172,7 @@ def evidence(world: World, seeds: int, noise: float, number: int = 0) -> Evidenc
         for share in SHARES
     ]
     return Evidence(
-        scores=pd.DataFrame(rows, columns=list(scores.COLUMNS)),
+        scores=pd.DataFrame(rows, columns=list(COLUMNS["scores"])),
         drift=_drift(world, seeds, noisy),
         consensus=_consensus(world, seeds, noisy),
         drift_over_steps=_drift_over_steps(world, seeds, noisy),
@@ -238,7 +233,7 @@ def _drift(world: World, seeds: int, noisy) -> pd.DataFrame:
         if far is not None
         for seed in range(seeds)
     ]
-    return pd.DataFrame(rows, columns=list(drift.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["drift"]))
 
 
 def _consensus(world: World, seeds: int, noisy) -> pd.DataFrame:
@@ -257,7 +252,7 @@ def _consensus(world: World, seeds: int, noisy) -> pd.DataFrame:
                 (MODEL, name, seed, "majority_accuracy", x, n, noisy(100 * x - excess))
                 for x, n in ((0.5, 30), (0.75, 20), (1.0, 10))
             ]
-    return pd.DataFrame(rows, columns=list(agreement.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["consensus"]))
 
 
 def _drift_over_steps(world: World, seeds: int, noisy) -> pd.DataFrame:
@@ -270,7 +265,7 @@ def _drift_over_steps(world: World, seeds: int, noisy) -> pd.DataFrame:
                 (MODEL, name, seed, step, value + shift * step / STEPS)
                 for step, value in enumerate(line)
             ]
-    return pd.DataFrame(rows, columns=list(drift_over_steps.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["drift_over_steps"]))
 
 
 def _alignment(world: World, seeds: int, noisy) -> pd.DataFrame:
@@ -284,7 +279,7 @@ def _alignment(world: World, seeds: int, noisy) -> pd.DataFrame:
                         (MODEL, name, seed, step, ranking, rank, noisy(value, 0.01), 500)
                         for rank, value in enumerate(values, start=1)
                     ]
-    return pd.DataFrame(rows, columns=list(alignment.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
 
 
 def _states(world: World, draw: np.random.Generator, noise: float) -> pd.DataFrame:
@@ -296,18 +291,18 @@ def _states(world: World, draw: np.random.Generator, noise: float) -> pd.DataFra
             mismatch = draw.random() < world.mismatch
             norms = [
                 world.gradients[name][low] + shift + 0.02 * draw.normal()
-                for name, shift in zip(states.DIVERGENCES, own, strict=True)
+                for name, shift in zip(DIVERGENCES, own, strict=True)
             ]
             seen = (MODEL, f"p{problem}", problem, position, 3, 0.5, False, 0.4 if low else 0.1)
             rows.append((*seen, 3, 0.9 if mismatch else 0.5, 0.05, *norms))
-    return pd.DataFrame(rows, columns=list(states.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["states"]))
 
 
 COMPARED = [claim for claim in ledger() if claim.holds]
 
 
 def verdicts(study: Evidence, claims=COMPARED) -> dict[str, str]:
-    return {f.claim.id: f.verdict for f in evaluate(claims, study, [MODEL])}
+    return {f.claim.id: f.verdict for f in judge_claims(claims, study, [MODEL])}
 
 
 @pytest.fixture(scope="module")

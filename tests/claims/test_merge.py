@@ -12,11 +12,11 @@ from geosd.claims.claim import Claim, ComputedNumber
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
-from geosd.claims.quantities import accuracy
-from geosd.claims.verdicts import COSTS, evaluate
+from geosd.claims.metrics import accuracy
+from geosd.claims.verdicts import COSTS, judge_claims
 from geosd.config import load, resolve, settings
-from geosd.reporting.claims_page import to_markdown, write_ledger
-from geosd.scores.score_table import COLUMNS
+from geosd.reporting.claims_page import ledger_markdown, write_ledger
+from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import merge_claims
 
 UP = accuracy("geosd") > accuracy("pi_0")
@@ -44,7 +44,7 @@ def scores(*models: str) -> pd.DataFrame:
         for variant, values in runs.items()
         for seed, value in enumerate(values)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def gather(claims, ledgers):
@@ -57,7 +57,7 @@ def ledgers(tmp_path):
     found = []
     for study, models in (("tiny", ("m1", "m2")), ("tiny_ladder", ("s", "m", "l"))):
         evidence = Evidence(scores(*models), costs={"ratio": 1.23})
-        write_ledger(evaluate(CLAIMS, evidence), study, tmp_path / study)
+        write_ledger(judge_claims(CLAIMS, evidence), study, tmp_path / study)
         found.append(tmp_path / study / "claims.csv")
     return found
 
@@ -98,7 +98,7 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     swept = next(f for f in gather(CLAIMS, ledgers) if f.claim.id == "swept")
     assert swept.note == "needs the ledger of a study of kind stepsize"
     assert math.isnan(swept.p_holm)
-    text = to_markdown(gather(CLAIMS, ledgers), None)
+    text = ledger_markdown(gather(CLAIMS, ledgers), None)
     assert "- needs the ledger of a study of kind stepsize: `swept`." in text
     assert "## m1, study tiny" in text and "## l, study tiny_ladder" in text
 

@@ -9,12 +9,12 @@ from scipy import stats
 
 from geosd.claims.claim import Claim, ComputedNumber
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
-from geosd.claims.quantities import accuracy, gradient_norm, mismatch
-from geosd.claims.verdicts import evaluate
-from geosd.scores import score_table as scores
+from geosd.claims.metrics import accuracy, gradient_norm, mismatch
+from geosd.claims.verdicts import judge_claims
 from geosd.scores import state_table as states
-from geosd.scores.frontier import frontier_gaps
+from geosd.scores.learning_rate_frontier import frontier_gaps
 from geosd.scores.statistics import Group, contrast
+from geosd.scores.tidy_columns import COLUMNS
 
 RATES = (1e-7, 3e-7, 1e-6)
 POINTS = [
@@ -31,7 +31,7 @@ def table(runs: dict[str, list[tuple[float, float]]]) -> pd.DataFrame:
         for seed, both in enumerate(values)
         for name, split, value in zip(("id", "ood_avg"), ("ID", "OOD"), both, strict=True)
     ]
-    return pd.DataFrame(rows, columns=list(scores.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def study(**more) -> StudyRuns:
@@ -83,12 +83,12 @@ def test_a_claim_on_no_run_of_a_sweep_is_not_tested():
         *("c", "", "", "", "ladder"),
         lambda study: [accuracy(s) > accuracy("pi_0") for s in study.sizes("pi_0")[:-2]],
     )
-    [found] = evaluate([claim], study(sizes=("m", "n")).evidence, ["m"])
+    [found] = judge_claims([claim], study(sizes=("m", "n")).evidence, ["m"])
     assert (found.verdict, found.note) == ("not tested", "needs a sweep of more values")
 
 
 def judged(comparison, evidence: Evidence):
-    [found] = evaluate([Claim("c", "", "", "", "main", [comparison])], evidence, ["m"])
+    [found] = judge_claims([Claim("c", "", "", "", "main", [comparison])], evidence, ["m"])
     return found
 
 
@@ -162,7 +162,7 @@ def seen(problems: int, draw) -> pd.DataFrame:
             q_star, p_star = (0.9, 0.05) if draw.random() < share else (0.5, 0.4)
             head = ("m", f"p{problem}", problem, position, 0, 1.0, False, 0.3, 0, q_star, p_star)
             rows.append((*head, 1.0, 1.0, 1.0))
-    return pd.DataFrame(rows, columns=list(states.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["states"]))
 
 
 def test_a_share_of_states_has_the_spread_of_problems_and_not_of_states():
@@ -196,12 +196,12 @@ def test_too_few_states_of_low_overlap_are_not_read():
 )
 def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(ours, verdict):
     claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("ratio", "1.27")])
-    [found] = evaluate([claim], Evidence(costs={"ratio": ours}), [])
+    [found] = judge_claims([claim], Evidence(costs={"ratio": ours}), [])
     assert found.verdict == verdict and found.effect == ours
 
 
 def test_an_upper_bound_is_kept_or_not():
     claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("gb", "< 1")])
     for ours, verdict in ((0.6, "reproduced"), (1.5, "not reproduced")):
-        [found] = evaluate([claim], Evidence(costs={"gb": ours}), [])
+        [found] = judge_claims([claim], Evidence(costs={"gb": ours}), [])
         assert found.verdict == verdict

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from geosd.claims.published import family, lookup, published
+from geosd.claims.published import paper_family, published, published_number
 from geosd.scores.statistics import Group, hedges_g, holm, welch
 
 FAMILIES = ("Qwen3-8B", "Olmo-3-7B-Think", "DS-R1-Llama-8B")
@@ -75,7 +75,7 @@ def test_ood_averages_are_the_means_of_the_benchmarks_within_rounding(name, vari
     cells = published()["ood_per_bench"]["families"][name][variant]
     mean = sum(cells[b][0] for b in BENCHMARKS) / 4
     # Four addends rounded to .1 move their mean by at most .05, and so does rounding the mean.
-    assert lookup(name, variant, "ood_avg").mean == pytest.approx(mean, abs=0.1 + 1e-9)
+    assert published_number(name, variant, "ood_avg").mean == pytest.approx(mean, abs=0.1 + 1e-9)
 
 
 @pytest.mark.parametrize(("name", "variant"), RUNS)
@@ -84,7 +84,7 @@ def test_deviations_of_ood_averages_are_possible_for_those_of_the_benchmarks(nam
     sds = [cells[b][1] for b in BENCHMARKS]
     # |sd(mean)| lies between perfect correlation and the best possible cancellation.
     low, high = max(0, 2 * max(sds) - sum(sds)) / 4, sum(sds) / 4
-    assert low - 0.1 <= lookup(name, variant, "ood_avg").sd <= high + 0.1
+    assert low - 0.1 <= published_number(name, variant, "ood_avg").sd <= high + 0.1
 
 
 def test_ood_changes_are_differences_of_ood_averages():
@@ -185,10 +185,10 @@ def test_the_significance_check_can_fail():
 
 
 def test_what_the_paper_does_not_have_is_none():
-    assert lookup("Qwen3-8B", "geosd", "long") is None
-    assert lookup("Qwen3-8B", "fwdkl", "ood_avg", "pass@k") is None
-    assert lookup("Olmo-3-7B-Think", "geosd", "ood_avg", "pass@k") is None
-    assert lookup(None, "geosd", "id") is None
-    assert lookup("Qwen3-8B", "geosd", "ood_avg", "pass@k").mean == 66.1
-    assert lookup("Qwen3-8B", "geosd_adamw", "any", "drift/pi_0").mean == 0.25
-    assert family("mini-llama") == "DS-R1-Llama-8B" and family("unheard-of") is None
+    assert published_number("Qwen3-8B", "geosd", "long") is None
+    assert published_number("Qwen3-8B", "fwdkl", "ood_avg", "pass@k") is None
+    assert published_number("Olmo-3-7B-Think", "geosd", "ood_avg", "pass@k") is None
+    assert published_number(None, "geosd", "id") is None
+    assert published_number("Qwen3-8B", "geosd", "ood_avg", "pass@k").mean == 66.1
+    assert published_number("Qwen3-8B", "geosd_adamw", "any", "drift/pi_0").mean == 0.25
+    assert paper_family("mini-llama") == "DS-R1-Llama-8B" and paper_family("unheard-of") is None

@@ -12,14 +12,13 @@ import pytest
 from geosd.claims.claim import Claim, Comparison, near
 from geosd.claims.evidence import EXAMPLE, Evidence, VariantRuns
 from geosd.claims.ledger import ledger, with_unique_ids
-from geosd.claims.published import lookup
-from geosd.claims.quantities import ID, accuracy, drift, gain, mismatch
-from geosd.claims.verdicts import evaluate
-from geosd.scores.drift_table import COLUMNS as DRIFT_COLUMNS
-from geosd.scores.score_table import COLUMNS
+from geosd.claims.metrics import ID, accuracy, drift, gain, mismatch
+from geosd.claims.published import published_number
+from geosd.claims.verdicts import judge_claims
+from geosd.scores.tidy_columns import COLUMNS
 
 QUICK = {"pi_0", "fwdkl", "revkl", "grpo", "geosd"}
-NO_DRIFT = pd.DataFrame(columns=list(DRIFT_COLUMNS))
+NO_DRIFT = pd.DataFrame(columns=list(COLUMNS["drift"]))
 
 
 def scores(runs: dict[str, list[float]], benchmarks=("ood_avg",), metric="avg@k", model="m"):
@@ -30,7 +29,7 @@ def scores(runs: dict[str, list[float]], benchmarks=("ood_avg",), metric="avg@k"
         for b in benchmarks
         for seed, x in enumerate(values)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def claim(*comparisons: Comparison, name="c") -> Claim:
@@ -41,7 +40,7 @@ GREATER = claim(accuracy("geosd") > accuracy("pi_0"))
 
 
 def verdict(one: Claim, table, drift=NO_DRIFT):
-    [finding] = evaluate([one], Evidence(table, drift))
+    [finding] = judge_claims([one], Evidence(table, drift))
     return finding
 
 
@@ -140,7 +139,7 @@ def test_drift_is_read_from_the_drift_table():
     drifts = pd.DataFrame(
         [("m", v, s, "drift/pi_0", x * (1 + 0.1 * s))
          for v, x in (("geosd", 0.1), ("fwdkl", 0.4)) for s in range(3)],
-        columns=list(DRIFT_COLUMNS),
+        columns=list(COLUMNS["drift"]),
     )  # fmt: skip
     less = claim(drift("geosd") < drift("fwdkl"))
     table = scores({"geosd": [1, 2, 3], "fwdkl": [1, 2, 3]})
@@ -158,7 +157,7 @@ def test_holm_runs_over_every_tested_row_and_no_other():
     clear = {"geosd": [60, 61, 62], "pi_0": [50, 51, 52]}
     absent = claim(accuracy("geosd") > accuracy("tip"), name="absent")
     models = pd.concat([scores(clear, model="m1"), scores(clear, model="m2")])
-    findings = evaluate([GREATER, absent], Evidence(models))
+    findings = judge_claims([GREATER, absent], Evidence(models))
     assert [(f.claim.id, f.model) for f in findings] == [
         ("c", "m1"), ("c", "m2"), ("absent", "m1"), ("absent", "m2"),
     ]  # fmt: skip
@@ -170,7 +169,7 @@ def test_when_nothing_differs_false_findings_are_as_rare_as_they_should_be():
     draw = np.random.default_rng(3)
     runs = [{v: draw.normal(50, 2, 3) for v in ("geosd", "pi_0")} for _ in range(300)]
     tables = [scores(values, model=f"m{i}") for i, values in enumerate(runs)]
-    findings = evaluate([GREATER], Evidence(pd.concat(tables)))
+    findings = judge_claims([GREATER], Evidence(pd.concat(tables)))
     verdicts = [finding.verdict for finding in findings]
     assert verdicts.count("reproduced") == 0  # Holm over 300 rows
     assert verdicts.count("not reproduced") < 0.06 * 300  # nominal 2.5 % of intervals
@@ -234,7 +233,8 @@ def weakest_published(entry: Claim, name: str) -> float | None:
         if c.a.baseline or c.b is None or c.a.details or any(r.knob or r.model for r in runs):
             return None
         a, b = (
-            lookup(name, side.run.variant, side.benchmark or "", side.metric) for side in c.sides
+            published_number(name, side.run.variant, side.benchmark or "", side.metric)
+            for side in c.sides
         )
         if a is None or b is None:
             return None

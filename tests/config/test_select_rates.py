@@ -11,7 +11,7 @@ import yaml
 from geosd.config import ConfigError, load, resolve
 from geosd.config.grids import values_of_candidates
 from geosd.scores.best_candidate import best_candidate
-from geosd.scores.score_table import COLUMNS
+from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import select_rates
 
 MODEL = "mini-qwen3"
@@ -23,7 +23,7 @@ def scores(values: dict[str, float]) -> pd.DataFrame:
         for name, score in values.items()
         for metric, value in (("avg@k", score), ("pass@k", 100 - score))
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def test_the_best_is_the_highest_on_validation_and_of_equals_the_first():

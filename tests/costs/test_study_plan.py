@@ -6,17 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.claims.published import gpu_hours, published
-from geosd.costs.gpu_memory import gpus_needed, inference_gpu, kv_bytes, training_gpu
-from geosd.costs.roofline import (
+from geosd.claims.published import published, published_gpu_hours
+from geosd.costs.hours_and_disk import (
     decoding_seconds,
-    hours,
+    job_hours,
     paper_hours_ratio,
     plan_rows,
     step_seconds,
-    update_units,
+    training_update_units,
 )
-from geosd.costs.update_cost import UpdateSize
+from geosd.costs.training_memory import (
+    gpus_needed,
+    inference_gpu_memory,
+    kv_bytes,
+    training_gpu_memory,
+)
+from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,
     Assumptions,
@@ -27,7 +32,7 @@ from geosd.costs.workload import (
     TrainingWorkload,
 )
 from geosd.models.published_architectures import architecture
-from geosd.reporting.plan_tables import training_state
+from geosd.reporting.plan_tables import training_state_table
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
@@ -47,43 +52,48 @@ def part(parts, name):
 
 def test_sixteen_bytes_a_parameter_are_shared_out_among_the_training_gpus():
     for n in (1, 2, 6):
-        parts = training_gpu(M8B, GEOSD, GpuRequest(n + 1, 1), DEFAULTS)
+        parts = training_gpu_memory(M8B, GEOSD, GpuRequest(n + 1, 1), DEFAULTS)
         names = ("master weights", "gradients", "first moments", "second moments")
         assert sum(part(parts, name) for name in names) == pytest.approx(16 * N / n)
 
 
 def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_responses():
-    parts = inference_gpu(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
+    parts = inference_gpu_memory(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
     assert part(parts, "weights that sample") == part(parts, "anchor") == 2 * N
     assert sum(p.bytes for p in parts) - part(parts, "KV cache") == 4 * 2 * N
     # 36 layers, 8 heads of 128 for keys and as many for values, 2 bytes each
     assert part(parts, "KV cache") == 8 * 4196 * 36 * 2 * 8 * 128 * 2
     assert "anchor" not in {
-        p.name for p in inference_gpu(M8B, replace(GEOSD, needs={"teacher"}), THREE, DEFAULTS)
+        p.name
+        for p in inference_gpu_memory(M8B, replace(GEOSD, needs={"teacher"}), THREE, DEFAULTS)
     }
 
 
 def test_logits_and_block_inputs_follow_from_their_sizes():
-    parts = training_gpu(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
+    parts = training_gpu_memory(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
     assert part(parts, "logits") == 1024 * 151_936 * (3 * 2 + 4 + 4)
     assert part(parts, "inputs of the blocks") == 36 * 4196 * 4096 * 2
-    whole = training_gpu(M8B, replace(GEOSD, recompute=False), THREE, replace(DEFAULTS, prompt=100))
+    whole = training_gpu_memory(
+        M8B, replace(GEOSD, recompute=False), THREE, replace(DEFAULTS, prompt=100)
+    )
     assert part(whole, "activations") == 36 * part(parts, "activations of one block")
-    two = training_gpu(M8B, replace(GEOSD, microbatch=2), THREE, replace(DEFAULTS, prompt=100))
+    two = training_gpu_memory(
+        M8B, replace(GEOSD, microbatch=2), THREE, replace(DEFAULTS, prompt=100)
+    )
     assert part(two, "inputs of the blocks") == 2 * part(parts, "inputs of the blocks")
 
 
 def test_without_inference_gpus_the_training_gpus_hold_both():
-    together = training_gpu(M8B, GEOSD, GpuRequest(2), DEFAULTS)
-    apart = training_gpu(M8B, GEOSD, THREE, DEFAULTS)
+    together = training_gpu_memory(M8B, GEOSD, GpuRequest(2), DEFAULTS)
+    apart = training_gpu_memory(M8B, GEOSD, THREE, DEFAULTS)
     extra = sum(p.bytes for p in together) - sum(p.bytes for p in apart)
-    assert extra == sum(p.bytes for p in inference_gpu(M8B, GEOSD, GpuRequest(2), DEFAULTS))
+    assert extra == sum(p.bytes for p in inference_gpu_memory(M8B, GEOSD, GpuRequest(2), DEFAULTS))
 
 
 def test_8b_with_its_state_of_131_gb_needs_two_gpus_and_one_gpu_fewer_does_not_hold_it():
     need = gpus_needed(M8B, GEOSD, 1, DEFAULTS)
     assert need == 2
-    one = training_gpu(M8B, GEOSD, GpuRequest(2, 1), DEFAULTS)
+    one = training_gpu_memory(M8B, GEOSD, GpuRequest(2, 1), DEFAULTS)
     assert sum(p.bytes for p in one) > DEFAULTS.usable_bytes
 
 
@@ -103,7 +113,7 @@ def test_what_fits_nowhere_is_told_with_a_hint():
 def test_the_printed_state_shows_every_digit_of_the_papers_ladder(model):
     row = LADDER[model]
     rows = {}
-    for line in training_state(model, row["blocks"], row["storage"]).splitlines()[2:]:
+    for line in training_state_table(model, row["blocks"], row["storage"]).splitlines()[2:]:
         name, here, rounded, paper = (cell.strip() for cell in line.strip("|").split("|"))
         rows[name.split(",")[0]] = (float(rounded or here), paper)
     for name, key in (
@@ -154,11 +164,11 @@ def test_short_contexts_of_many_responses_wait_for_operations():
 
 def test_units_of_an_update_are_the_papers():
     printed = published()["flops"]["rows"]
-    assert update_units(M8B, OPSD).total == printed["opsd"]["total"]
-    geosd = update_units(M8B, GEOSD)
+    assert training_update_units(M8B, OPSD).total == printed["opsd"]["total"]
+    geosd = training_update_units(M8B, GEOSD)
     assert geosd.total - geosd.kfac == printed["geosd"]["total"] - printed["geosd"]["kfac"]
     sft = replace(OPSD, generates=False, needs=frozenset())
-    assert update_units(M8B, sft).total == printed["opsd"]["student"]
+    assert training_update_units(M8B, sft).total == printed["opsd"]["student"]
 
 
 def test_an_update_takes_its_operations_at_the_share_that_is_granted():
@@ -202,7 +212,7 @@ SWEEP = ModelWorkload(
 
 @pytest.mark.parametrize("assumed", [DEFAULTS, Assumptions(length=0.5, mfu=0.3)])
 def test_the_papers_hours_at_8b_are_expected_whatever_is_taken_for_granted(assumed):
-    times = paper_hours_ratio(SWEEP, "fwdkl", gpu_hours(), assumed)
+    times = paper_hours_ratio(SWEEP, "fwdkl", published_gpu_hours(), assumed)
     baseline = replace(SWEEP, trainings={"fwdkl": NINE["fwdkl"]}, jobs=dict.fromkeys(SWEEP.jobs, 1))
     expected = {
         one.rule: one.gpu_hours(expected=True) for one in plan_rows(baseline, times, assumed)
@@ -212,7 +222,9 @@ def test_the_papers_hours_at_8b_are_expected_whatever_is_taken_for_granted(assum
 
 def test_a_sweep_of_nine_methods_is_expected_to_cost_about_what_the_papers_does():
     told = {entry["key"]: entry["value"] for entry in published()["text"]}
-    parts = plan_rows(SWEEP, paper_hours_ratio(SWEEP, "fwdkl", gpu_hours(), DEFAULTS), DEFAULTS)
+    parts = plan_rows(
+        SWEEP, paper_hours_ratio(SWEEP, "fwdkl", published_gpu_hours(), DEFAULTS), DEFAULTS
+    )
     together = sum(line.gpu_hours(expected=True) for line in parts)
     # The paper counts nine like trainings; SFT here generates nothing, and GeoSD takes longer.
     assert together == pytest.approx(told["gpu_hours_run"], rel=0.03)
@@ -222,7 +234,7 @@ def test_hours_of_trainings_are_the_mean_over_the_methods():
     each = [
         one.steps * sum(step_seconds(M8B, one, THREE, DEFAULTS)) / 3600 for one in NINE.values()
     ]
-    assert hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
+    assert job_hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
 
 
 def test_rules_without_a_gpu_are_counted_and_have_no_hours():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.scores.score_table import COLUMNS
+from geosd.scores.tidy_columns import COLUMNS
 
 CENTRES = {  # variant: (ID, OOD)
     "pi_0": (60, 50),
@@ -42,6 +42,6 @@ def make():
                         rows.append((*head, "avg@k", 16, value))
                         for k in (1, 16):
                             rows.append((*head, "pass@k", k, value + 0.5 * k))
-        return pd.DataFrame(rows, columns=list(COLUMNS))
+        return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
     return scores

@@ -6,9 +6,9 @@ import pandas as pd
 
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import VERDICTS, evaluate
-from geosd.reporting.claims_page import to_markdown, write_ledger
-from geosd.scores.drift_table import COLUMNS
+from geosd.claims.verdicts import VERDICTS, judge_claims
+from geosd.reporting.claims_page import ledger_markdown, write_ledger
+from geosd.scores.tidy_columns import COLUMNS
 
 QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
 
@@ -17,14 +17,14 @@ def findings(make, **changes):
     drift = pd.DataFrame(
         [("mini-qwen3", v, s, "drift/pi_0", 0.1 * i + 0.01 * s)
          for i, v in enumerate(("geosd", "revkl", "fwdkl", "grpo")) for s in range(3)],
-        columns=list(COLUMNS),
+        columns=list(COLUMNS["drift"]),
     )  # fmt: skip
-    return evaluate(ledger(), Evidence(make(variants=QUICK, **changes), drift))
+    return judge_claims(ledger(), Evidence(make(variants=QUICK, **changes), drift))
 
 
 def test_every_claim_is_told_once_with_its_verdict(make):
     found = findings(make)
-    text = to_markdown(found, "quick")
+    text = ledger_markdown(found, "quick")
     tested = [f for f in found if f.verdict != "not tested"]
     assert 12 <= len(tested) < len(found)
     for finding in found:
@@ -36,13 +36,13 @@ def test_every_claim_is_told_once_with_its_verdict(make):
 
 
 def test_lines_fit_a_terminal_and_tables_are_aligned(make):
-    lines = to_markdown(findings(make), "quick").splitlines()
+    lines = ledger_markdown(findings(make), "quick").splitlines()
     assert max(map(len, lines)) <= 120
     assert len({len(line) for line in lines if line.startswith("|")}) == 1
 
 
 def test_not_tested_claims_say_what_they_need(make):
-    text = to_markdown(findings(make), "quick")
+    text = ledger_markdown(findings(make), "quick")
     listed = text.split("## Not tested in this study")[1]
     told = " ".join(listed.split())
     assert "kind privilege has what these need: `privilege-kl-declines`, " in told
@@ -50,7 +50,7 @@ def test_not_tested_claims_say_what_they_need(make):
 
 
 def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
-    text = to_markdown(findings(make), "miniature", "main")
+    text = ledger_markdown(findings(make), "miniature", "main")
     listed = text.split("## Not tested in this study")[1]
     assert "- needs tropd, tip: `filtering-gain`, " in " ".join(listed.split())
 
@@ -64,10 +64,10 @@ def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
     assert len(table) == len(ledger()) * 2 - once
     assert table["effect"].iloc[0] == found[0].effect
     assert set(table["verdict"]) <= set(VERDICTS)
-    assert (tmp_path / "claims.md").read_text() == to_markdown(found, "quick", "main")
+    assert (tmp_path / "claims.md").read_text() == ledger_markdown(found, "quick", "main")
 
 
 def test_a_study_of_single_runs_decides_nothing_and_says_why(make):
-    text = to_markdown(findings(make, seeds=1), "quick")
+    text = ledger_markdown(findings(make, seeds=1), "quick")
     assert "a single run has no spread" in " ".join(text.split())
     assert "undetermined" in text.splitlines()[2]

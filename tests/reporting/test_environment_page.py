@@ -11,7 +11,7 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
-from geosd.reporting.environment_page import StepManifest, to_markdown
+from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.steps import environment
 
 
@@ -36,14 +36,14 @@ def row(text: str, *cells: str) -> bool:
 def test_runs_of_a_step_add_their_time_and_show_the_largest_memory():
     edited = {"version": "0.1.0", "commit": "b" * 40, "dirty": True}
     bigger = {"host": 3 * 2**30, "device": 2**33}
-    text = to_markdown([ran(), ran(code=edited, peak_memory_bytes=bigger)], {}, "quick")
+    text = environment_markdown([ran(), ran(code=edited, peak_memory_bytes=bigger)], {}, "quick")
     assert row(text, "train", "aaaaaaaaaa, bbbbbbbbbb+", "2", "3.3 min", "3.00 GiB", "16.00 GiB")
 
 
 def test_versions_and_machines_that_differ_stand_in_rows_of_their_own():
     cpu = {"platform": "Linux", "cpus": 2, "accelerators": []}
     other = ran(packages={"torch": "2.14.0"}, device=cpu, peak_memory_bytes={"host": 2**30})
-    text = to_markdown([ran(), ran(), other], {}, "quick")
+    text = environment_markdown([ran(), ran(), other], {}, "quick")
     assert row(text, "torch", "2.13.0", "2") and row(text, "torch", "2.14.0", "1")
     assert row(text, "Linux", "2 × H100", "8", "1", "2") and row(
         text, "Linux", "none", "2", "–", "1"
@@ -52,7 +52,7 @@ def test_versions_and_machines_that_differ_stand_in_rows_of_their_own():
 
 def test_code_outside_a_repository_is_named_by_its_version():
     wheel = {"version": "0.1.0", "commit": None, "dirty": None}
-    assert "| version 0.1.0 |" in to_markdown([ran(code=wheel)], {}, "quick")
+    assert "| version 0.1.0 |" in environment_markdown([ran(code=wheel)], {}, "quick")
 
 
 def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(

@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from geosd.reporting import figure_consensus as consensus
-from geosd.reporting.style import METHODS, save
-from geosd.scores.consensus_table import COLUMNS
+from geosd.reporting.figures import save
+from geosd.reporting.method_style import METHODS
+from geosd.scores.tidy_columns import COLUMNS
 
 ALL = list(METHODS)
 
@@ -33,7 +34,7 @@ def made_up(models: Sequence[str], variants: Sequence[str], seeds: int, n: int) 
                     problems = int(draw.integers(0 if j < 3 else 2, 9))
                     if problems:
                         rows.append((*head, "majority_accuracy", j / n, problems, right))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["consensus"]))
 
 
 def test_curves_and_bands_are_those_of_the_runs():
@@ -61,7 +62,7 @@ def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
         ("m", "geosd", 1, "majority_accuracy", 0.75, 4, 100.0),
         ("m", "geosd", 1, "majority_accuracy", 1.0, 4, 100.0),  # too few to draw
     ]
-    found = consensus.reliability(pd.DataFrame(rows, columns=list(COLUMNS)))
+    found = consensus.majority_reliability(pd.DataFrame(rows, columns=list(COLUMNS["consensus"])))
     strong = (10 * 0.75 + 2 * 0.8125) / 12
     assert found["strength"].tolist() == pytest.approx([0.6875, strong, strong])
     assert found["accuracy"].tolist() == pytest.approx([100, 25, 100])

@@ -11,23 +11,24 @@ import pandas as pd
 import pytest
 
 from geosd.reporting import figure_frontier
-from geosd.reporting.style import METHODS, method, ordered, save
-from geosd.scores.score_table import values
+from geosd.reporting.figures import save
+from geosd.reporting.method_style import METHODS, method, ordered
+from geosd.scores.score_table import scores_by_seed
 
 QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
 
 
 def test_gains_and_whiskers_are_those_of_the_runs(make):
     scores = make()
-    gains = figure_frontier.gains(scores, "mini-qwen3", QUICK)
-    means = figure_frontier.mean_gains(gains)
+    gains = figure_frontier.frontier_gains(scores, "mini-qwen3", QUICK)
+    means = figure_frontier.mean_frontier_gains(gains)
     assert list(means.index) == ["grpo", "fwdkl", "revkl", "geosd"]
-    runs = values(scores, "mini-qwen3", "fwdkl", "id", "avg@k")
-    base = values(scores, "mini-qwen3", "pi_0", "id", "avg@k")
+    runs = scores_by_seed(scores, "mini-qwen3", "fwdkl", "id")
+    base = scores_by_seed(scores, "mini-qwen3", "pi_0", "id")
     gain, ood_gain, pass_at_k = means.loc["fwdkl"]
     assert gain == pytest.approx(runs.mean() - base.mean())
     assert pass_at_k == pytest.approx(
-        values(scores, "mini-qwen3", "fwdkl", "ood_avg", "pass@k", 16).mean()
+        scores_by_seed(scores, "mini-qwen3", "fwdkl", "ood_avg", "pass@k", 16).mean()
     )
     (axes,) = figure_frontier.draw(scores, ["mini-qwen3"], QUICK).axes
     *_, points, origin = [c for c in axes.collections if len(c.get_offsets())]
@@ -65,7 +66,7 @@ def test_labels_cover_neither_each_other_nor_the_frame(make, models):
 
 @pytest.mark.parametrize("pass_at_k", [[99.0, 99.0], [96.0, 99.5], [40.0, 90.0], [0.0], [100.0]])
 def test_dot_sizes_never_stretch_less_than_ten_points(pass_at_k):
-    low, high = figure_frontier.size_range(pass_at_k)
+    low, high = figure_frontier.marker_size_range(pass_at_k)
     assert 0 <= low <= min(pass_at_k) + 1e-9 and max(pass_at_k) - 1e-9 <= high <= 100
     assert high - low >= 10 - 1e-9
 
@@ -73,10 +74,12 @@ def test_dot_sizes_never_stretch_less_than_ten_points(pass_at_k):
 def test_dot_areas_follow_pass_at_k_and_the_legend_says_how(make):
     scores = make()
     figure = figure_frontier.draw(scores, ["mini-qwen3"], QUICK)
-    means = figure_frontier.mean_gains(figure_frontier.gains(scores, "mini-qwen3", QUICK))
+    means = figure_frontier.mean_frontier_gains(
+        figure_frontier.frontier_gains(scores, "mini-qwen3", QUICK)
+    )
     points = next(c for c in figure.axes[0].collections if len(c.get_offsets()) == len(means))
     legend = figure.legends[0]
-    low, high = figure_frontier.size_range(means["pass_at_k"])
+    low, high = figure_frontier.marker_size_range(means["pass_at_k"])
     shown = [low, (low + high) / 2, high]
     assert [text.get_text() for text in legend.get_texts()] == [f"{value:.0f}%" for value in shown]
     areas = [handle.get_sizes()[0] for handle in legend.legend_handles]
@@ -96,7 +99,7 @@ def test_without_the_base_model_there_is_no_gain(make):
 
 def test_an_unknown_variant_is_drawn_under_its_own_name(make):
     scores = make().replace({"variant": {"tip": "mine"}})
-    gains = figure_frontier.gains(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
+    gains = figure_frontier.frontier_gains(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
     assert list(gains["variant"].unique()) == ["geosd", "mine"]
     assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
 
@@ -133,7 +136,9 @@ def test_reporting_and_analysis_do_not_import_torch():
     modules = "table_main table_benchmarks table_significance claims_page table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
     modules += " figure_stepsize"
-    code = "import sys, geosd.claims.verdicts, geosd.scores.score_table, geosd.scores.drift_table\n"
+    code = (
+        "import sys, geosd.claims.verdicts, geosd.scores.score_table, geosd.scores.drift_tables\n"
+    )
     code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -146,7 +151,7 @@ def means(**points):
 def test_points_are_crowded_where_four_lie_within_a_quarter_of_the_farthest():
     near = dict.fromkeys(("sft", "fwdkl", "tip", "geosd"), (1.0, -5.0))
     far = (-3.0, 20.0)
-    crowded = figure_frontier.crowded
+    crowded = figure_frontier.crowded_variants
     assert crowded(means(**near, revkl=far)) == list(near)
     assert crowded(means(sft=near["sft"], tip=near["tip"], geosd=near["geosd"], revkl=far)) == []
     assert crowded(means(**near, revkl=(0.0, 19.0))) == []

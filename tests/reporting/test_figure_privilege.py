@@ -8,8 +8,10 @@ import pytest
 from statsmodels.stats.weightstats import DescrStatsW
 
 from geosd.reporting import figure_privilege as privilege
-from geosd.reporting.style import METHODS, save
-from geosd.scores.score_table import COLUMNS, values
+from geosd.reporting.figures import save
+from geosd.reporting.method_style import METHODS
+from geosd.scores.score_table import scores_by_seed
+from geosd.scores.tidy_columns import COLUMNS
 
 SWEPT = {"geosd": 6, "fwdkl": -9, "revkl": -8}
 SHARES = (0.25, 0.5, 0.75, 1.0)
@@ -37,18 +39,18 @@ def made_up(seeds=3, models=("m",)) -> pd.DataFrame:
             for seed in range(seeds):
                 value = centre + draw.normal(0, 0.8)
                 rows.append((model, run, seed, "ood_avg", "OOD", "avg@k", 16, value))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def test_changes_and_intervals_are_those_of_the_runs():
     scores = made_up()
-    sweep = privilege.changes(scores, "m", points())
+    sweep = privilege.privilege_changes(scores, "m", points())
     order = ["fwdkl", "revkl", "geosd"]
     assert list(sweep["variant"].unique()) == order, "in the order of every figure"
     (axes,) = privilege.draw(scores, ["m"], {"m": points()}).axes
     line, band = axes.lines[1 + order.index("geosd")], axes.collections[order.index("geosd")]
-    runs = values(scores, "m", "geosd", "ood_avg", "avg@k")
-    base = values(scores, "m", "pi_0", "ood_avg", "avg@k")
+    runs = scores_by_seed(scores, "m", "geosd", "ood_avg")
+    base = scores_by_seed(scores, "m", "pi_0", "ood_avg")
     low, high = DescrStatsW(runs - base).tconfint_mean()
     assert line.get_color() == METHODS["geosd"].colour
     assert line.get_xydata()[-1] == pytest.approx((100, runs.mean() - base.mean()))

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from geosd.reporting import figure_scale as scale
-from geosd.reporting.style import METHODS, save
-from geosd.scores.score_table import COLUMNS, values
+from geosd.reporting.figures import save
+from geosd.reporting.method_style import METHODS
+from geosd.scores.score_table import scores_by_seed
+from geosd.scores.tidy_columns import COLUMNS
 
 LADDER = ["mini-qwen3-xs", "mini-qwen3-s", "mini-qwen3", "mini-qwen3-l", "mini-qwen3-xl"]
 BOTH = ["pi_0", "geosd"]
@@ -23,7 +25,7 @@ def made_up(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
                     split = "ID" if benchmark == "id" else "OOD"
                     value = base + 6 * at + times * gain + draw.normal(0, 1)
                     rows.append((model, variant, seed, benchmark, split, "avg@k", 16, value))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def test_lines_are_the_means_of_the_runs_in_the_studys_order():
@@ -31,13 +33,13 @@ def test_lines_are_the_means_of_the_runs_in_the_studys_order():
     figure = scale.draw(scores, LADDER, BOTH)
     base, geosd = figure.axes[1].lines
     for variant, line in (("pi_0", base), ("geosd", geosd)):
-        expected = [values(scores, m, variant, "ood_avg", "avg@k").mean() for m in LADDER]
+        expected = [scores_by_seed(scores, m, variant, "ood_avg").mean() for m in LADDER]
         assert line.get_ydata() == pytest.approx(expected)
         assert line.get_color() == METHODS[variant].colour
     named = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert named == [METHODS[variant].label for variant in BOTH]
     band = figure.axes[1].collections[1].get_paths()[0].vertices
-    runs = values(scores, LADDER[0], "geosd", "ood_avg", "avg@k")
+    runs = scores_by_seed(scores, LADDER[0], "geosd", "ood_avg")
     assert band[:, 1][band[:, 0] == 0].max() == pytest.approx(runs.mean() + runs.std())
 
 

@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 
 from geosd.reporting import figure_stepsize as stepsize
-from geosd.reporting.run_scores import sweep_scores
-from geosd.reporting.style import save
-from geosd.scores.score_table import COLUMNS, values
+from geosd.reporting.figures import save
+from geosd.reporting.run_accuracies import sweep_accuracies
+from geosd.scores.score_table import scores_by_seed
+from geosd.scores.tidy_columns import COLUMNS
 
 RATES = (3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5)
 STOPS = (25, 75, 125, 250, 500)
@@ -44,19 +45,21 @@ def made_up(models=("m",), seeds=3) -> pd.DataFrame:
                     split = "ID" if benchmark == "id" else "OOD"
                     value = base + by * far + draw.normal(0, 0.5)
                     rows.append((model, point["run"], seed, benchmark, split, "avg@k", 16, value))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def configurations(scores, points):
-    return stepsize.configurations(sweep_scores(scores, "m", points, ("id", "ood_avg")))
+    return stepsize.mean_configurations(sweep_accuracies(scores, "m", points, ("id", "ood_avg")))
 
 
 def test_the_solid_line_is_the_full_runs_by_learning_rate():
     scores = made_up()
-    line = stepsize.over_rates(configurations(scores, points()[::-1])).query("variant == 'fwdkl'")
+    line = stepsize.learning_rate_lines(configurations(scores, points()[::-1])).query(
+        "variant == 'fwdkl'"
+    )
     assert list(line["learning_rate"]) == list(RATES)
     for point in line.itertuples():
-        runs = values(scores, "m", f"fwdkl-learning_rate_{point.learning_rate}", "id", "avg@k")
+        runs = scores_by_seed(scores, "m", f"fwdkl-learning_rate_{point.learning_rate}", "id")
         assert point.id == pytest.approx(runs.mean()) and point.steps == FULL
 
 
@@ -64,13 +67,13 @@ def test_lines_and_whiskers_are_those_of_the_runs():
     scores = made_up()
     (axes,) = stepsize.draw(scores, ["m"], {"m": points()}).axes
     means = configurations(scores, points())
-    full = stepsize.over_rates(means).query("variant == 'geosd'")[["id", "ood_avg"]]
+    full = stepsize.learning_rate_lines(means).query("variant == 'geosd'")[["id", "ood_avg"]]
     assert any(
         line.get_xydata().shape == full.shape and np.allclose(line.get_xydata(), full)
         for line in axes.lines
     )
-    runs = values(scores, "m", "geosd-learning_rate_3e-06", "id", "avg@k")
-    ood = values(scores, "m", "geosd-learning_rate_3e-06", "ood_avg", "avg@k").mean()
+    runs = scores_by_seed(scores, "m", "geosd-learning_rate_3e-06", "id")
+    ood = scores_by_seed(scores, "m", "geosd-learning_rate_3e-06", "ood_avg").mean()
     half = stats.t.ppf(0.975, 2) * stats.sem(runs)
     whiskers = [path.vertices for c in axes.collections for path in c.get_paths()]
     expected = np.array([[runs.mean() - half, ood], [runs.mean() + half, ood]])
@@ -78,7 +81,9 @@ def test_lines_and_whiskers_are_those_of_the_runs():
 
 
 def test_the_dashed_line_ends_at_the_full_run_of_its_learning_rate():
-    line = stepsize.over_steps(configurations(made_up(), points())).query("variant == 'geosd'")
+    line = stepsize.early_stop_lines(configurations(made_up(), points())).query(
+        "variant == 'geosd'"
+    )
     assert list(line["steps"]) == [*STOPS, FULL]
     assert set(line["learning_rate"]) == {1e-6}
 
@@ -88,8 +93,11 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
         [("geosd", rate, steps) for rate in (1e-6, 1e-5) for steps in (10, 20)],
         columns=["variant", "learning_rate", "steps"],
     )
-    assert stepsize.over_steps(both)["learning_rate"].value_counts().to_dict() == {1e-6: 2, 1e-5: 2}
-    assert list(stepsize.over_rates(both)["learning_rate"]) == [1e-6, 1e-5]
+    assert stepsize.early_stop_lines(both)["learning_rate"].value_counts().to_dict() == {
+        1e-6: 2,
+        1e-5: 2,
+    }
+    assert list(stepsize.learning_rate_lines(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
 def test_learning_rates_are_short():

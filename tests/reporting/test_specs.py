@@ -31,9 +31,8 @@ def test_arguments_are_what_is_declared(name):
 
 @pytest.mark.parametrize("name", output_specs())
 def test_the_modules_that_are_found_by_name_have_what_is_asked_of_them(name):
-    own, writer, *readers = map(importlib.import_module, rendering_modules(name))
+    own, writer = map(importlib.import_module, rendering_modules(name))
     assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
-    assert all(callable(reader.read) for reader in readers)
 
 
 def test_declarations_are_read_without_importing_what_draws():

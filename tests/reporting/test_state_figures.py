@@ -12,10 +12,10 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism
-from geosd.reporting.style import METHODS, save
-from geosd.scores import alignment_table as alignment
-from geosd.scores.drift_curves import COLUMNS as DRIFT
+from geosd.reporting.figures import save
+from geosd.reporting.method_style import METHODS
 from geosd.scores.state_table import group_by_overlap
+from geosd.scores.tidy_columns import COLUMNS
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
@@ -45,7 +45,7 @@ def drift():
         for seed in range(3)
         for step in range(0, 100, 5)
     ]
-    return pd.DataFrame(rows, columns=list(DRIFT))
+    return pd.DataFrame(rows, columns=list(COLUMNS["drift_over_steps"]))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def ridges():
         for ranking in ("pi_0", "live")
         for rank in range(1, 9)
     ]
-    return pd.DataFrame(rows, columns=list(alignment.COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +184,31 @@ def test_drawing_states_does_not_import_torch():
     code += "from geosd.reporting import figure_mechanism, figure_alignment, figure_density\n"
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def rows_of_seed(seed, steps):
+    return [
+        ("m", "fwdkl", seed, step, ranking, rank, seed + step / 10 + rank / 100, 5)
+        for step in steps
+        for ranking in ("pi_0", "live")
+        for rank in (1, 2)
+    ]
+
+
+def test_a_ridge_is_the_mean_over_seeds_at_each_rank():
+    table = pd.DataFrame(
+        rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0, 3]), columns=list(COLUMNS["alignment"])
+    )
+    found = figure_alignment.ridges(table, "m", "fwdkl", "pi_0")
+    assert found.index.tolist() == [0, 3] and found.columns.tolist() == [1, 2]
+    assert found.to_numpy() == pytest.approx(np.array([[0.51, 0.52], [0.81, 0.82]]))
+
+
+def test_seeds_with_unlike_checkpoints_are_not_averaged():
+    table = pd.DataFrame(
+        rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0]), columns=list(COLUMNS["alignment"])
+    )
+    with pytest.raises(ValueError, match="(?s)fwdkl on m.*unlike checkpoints.*Hint:"):
+        figure_alignment.ridges(table, "m", "fwdkl", "pi_0")
+    with pytest.raises(ValueError, match="(?s)geosd on m.*no rows.*Hint:"):
+        figure_alignment.ridges(table, "m", "geosd", "pi_0")

@@ -11,9 +11,7 @@ import pytest
 
 from geosd.config import load, resolve, settings
 from geosd.reporting.specs import output_specs
-from geosd.scores import consensus_table as agreement
-from geosd.scores import drift_table as drift
-from geosd.scores import score_table as scores
+from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
@@ -54,16 +52,16 @@ def study(tmp_path_factory) -> Path:
             for name, split in (("id", "ID"), ("ood_avg", "OOD"))
             for metric in ("avg@k", "pass@k")
         ],
-        columns=list(scores.COLUMNS),
+        columns=list(COLUMNS["scores"]),
     ).to_csv(folder / "scores.csv", index=False)
     pd.DataFrame(
-        [(*run, "drift/pi_0", draw.random()) for run in runs], columns=list(drift.COLUMNS)
+        [(*run, "drift/pi_0", draw.random()) for run in runs], columns=list(COLUMNS["drift"])
     ).to_csv(folder / "drift.csv", index=False)
     points = [("pass@k", k) for k in (1, 2, 4)] + [("false_consensus", 0.75)]
     points += [("majority_accuracy", strength) for strength in (0.25, 0.5, 1.0)]
     pd.DataFrame(
         [(*run, name, x, 20, draw.uniform(20, 90)) for run in runs for name, x in points],
-        columns=list(agreement.COLUMNS),
+        columns=list(COLUMNS["consensus"]),
     ).to_csv(folder / "consensus.csv", index=False)
     return folder
 

@@ -8,8 +8,8 @@ import pytest
 
 from geosd.reporting import table_ablations
 from geosd.reporting.tables import to_latex, to_markdown
-from geosd.scores import drift_table as drifts
-from geosd.scores.score_table import COLUMNS, values
+from geosd.scores.score_table import scores_by_seed
+from geosd.scores.tidy_columns import COLUMNS
 
 VARIANTS = {"geosd": 60, "geosd_jsd": 56, "geosd_no_prox": 54, "geosd_adamw": 57, "fwdkl": 44}
 METHODS = ["pi_0", *VARIANTS]
@@ -25,8 +25,8 @@ def made_up(models=("mini-qwen3",), seeds=3):
                     rows.append((*head, "avg@k", 16, centre + draw.normal()))
                     rows += [(*head, "pass@k", k, centre + k + draw.normal()) for k in (1, 16)]
                 moved.append((model, variant, seed, "drift/pi_0", (80 - centre) / 100))
-    tables = pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(moved)
-    return tables[0], tables[1].set_axis(list(drifts.COLUMNS), axis=1)
+    tables = pd.DataFrame(rows, columns=list(COLUMNS["scores"])), pd.DataFrame(moved)
+    return tables[0], tables[1].set_axis(list(COLUMNS["drift"]), axis=1)
 
 
 def column(table, key):
@@ -41,12 +41,12 @@ def test_the_numbers_are_those_of_the_runs_and_the_change_is_from_the_full_metho
         "GeoSD", "GeoSD, Hellinger → JSD", "GeoSD, λ = 0", "GeoSD, AdamW"
     ]  # fmt: skip
     mine, full = (
-        values(scores, "mini-qwen3", v, "ood_avg", "avg@k") for v in ("geosd_jsd", "geosd")
+        scores_by_seed(scores, "mini-qwen3", v, "ood_avg") for v in ("geosd_jsd", "geosd")
     )
     change = column(table, "mini-qwen3.delta_ood")
     assert change["GeoSD, Hellinger → JSD"].value == pytest.approx(mine.mean() - full.mean())
     assert change["GeoSD"].number is None
-    passed = values(scores, "mini-qwen3", "geosd", "ood_avg", "pass@k", 16)
+    passed = scores_by_seed(scores, "mini-qwen3", "geosd", "ood_avg", "pass@k", 16)
     cell = column(table, "mini-qwen3.ood_pass")["GeoSD"]
     assert (cell.value, cell.sd) == pytest.approx((passed.mean(), passed.std()))
     assert column(table, "mini-qwen3.d_fr")["GeoSD, λ = 0"].text == "0.26"

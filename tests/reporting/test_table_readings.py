@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from geosd.reporting.table_readings import build
-from geosd.scores.drift_table import COLUMNS as DRIFT
-from geosd.scores.score_table import COLUMNS as SCORES
+from geosd.scores.tidy_columns import COLUMNS
 
 CHANGES = {
     "geosd-teacher_fixed": {"teacher": "fixed"},
@@ -33,8 +32,8 @@ def table(methods=("pi_0", "geosd")):
     ]
     drift = [("m", name, 0, "drift/pi_0", 0.25) for name in ID]
     return build(
-        pd.DataFrame(scores, columns=list(SCORES)),
-        pd.DataFrame(drift, columns=list(DRIFT)),
+        pd.DataFrame(scores, columns=list(COLUMNS["scores"])),
+        pd.DataFrame(drift, columns=list(COLUMNS["drift"])),
         ["m"],
         list(methods),
         {name: "geosd" for name in CHANGES},

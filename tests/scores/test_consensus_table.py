@@ -9,6 +9,8 @@ import pytest
 from geosd.problems.records import Sample
 from geosd.scores import consensus_table as agreement
 from geosd.scores import score_table as scores
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy_files import read_tidy
 
 
 def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[Sample]:
@@ -67,18 +69,18 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
         for sample in problem(benchmark, p, "".join(draw.choices("aabc.", k=16)))
     ]
     run = scores.Run("m", "geosd", 0)
-    table = agreement.collect({run: agreement.consensus_rows(rows, first=16)})
+    table = agreement.collect_consensus({run: agreement.consensus_rows(rows, first=16)})
     table.to_csv(tmp_path / "consensus.csv", index=False)
-    table = agreement.read(tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
-    scored = scores.collect({run: scores.score(rows, (1, 4, 16))})
+    table = read_tidy("consensus", tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
+    scored = scores.collect_scores({run: scores.score_run(rows, (1, 4, 16))})
     for k in (1, 4, 16):
-        expected = scores.values(scored, "m", "geosd", "ood_avg", "pass@k", k)[0]
+        expected = scores.scores_by_seed(scored, "m", "geosd", "ood_avg", "pass@k", k)[0]
         assert table["pass@k", k] == pytest.approx(expected)
-    false = scores.values(scored, "m", "geosd", "ood_avg", "false_consensus")[0]
+    false = scores.scores_by_seed(scored, "m", "geosd", "ood_avg", "false_consensus")[0]
     assert table["false_consensus", 0.75] == pytest.approx(false)
 
 
 def test_a_selection_has_no_ood_problem_and_so_no_row():
     agreed = agreement.consensus_rows(problem("select_validation", 0, "ab"), first=2)
-    table = agreement.collect({scores.Run("m", "geosd", 0): agreed})
-    assert table.empty and list(table.columns) == list(agreement.COLUMNS)
+    table = agreement.collect_consensus({scores.Run("m", "geosd", 0): agreed})
+    assert table.empty and list(table.columns) == list(COLUMNS["consensus"])

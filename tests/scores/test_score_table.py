@@ -9,6 +9,8 @@ from geosd.files import write_jsonl
 from geosd.problems.records import Sample
 from geosd.scores import score_table as scores
 from geosd.scores.score_table import Run
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy_files import read_tidy
 
 
 def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[Sample]:
@@ -33,7 +35,7 @@ SAMPLES = [
 def table(tmp_path) -> pd.DataFrame:
     run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
     write_jsonl(file, SAMPLES)
-    return scores.collect({run: scores.score(scores.read_samples(run, file), [1, 2, 4])})
+    return scores.collect_scores({run: scores.score_run(scores.read_samples(run, file), [1, 2, 4])})
 
 
 def of(table, benchmark, metric, k=4):
@@ -61,20 +63,26 @@ def test_the_ood_average_is_over_benchmarks_and_leaves_id_out(table):
 
 
 def test_the_table_is_tidy_and_reads_back_equal(table, tmp_path):
-    assert list(table.columns) == list(scores.COLUMNS)
+    assert list(table.columns) == list(COLUMNS["scores"])
     assert not table.duplicated(["model", "variant", "seed", "benchmark", "metric", "k"]).any()
     table.to_csv(tmp_path / "scores.csv", index=False)
     pd.testing.assert_frame_equal(
-        scores.read(tmp_path / "scores.csv"), table, check_dtype=False, rtol=1e-12
+        read_tidy("scores", tmp_path / "scores.csv"), table, check_dtype=False, rtol=1e-12
     )
 
 
 def test_values_are_per_seed_and_take_the_largest_k():
-    scored = scores.score(SAMPLES, [1, 4])
-    table = scores.collect({Run("m", "geosd", seed): scored for seed in (1, 0)})
-    assert scores.values(table, "m", "geosd", "long", "pass@k").to_dict() == {0: 100, 1: 100}
-    assert scores.values(table, "m", "geosd", "long", "pass@k", 1).to_dict() == {0: 62.5, 1: 62.5}
-    assert scores.values(table, "m", "absent", "long", "pass@k").empty
+    scored = scores.score_run(SAMPLES, [1, 4])
+    table = scores.collect_scores({Run("m", "geosd", seed): scored for seed in (1, 0)})
+    assert scores.scores_by_seed(table, "m", "geosd", "long", "pass@k").to_dict() == {
+        0: 100,
+        1: 100,
+    }
+    assert scores.scores_by_seed(table, "m", "geosd", "long", "pass@k", 1).to_dict() == {
+        0: 62.5,
+        1: 62.5,
+    }
+    assert scores.scores_by_seed(table, "m", "absent", "long", "pass@k").empty
     assert scores.ood_benchmarks(table, "m") == ["long", "easy"]
 
 
@@ -84,13 +92,13 @@ def test_a_missing_sample_file_names_the_run(tmp_path):
 
 
 def test_runs_on_other_benchmarks_are_not_averaged_together():
-    whole = scores.score(SAMPLES, [1])
-    part = scores.score([s for s in SAMPLES if s.benchmark != "easy"], [1])
+    whole = scores.score_run(SAMPLES, [1])
+    part = scores.score_run([s for s in SAMPLES if s.benchmark != "easy"], [1])
     with pytest.raises(ValueError, match="(?s)seed=1.* has benchmarks.*easy.*Hint:"):
-        scores.collect({Run("m", "geosd", 0): whole, Run("m", "geosd", 1): part})
+        scores.collect_scores({Run("m", "geosd", 0): whole, Run("m", "geosd", 1): part})
 
 
 def test_a_table_without_its_columns_is_refused(tmp_path):
     (tmp_path / "scores.csv").write_text("model,value\nm,1\n")
     with pytest.raises(ValueError, match="(?s)missing column variant.*Hint:"):
-        scores.read(tmp_path / "scores.csv")
+        read_tidy("scores", tmp_path / "scores.csv")

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.scores import drift_table
-from geosd.scores.state_table import (
-    COLUMNS,
-    group_by_overlap,
-    mismatch_share,
-    most_uncertain,
-    read,
-)
+from geosd.scores.state_table import group_by_overlap, mismatch_share, most_uncertain
 
 
 @settings(max_examples=60, deadline=None)
@@ -76,25 +67,3 @@ def test_bins_with_few_positions_are_left_out_and_full_overlap_is_in_the_last():
     found = group_by_overlap(table, least=10)
     assert len(found) == 21
     assert found["mean_overlap"].unique() == pytest.approx([1.0], abs=1e-6)
-
-
-def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):
-    path = tmp_path / "states.csv"
-    path.write_text(",".join(list(COLUMNS)[:-1]) + "\n")
-    with pytest.raises(ValueError, match="(?s)states.csv: missing column gradient_.*`states`"):
-        read([path])
-
-
-def test_a_cell_that_is_no_number_is_named_with_its_table(tmp_path):
-    path = tmp_path / "drift.csv"
-    path.write_text("model,variant,seed,quantity,value\nm,geosd,zero,drift/pi_0,0.5\n")
-    with pytest.raises(ValueError, match="(?s)drift.csv: a drift table cannot be read.*Hint:"):
-        drift_table.read(path)
-
-
-def test_names_stay_text_and_an_empty_number_is_nan(tmp_path):
-    path = tmp_path / "drift.csv"
-    path.write_text("model,variant,seed,quantity,value\n007,nan,3,drift/pi_0,\n")
-    row = drift_table.read(path).iloc[0]
-    assert (row["model"], row["variant"], row["seed"]) == ("007", "nan", 3)
-    assert math.isnan(row["value"])

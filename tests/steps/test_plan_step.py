@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.claims.published import gpu_hours
+from geosd.claims.published import published_gpu_hours
 from geosd.config import load, resolve
-from geosd.costs.gpu_memory import inference_gpu, total_bytes, training_gpu
-from geosd.costs.roofline import paper_hours_ratio, plan_rows
+from geosd.costs.hours_and_disk import paper_hours_ratio, plan_rows
+from geosd.costs.training_memory import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.costs.workload import DEFAULTS
 from geosd.models.published_architectures import architecture
 from geosd.steps import plan
@@ -22,7 +22,7 @@ def given(root):
     params = load(root / "params.yaml")
     studies = [resolve(params, f"paper{part}") for part in PAPERS]
     paper = plan._paper_workload(studies[0], DEFAULTS)
-    times = paper_hours_ratio(paper, plan.BASELINE, gpu_hours(), DEFAULTS)
+    times = paper_hours_ratio(paper, plan.BASELINE, published_gpu_hours(), DEFAULTS)
     return SimpleNamespace(studies=studies, times=times)
 
 
@@ -42,7 +42,7 @@ def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
             work = plan._workload(study, model, DEFAULTS)
             shape, request = architecture(model), work.gpu_requests["train"]
             for variant, training in work.trainings.items():
-                for holds in (training_gpu, inference_gpu):
+                for holds in (training_gpu_memory, inference_gpu_memory):
                     held = total_bytes(holds(shape, training, request, DEFAULTS))
                     assert held <= DEFAULTS.usable_bytes, (model, variant)
 

@@ -49,7 +49,11 @@ def test_the_generated_files_are_current(root):
     [
         ("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 "),
         ("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]"),
-        ("src/geosd/optim/kfac.py", "import math", "import geosd.costs.roofline\nimport math"),
+        (
+            "src/geosd/optim/kfac.py",
+            "import math",
+            "import geosd.costs.hours_and_disk\nimport math",
+        ),
     ],
 )
 def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done, path, old, new):

@@ -7,7 +7,7 @@ Claims are written as inequalities:
     drift_at("geosd", 1.0) < 1.5 * drift_at("geosd", 0.5)
     near(accuracy("jsd"), accuracy("pi_0"), within=2.5)
 
-The quantities are those of `geosd.claims.quantities`, the claims those of `geosd.claims.ledger`.
+The quantities are those of `geosd.claims.metrics`, the claims those of `geosd.claims.ledger`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Read = Callable[[Evidence, str, str], pd.Series]
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of each run of a variant. Arithmetic with numbers and comparisons are defined.
+    """A number of each run of a variant, which claims compare; arithmetic and <, > are defined.
 
     Attributes:
         metric: Its name, as the ledger prints it.
@@ -76,7 +76,7 @@ class Quantity:
         return Comparison.between(self, other, "less")
 
     def values(self, evidence: Evidence, model: str) -> pd.Series:
-        """Its values on a model (or that of its runs), without factor and offset.
+        """The quantity's values on a model (or that of its runs), without factor and offset.
 
         Raises:
             MissingDataError: The study has none.
@@ -88,7 +88,7 @@ class Quantity:
         return values
 
     def describe(self, metric: bool, benchmark: bool) -> str:
-        """The runs in words, e.g. `geosd (learning_rate 0.5)`; metric or benchmark if asked for."""
+        """The runs of the quantity in words, e.g. `geosd (learning_rate 0.5)`; metric if asked."""
         words = [self.metric] if metric else []
         words += [str(self.benchmark)] if benchmark else []
         words += [self.run.model] if self.run.model else []
@@ -113,7 +113,7 @@ def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """a - b, compared with a margin.
+    """An inequality that a claim is made of: a - b, compared with a margin.
 
     Attributes:
         a: What is claimed to differ.
@@ -129,7 +129,7 @@ class Comparison:
 
     @classmethod
     def between(cls, a: Quantity, b: Quantity | float, direction: Direction) -> Comparison:
-        """Compare two quantities, or one with a number."""
+        """Make the comparison of two quantities, or of one with a number."""
         if not isinstance(b, Quantity):
             b, margin = None, float(b)
         else:
@@ -147,11 +147,11 @@ class Comparison:
 
     @property
     def sides(self) -> tuple[Quantity, ...]:
-        """a, and b where there is one."""
+        """The quantities that the comparison is between: a, and b where there is one."""
         return (self.a,) if self.b is None else (self.a, self.b)
 
     def terms(self) -> Iterator[tuple[float, Quantity]]:
-        """Coefficients and quantities: a, b, and the baseline's of each."""
+        """The comparison's terms: coefficients and quantities of a, b, and the baseline of each."""
         signed = [(1.0, self.a), *((-side.factor, side) for side in self.sides[1:])]
         yield from signed
         for sign, side in signed if (baseline := self.a.baseline) else ():
@@ -176,7 +176,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComputedNumber:
-    """A printed number that follows from dimensions and settings.
+    """A number printed in the paper that a claim on costs computes anew.
 
     Attributes:
         quantity: Its name in `geosd.claims.computed_costs`.
@@ -189,29 +189,29 @@ class ComputedNumber:
 
     @property
     def value(self) -> float:
-        """The printed number, or the bound."""
+        """The claim's printed number, or its bound."""
         return float(self.printed.removeprefix("<"))
 
     @property
     def decimals(self) -> int:
-        """Decimals of the printed number."""
+        """Decimals of the claim's printed number."""
         return len(self.printed.partition(".")[2])
 
     def excess(self, computed: float) -> float:
-        """How far a computed number is off, in units of the last printed digit; 1 still agrees."""
+        """How far a computed number is off the claim's, in units of the last printed digit."""
         if self.printed.startswith("<"):
             return 1.0 if computed < self.value else math.inf
         return abs(computed - self.value) * 10**self.decimals
 
     def describe(self, computed: float) -> str:
-        """In words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""
+        """Computed and printed number in words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""
         printed = self.printed.replace("<", "less than")
         return f"{self.quantity}: {computed:.{self.decimals + 1}f}, printed {printed}"
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A statement of the paper.
+    """A claim of the paper: its statement, quote and place, and how it is judged.
 
     Attributes:
         id: Short name, unique in the ledger; its key there.
@@ -251,7 +251,7 @@ class Claim:
             )
 
     def comparisons(self, study: StudyRuns) -> list[Comparison]:
-        """What must hold in a study.
+        """The comparisons that must hold in a study for the claim to be reproduced.
 
         Raises:
             MissingDataError: The study did not run what the claim is about.
@@ -271,5 +271,5 @@ class Claim:
 
     @property
     def is_about_sizes(self) -> bool:
-        """Whether it compares models of several sizes, so that it is judged once for all."""
+        """Whether the claim compares models of several sizes, so that it is judged once for all."""
         return any(side.run.model for c in self.comparisons(EXAMPLE) for side in c.sides)

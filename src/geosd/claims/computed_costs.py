@@ -1,4 +1,4 @@
-"""The costs that the paper prints, computed anew: what its claims on costs are held to.
+"""The costs that the paper prints, computed anew to judge its claims on costs.
 
 Names are `<quantity> of <model>`; memory in GB of 10^9 bytes, operations in model-pass units, times
 and shares of standard OPSD as ratios and percent. Models and settings are those of the paper's own
@@ -8,14 +8,8 @@ tables (`published.yaml`), so a study of another model computes the same numbers
 from __future__ import annotations
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import (
-    GB,
-    UpdateSize,
-    kfac_units,
-    logits_bytes,
-    memory,
-    rule_of_thumb,
-)
+from geosd.costs.training_memory import GB, logits_bytes, training_memory
+from geosd.costs.update_operations import UpdateSize, kfac_units, units_by_rule
 from geosd.models.published_architectures import architecture
 
 MODEL = "qwen3-8b"
@@ -25,7 +19,7 @@ MODEL = "qwen3-8b"
 def computed_costs(
     update: UpdateSize, top_k: int, blocks: int, subsample: float
 ) -> dict[str, float]:
-    """Every number that a claim on costs is held to, by name.
+    """Compute every number that the claims on costs are judged by.
 
     Args:
         update: Size of an update.
@@ -37,7 +31,7 @@ def computed_costs(
     """
     numbers: dict[str, float] = {}
     for name, row in published()["kfac_memory"]["rows"].items():
-        state = memory(architecture(name), row["blocks"], row["storage"])
+        state = training_memory(architecture(name), row["blocks"], row["storage"])
         numbers |= {
             f"unblocked covariances of {name}": state.full / GB,
             f"K-FAC state of {name}": state.kfac / GB,
@@ -53,7 +47,7 @@ def computed_costs(
                 f"K-FAC share of {name}": 100 * state.kfac / state.base,
             }
     kfac = kfac_units(architecture(MODEL), update, blocks, subsample).total
-    opsd, geosd = rule_of_thumb(update), rule_of_thumb(update, kfac)
+    opsd, geosd = units_by_rule(update), units_by_rule(update, kfac)
     return numbers | {
         f"K-FAC operations of {MODEL}": kfac,
         f"operations ratio of {MODEL}": geosd.total / opsd.total,

@@ -9,51 +9,45 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.scores import (
-    alignment_table,
-    consensus_table,
-    drift_curves,
-    drift_table,
-    score_table,
-    state_table,
-)
-from geosd.scores.tidy import select
+from geosd.scores.score_table import ood_benchmarks
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy_files import select_rows
 
 Point = Mapping[str, Any]
 Points = Mapping[str, Sequence[Point]]
 
 
 class MissingDataError(Exception):
-    """The study has no data for a claim; the message says what is needed."""
+    """Raised where the study has no data for a claim; the message says what is needed."""
 
 
-def _empty(columns: Sequence[str]) -> Any:
-    return field(default_factory=lambda: pd.DataFrame(columns=list(columns)))
+def _empty(name: str) -> Any:
+    return field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS[name])))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that a study offers; what it does not have is empty.
+    """All data that a study offers as evidence for claims; what it does not have is empty.
 
     Attributes:
-        scores: Tidy scores (`geosd.scores.score_table`).
-        drift: Tidy drift at the end of training (`geosd.scores.drift_table`).
-        consensus: What samples agree on (`geosd.scores.consensus_table`).
-        drift_over_steps: Drift at each step (`geosd.scores.drift_curves`).
-        alignment: Mass on the teacher's ranks over checkpoints (`geosd.scores.alignment_table`).
-        states: States that pi_0 visits (`geosd.scores.state_table`).
+        scores: A tidy table, as the next five (`geosd.scores.tidy_columns`).
+        drift: Drift at the end of training.
+        consensus: What samples agree on.
+        drift_over_steps: Drift at each step.
+        alignment: Mass on the teacher's ranks over checkpoints.
+        states: States that pi_0 visits.
         privilege: Model -> points of a sweep of the privilege: run, variant, privilege.
         rates_and_steps: Model -> points of a sweep of learning rate and steps: run, variant, both.
         sizes: Models of several sizes, from small to large.
         costs: Computed quantities by name (`geosd.claims.computed_costs`).
     """
 
-    scores: pd.DataFrame = _empty(score_table.COLUMNS)
-    drift: pd.DataFrame = _empty(drift_table.COLUMNS)
-    consensus: pd.DataFrame = _empty(consensus_table.COLUMNS)
-    drift_over_steps: pd.DataFrame = _empty(drift_curves.COLUMNS)
-    alignment: pd.DataFrame = _empty(alignment_table.COLUMNS)
-    states: pd.DataFrame = _empty(state_table.COLUMNS)
+    scores: pd.DataFrame = _empty("scores")
+    drift: pd.DataFrame = _empty("drift")
+    consensus: pd.DataFrame = _empty("consensus")
+    drift_over_steps: pd.DataFrame = _empty("drift_over_steps")
+    alignment: pd.DataFrame = _empty("alignment")
+    states: pd.DataFrame = _empty("states")
     privilege: Points = field(default_factory=dict)
     rates_and_steps: Points = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
@@ -62,7 +56,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class VariantRuns:
-    """The runs of a variant, one a seed, at one place of a sweep or outside of any.
+    """The runs of a variant that a claim is about, at one place of a sweep or outside of any.
 
     Attributes:
         variant: The variant.
@@ -81,7 +75,7 @@ class VariantRuns:
 
 @dataclass(frozen=True)
 class StudyRuns:
-    """What a study ran of the model that is judged, as far as claims are about it.
+    """The sweeps and benchmarks that a study ran on the judged model, for claims to pick runs of.
 
     A sweep is the list of a variant's runs by ascending value of one knob, two or more: `[0]` is
     at the smallest value, `[-1]` at the largest.
@@ -92,40 +86,40 @@ class StudyRuns:
 
     @property
     def ood_benchmarks(self) -> list[str]:
-        """The OOD benchmarks, without their average."""
-        names = score_table.ood_benchmarks(self.evidence.scores, self.model)
+        """Evidence for a claim: OOD benchmarks of the judged model, without their average."""
+        names = ood_benchmarks(self.evidence.scores, self.model)
         if not names:
             raise MissingDataError("OOD benchmarks")
         return names
 
     def privilege(self, variant: str) -> list[VariantRuns]:
-        """The shares of the solution that the teacher was shown."""
+        """Evidence for a claim: a variant's runs by the share of the solution revealed."""
         return _sweep(variant, "privilege", self._points(self.evidence.privilege, variant))
 
     def learning_rates(self, variant: str) -> list[VariantRuns]:
-        """The learning rates of runs of full length."""
+        """Evidence for a claim: a variant's runs of full length by learning rate."""
         points = self._points(self.evidence.rates_and_steps, variant)
         full = max((point["steps"] for point in points), default=0)
         return _sweep(variant, "learning_rate", [p for p in points if p["steps"] == full])
 
     def stops(self, variant: str) -> list[VariantRuns]:
-        """The steps at which runs at the variant's own learning rate ended, the full run's too."""
+        """Evidence for a claim: a variant's runs at its own rate by the step at which they end."""
         rate = self.stopped_rate(variant)
         points = self._points(self.evidence.rates_and_steps, variant)
         return _sweep(variant, "steps", [p for p in points if p["learning_rate"] == rate])
 
     def sizes(self, variant: str) -> list[VariantRuns]:
-        """The variant on models of several sizes, from small to large."""
+        """Evidence for a claim: a variant's runs on models from small to large."""
         if len(self.evidence.sizes) < 2:
             raise MissingDataError(f"models of several sizes for {variant}")
         return [VariantRuns(variant, variant, model) for model in self.evidence.sizes]
 
     def own_rate(self, variant: str) -> VariantRuns:
-        """The full run at the variant's own learning rate, at which runs were stopped early."""
+        """Evidence for a claim: the full run at the rate at which runs were stopped early."""
         return at(self.learning_rates(variant), self.stopped_rate(variant))
 
     def stopped_rate(self, variant: str) -> float | None:
-        """The learning rate at which runs were stopped early; None if none were."""
+        """Evidence for a claim: the rate at which a variant's runs were stopped early, or None."""
         steps: dict[float, set[int]] = {}
         for point in self._points(self.evidence.rates_and_steps, variant):
             steps.setdefault(point["learning_rate"], set()).add(point["steps"])
@@ -134,13 +128,13 @@ class StudyRuns:
 
     def _points(self, sweep: Points, variant: str) -> list[Point]:
         """The points of a variant that have scores."""
-        scored = set(select(self.evidence.scores, model=self.model)["variant"])
+        scored = set(select_rows(self.evidence.scores, model=self.model)["variant"])
         points = sweep.get(self.model, ())
         return [p for p in points if p["variant"] == variant and p["run"] in scored]
 
 
 def at(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
-    """The run of a sweep at a value; .3 need not be written to the last bit.
+    """Pick the run of a sweep at a value, for a claim; .3 need not be written to the last bit.
 
     Raises:
         MissingDataError: No run has that value.

@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from geosd.claims.claim import Claim
-from geosd.claims.verdicts import VERDICTS, Finding, corrected
-from geosd.scores.tidy import read_tidy
+from geosd.claims.verdicts import VERDICTS, Finding, holm_corrected
+from geosd.scores.tidy_files import read_tidy
 
 NUMBERS = ("effect", "low", "high", "p", "paper_effect")
-# Numbers are read as text, since float() is exact where pandas may round the last digit.
-TEXTS = ("claim", "study", "model", "verdict", "metric", "weakest_comparison", "note")
-COLUMNS = {**dict.fromkeys((*TEXTS, *NUMBERS), str), "n_a": int, "n_b": int}
 
 
 def merge_ledgers(
     claims: Sequence[Claim], ledgers: Sequence[Path], kind_of: Callable[[str], str]
 ) -> list[Finding]:
-    """A finding for each claim and model, claims in their order.
+    """Merge the ledgers of several studies: a finding for each claim and model.
 
-    Holm runs over all of them, so that a verdict may be weaker here than in its study; what an
-    interval refutes stays refuted. A claim whose study is not among the ledgers is not tested.
+    Claims keep their order. Holm runs over all of them, so that a verdict may be weaker here than
+    in its study; what an interval refutes stays refuted. A claim whose study is not among the
+    ledgers is not tested.
 
     Args:
         claims: All claims.
@@ -38,7 +36,7 @@ def merge_ledgers(
     findings: dict[str, list[Finding]] = {}
     kinds: dict[str, Path] = {}
     for path in ledgers:
-        table = read_tidy(path, COLUMNS, "a ledger", "claims")
+        table = read_tidy("claims", path)
         if unknown := sorted(set(table["claim"]) - set(known)):
             raise ValueError(
                 f"{path}: claim {', '.join(unknown)} is not in the ledger of today.\nHint: let the"
@@ -59,7 +57,7 @@ def merge_ledgers(
         if claim.id not in findings:
             note = f"needs the ledger of a study of kind {claim.study_kind}"
             findings[claim.id] = [Finding(claim, claim.study_kind, "not tested", note=note)]
-    return corrected([f for claim in claims for f in findings[claim.id]], by_family=False)
+    return holm_corrected([f for claim in claims for f in findings[claim.id]], by_family=False)
 
 
 def _finding(claim: Claim, row: dict[str, Any], path: Path) -> Finding:

@@ -1,4 +1,4 @@
-"""The paper's published numbers."""
+"""The paper's published numbers, transcribed in `published.yaml`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BASELINES = ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip")
 
 
 @dataclass(frozen=True)
-class Published:
-    """One published number.
+class PublishedNumber:
+    """One number published in the paper's tables.
 
     Attributes:
         mean: As printed.
@@ -33,26 +33,26 @@ class Published:
 
 @cache
 def published() -> Mapping[str, Any]:
-    """The transcription, `published.yaml`, as plain values."""
+    """All published numbers of the paper: the content of `published.yaml`."""
     text = resources.files("geosd.claims").joinpath("published.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)
 
 
-def gpu_hours() -> dict[str, float]:
-    """Rule -> GPU-hours of one 8B job on an H200 (Appendix Runtime)."""
+def published_gpu_hours() -> dict[str, float]:
+    """The paper's GPU-hours of one 8B job on an H200, by rule (Appendix Runtime)."""
     values = {entry["key"]: entry["value"] for entry in published()["text"]}
     return {rule: values[f"gpu_hours_{rule}"] for rule in ("train", "evaluate", "pool")}
 
 
-def family(model: str) -> str | None:
-    """The paper's family that a study's model stands for, or None."""
+def paper_family(model: str) -> str | None:
+    """The model family of the paper that a study's model stands for, or None."""
     return published()["stands_for"].get(model)
 
 
-def lookup(
+def published_number(
     family: str | None, variant: str, benchmark: str, metric: str = "avg@k"
-) -> Published | None:
-    """A published number, or None where the paper does not have it.
+) -> PublishedNumber | None:
+    """Look up a published result of the paper; None where the paper does not have it.
 
     Args:
         family: The paper's family.
@@ -70,7 +70,7 @@ def lookup(
         for name in ("main_id_ood", "ood_per_bench"):
             if (both := cell(name, benchmark)) is not None:
                 table = published()[name]
-                return Published(both[0], both[1], table["n"], table["label"])
+                return PublishedNumber(both[0], both[1], table["n"], table["label"])
     elif metric == "pass@k" and benchmark == "ood_avg":
         column = "ood_pass16"
     elif metric == "drift/pi_0":
@@ -78,4 +78,6 @@ def lookup(
     else:
         return None
     value = cell("ablation", column)
-    return None if value is None else Published(value, None, None, published()["ablation"]["label"])
+    if value is None:
+        return None
+    return PublishedNumber(value, None, None, published()["ablation"]["label"])

@@ -20,7 +20,7 @@ from geosd.claims import published
 from geosd.claims.claim import Claim, Comparison, Quantity
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
 from geosd.scores.statistics import Group, contrast, holm
-from geosd.scores.tidy import select
+from geosd.scores.tidy_files import select_rows
 
 ALPHA = 0.05
 COSTS = "costs"
@@ -70,10 +70,10 @@ class Finding:
     study: str = ""
 
 
-def evaluate(
+def judge_claims(
     claims: Sequence[Claim], evidence: Evidence, models: Sequence[str] | None = None
 ) -> list[Finding]:
-    """A finding for each claim and model of a study, claims in their order.
+    """Judge claims on a study: a finding for each claim and model, claims in their order.
 
     Without `models`, the models are those of the scores, in their order.
     """
@@ -82,11 +82,11 @@ def evaluate(
     findings = [
         _judge(claim, row, evidence) for claim in claims for row in _rows(claim, models, evidence)
     ]
-    return corrected(findings, by_family=True)
+    return holm_corrected(findings, by_family=True)
 
 
-def corrected(findings: Sequence[Finding], *, by_family: bool) -> list[Finding]:
-    """Findings with Holm's correction, in their order; what an interval refutes stays refuted.
+def holm_corrected(findings: Sequence[Finding], *, by_family: bool) -> list[Finding]:
+    """Correct the p of findings by Holm and decide them; what an interval refutes stays refuted.
 
     Args:
         findings: With p and intervals.
@@ -124,7 +124,7 @@ def _judge(claim: Claim, row: str, evidence: Evidence) -> Finding:
             return _judge_costs(claim, evidence)
         model = evidence.sizes[0] if claim.is_about_sizes and evidence.sizes else row
         # Missing methods are named all at once; those of sweeps have names of their own.
-        scored = set(select(evidence.scores, model=model)["variant"])
+        scored = set(select_rows(evidence.scores, model=model)["variant"])
         if missing := [name for name in claim.variants(in_sweeps=False) if name not in scored]:
             raise MissingDataError(", ".join(missing))
         comparisons = claim.comparisons(StudyRuns(evidence, model))
@@ -207,10 +207,10 @@ def _groups(terms: Sequence[tuple[float, Quantity, pd.Series]], model: str) -> l
 
 def _published_effect(comparison: Comparison, model: str) -> float:
     """The paper's value of a comparison outside of sweeps; NaN where it prints none."""
-    total, family = 0.0, published.family(model)
+    total, family = 0.0, published.paper_family(model)
     for sign, term in comparison.terms():
         run = term.run
-        cell = published.lookup(family, run.variant, term.benchmark or "", term.metric)
+        cell = published.published_number(family, run.variant, term.benchmark or "", term.metric)
         if cell is None or term.details or run.model or run.knob:
             return math.nan
         total += sign * cell.mean

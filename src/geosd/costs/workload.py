@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from geosd.costs.update_cost import UpdateSize
+from geosd.costs.update_operations import UpdateSize
 
 MIB = 2**20
 
 
 class Gpu(NamedTuple):
-    """A GPU by its data sheet, but `memory` as nvidia-smi shows it.
+    """A GPU that a workload is planned on: bytes, bytes a second, dense bf16 operations a second.
 
-    In bytes, bytes a second, and bf16 operations a second on dense matrices.
+    `memory` is that which nvidia-smi shows.
     """
 
     label: str
@@ -32,7 +32,9 @@ GPUS = {
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is not known before a run; the paper gives none of it but the GPU.
+    """Assumptions on GPU and workload, which are not known before a run.
+
+    The paper gives none of it but the GPU.
 
     Attributes:
         gpu: The GPU.
@@ -69,12 +71,12 @@ class Assumptions:
 
     @property
     def device(self) -> Gpu:
-        """The GPU's data sheet."""
+        """The data sheet of the assumed GPU."""
         return GPUS[self.gpu]
 
     @property
     def usable_bytes(self) -> float:
-        """Bytes of a GPU that are planned with."""
+        """Bytes of the assumed GPU that are planned with."""
         return self.usable * self.device.memory
 
 
@@ -82,26 +84,26 @@ DEFAULTS = Assumptions()
 
 
 class GpuRequest(NamedTuple):
-    """The GPUs that a job of a rule asks for; `inference` of a training's only generate."""
+    """The GPUs that a job of a workload asks for; `inference` of a training's only generate."""
 
     gpus: int
     inference: int = 0
 
     @property
     def trainers(self) -> int:
-        """GPUs that train."""
+        """How many of a training's GPUs train."""
         return self.gpus - self.inference
 
 
 class SamplingWorkload(NamedTuple):
-    """Responses to sample: how many, and the longest there can be, in tokens."""
+    """Responses that a job samples: how many, and the longest there can be, in tokens."""
 
     sequences: int
     cap: int
 
 
 class KfacSettings(NamedTuple):
-    """K-FAC's blocks g, share s of the tokens, and type of its factors."""
+    """K-FAC of a planned training: blocks g, share s of the tokens, and type of its factors."""
 
     blocks: int
     subsample: float
@@ -110,7 +112,7 @@ class KfacSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingWorkload:
-    """What a training consists of, as far as its time and memory go.
+    """What a planned training consists of, as far as its time and memory go.
 
     Attributes:
         steps: Updates.
@@ -137,7 +139,7 @@ class TrainingWorkload:
 
 @dataclass(frozen=True)
 class ModelWorkload:
-    """What the jobs of one model do.
+    """What the jobs of one model do in a study: how many, on which GPUs, how many responses.
 
     Attributes:
         model: Its name.

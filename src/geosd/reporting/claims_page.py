@@ -1,4 +1,4 @@
-"""The ledger of the paper's claims: what a study reproduces, does not, or cannot decide."""
+"""The ledger of the paper's claims as files, claims.md and claims.csv."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.claims.quantities import unit
+from geosd.claims.metrics import unit_of_metric
 from geosd.claims.verdicts import COSTS, VERDICTS, Finding
 from geosd.files import atomic_write, write_text
-from geosd.reporting.tables import MISSING, aligned
+from geosd.reporting.tables import MISSING, markdown_table
 
 FORMS = {"points": "+.1f", "tokens": "+.1f"}
 """How effects are printed, by unit; all others to three decimals."""
@@ -39,24 +39,27 @@ def write_ledger(
     kind: str | None = None,
     name: str = "claims",
 ) -> list[Path]:
-    """Write the ledger, `study` None over several, as Markdown and CSV; returns the two paths."""
+    """Write the ledger of claims as Markdown and CSV; returns the two paths.
+
+    `study` is None for the ledger over several.
+    """
     if study is not None:
         findings = [replace(finding, study=study) for finding in findings]
     text, table = Path(folder) / f"{name}.md", Path(folder) / f"{name}.csv"
-    write_text(text, to_markdown(findings, study, kind))
+    write_text(text, ledger_markdown(findings, study, kind))
     with atomic_write(table) as temporary:
-        to_frame(findings).to_csv(temporary, index=False)
+        ledger_frame(findings).to_csv(temporary, index=False)
     return [text, table]
 
 
-def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Every finding as a row, at full precision."""
+def ledger_frame(findings: Sequence[Finding]) -> pd.DataFrame:
+    """The ledger of claims as a DataFrame, every finding a row, at full precision."""
     numbers = ("effect", "low", "high", "p", "p_holm", "n_a", "n_b", "paper_effect", "metric")
     return pd.DataFrame(
         {
             "claim": f.claim.id,
             **{name: getattr(f, name) for name in ("study", "model", "verdict", *numbers)},
-            "unit": "" if f.claim.computed or not f.metric else unit(f.metric),
+            "unit": "" if f.claim.computed or not f.metric else unit_of_metric(f.metric),
             "weakest_comparison": f.weakest,
             "statement": f.claim.statement,
             "place": f.claim.place,
@@ -68,8 +71,8 @@ def to_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     )
 
 
-def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None = None) -> str:
-    """The ledger for people: the count, tables of what was tested, then each claim's words.
+def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | None = None) -> str:
+    """The ledger of claims as Markdown: counts, tables of what was tested, each claim's words.
 
     `study` is None for the ledger over several; `kind` is what the study is designed for.
     """
@@ -84,10 +87,10 @@ def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None
         of = f", study {where[0]}" if study is None else ""
         if where[1] == COSTS:
             lines = [["claim", "verdict", "computed", "paper"], *map(_cost_line, rows)]
-            parts += ["## Costs, computed", aligned(lines, left=2)]
+            parts += ["## Costs, computed", markdown_table(lines, left=2)]
         else:
             header = ["claim", "verdict", "effect", "interval", "p", "n", "paper"]
-            parts += [f"## {where[1]}{of}", aligned([header, *map(_line, rows)], left=2)]
+            parts += [f"## {where[1]}{of}", markdown_table([header, *map(_line, rows)], left=2)]
     if tested:
         parts += ["## What the claims say", *_words(findings, tested)]
     judged = {finding.claim.id for finding in tested}
@@ -96,7 +99,7 @@ def to_markdown(findings: Sequence[Finding], study: str | None, kind: str | None
 
 
 def _line(finding: Finding) -> list[str]:
-    form = FORMS.get(unit(finding.metric), "+.3f")
+    form = FORMS.get(unit_of_metric(finding.metric), "+.3f")
 
     def formatted(value: float, form: str = form) -> str:
         return MISSING if math.isnan(value) else format(value, form)

@@ -1,4 +1,4 @@
-"""What the numbers were made with: code, machines and packages, from the manifests of the runs."""
+"""The page environment.md: code, machines and packages that made the numbers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from geosd.reporting.tables import MISSING, aligned
+from geosd.reporting.tables import MISSING, markdown_table
 
 
 class StepManifest(NamedTuple):
-    """A run of "base", "train" or "evaluate", and its manifest (`geosd.provenance.manifest`)."""
+    """A run of step "base", "train" or "evaluate", and its manifest, for the environment page."""
 
     step: str
     manifest: Mapping[str, Any]
 
 
-def to_markdown(runs: Sequence[StepManifest], installed: Mapping[str, str], study: str) -> str:
-    """The page for people: the study's runs, if any, and the version of every package installed."""
+def environment_markdown(
+    runs: Sequence[StepManifest], installed: Mapping[str, str], study: str
+) -> str:
+    """The environment page as Markdown: runs, machines, and every package installed."""
     parts = [f"# Environment of study {study}"]
     if runs:
         parts += [_filled(RUNS), _steps(runs), "## Machines", _machines(runs)]
@@ -27,7 +29,7 @@ def to_markdown(runs: Sequence[StepManifest], installed: Mapping[str, str], stud
         parts.append("No run enters what this study shows.")
     parts += ["## Every package installed", _filled(INSTALLED)]
     lines = [["package", "version"], *([n, installed[n]] for n in sorted(installed, key=str.lower))]
-    parts.append(aligned(lines, left=2))
+    parts.append(markdown_table(lines, left=2))
     return "\n\n".join(parts) + "\n"
 
 
@@ -51,12 +53,12 @@ def _steps(runs: Sequence[StepManifest]) -> str:
                 step,
                 ", ".join(dict.fromkeys(_commit(manifest["code"]) for manifest in manifests)),
                 str(len(manifests)),
-                duration(sum(manifest["wall_s"] for manifest in manifests)),
+                duration_in_words(sum(manifest["wall_s"] for manifest in manifests)),
                 _gib(max(peak["host"] for peak in peaks)),
                 _gib(max(on_device)) if on_device else MISSING,
             ]
         )
-    return aligned(lines, left=2)
+    return markdown_table(lines, left=2)
 
 
 def _commit(code: Mapping[str, Any]) -> str:
@@ -74,7 +76,7 @@ def _machines(runs: Sequence[StepManifest]) -> str:
 
     header = ["platform", "accelerators", "CPUs", "threads", "runs"]
     counts = Counter(machine(run.manifest["device"]) for run in runs).most_common()
-    return aligned([header, *([*words, str(n)] for words, n in counts)], left=2)
+    return markdown_table([header, *([*words, str(n)] for words, n in counts)], left=2)
 
 
 def _packages(runs: Sequence[StepManifest]) -> str:
@@ -85,11 +87,11 @@ def _packages(runs: Sequence[StepManifest]) -> str:
     lines = [["package", "version", "runs"]]
     for name in sorted(versions):
         lines += [[name, version, str(n)] for version, n in Counter(versions[name]).most_common()]
-    return aligned(lines, left=2)
+    return markdown_table(lines, left=2)
 
 
-def duration(seconds: float) -> str:
-    """Seconds in the unit that people would use.
+def duration_in_words(seconds: float) -> str:
+    """A duration on the environment page, in the unit that people would use.
 
     >>> duration(74.7), duration(372), duration(9000)
     ('75 s', '6.2 min', '2.5 h')

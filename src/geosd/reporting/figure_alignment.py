@@ -9,10 +9,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import panel_title
+from geosd.reporting.figures import PAGE_IN, panel_title
+from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import PAGE_IN, method, text_colour
-from geosd.scores.alignment_table import mass_by_step
+from geosd.scores.tidy_files import select_rows
 
 SPEC = OutputSpec(
     title="mass on the teacher's ranks over checkpoints",
@@ -38,12 +38,34 @@ PALEST = 0.35
 """Share of the method's colour in the first ridge; the last has all of it."""
 
 
+def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:
+    """Ridges of the alignment figure: mass on each of the teacher's ranks by checkpoint.
+
+    Returns:
+        One row a checkpoint (index `step`, ascending), one column a rank; means over seeds.
+
+    Raises:
+        ValueError: The runs of the variant have no such rows, or not the same checkpoints.
+    """
+    rows = select_rows(alignment, model=model, variant=variant, ranking=ranking)
+    runs = rows.groupby(["step", "rank"])["mass"].agg(["mean", "size"])
+    if runs.empty or runs["size"].nunique() != 1:
+        seen = sorted(rows["seed"].unique())
+        raise ValueError(
+            f"alignment of {variant} on {model}, tokens ranked by {ranking}: seeds {seen} have"
+            f" {'no rows' if runs.empty else 'unlike checkpoints'}.\nHint: let the workflow run"
+            " `alignment` again for all seeds of the study."
+        )
+    return runs["mean"].unstack("rank")
+
+
 def draw(
     alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
 ) -> Figure:
-    """Draw a row per model, a panel per method; early checkpoints behind, the last in front.
+    """Draw `figure_alignment`: the student's mass on the teacher's ranks, a ridge a checkpoint.
 
-    `ranking` says who ranked the tokens, "pi_0" or "live".
+    A row per model, a panel per method; early checkpoints behind, the last in front. `ranking` says
+    who ranked the tokens, "pi_0" or "live".
 
     Raises:
         ValueError: There is no method to draw, or one has no rows.
@@ -53,9 +75,9 @@ def draw(
             "Figure alignment: the study trains neither fwdkl nor geosd.\nHint: add one to the"
             " study's methods, or take figure_alignment out of what it shows."
         )
-    tables = {(m, v): mass_by_step(alignment, m, v, ranking) for m in models for v in methods}
+    tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
-    top = max(peak(table) for table in tables.values())
+    top = max(ridge_peak(table) for table in tables.values())
     height = 0.9 + 0.75 * (SPACING * deepest + top)
     figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
@@ -73,8 +95,8 @@ def draw(
     return figure
 
 
-def peak(table: pd.DataFrame) -> float:
-    """Height of the highest point of stacked ridges over the first one's ground."""
+def ridge_peak(table: pd.DataFrame) -> float:
+    """Height of the highest point of the figure's ridges over the ground of the first."""
     return max(mass.max() - SPACING * n for n, (_, mass) in enumerate(table.iterrows()))
 
 

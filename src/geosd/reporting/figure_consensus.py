@@ -13,19 +13,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-from geosd.reporting.panels import legend_below, panel_title, student_interval
-from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import (
+from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
+from geosd.reporting.method_style import (
     ABLATION,
     DASHED,
     OTHER,
-    PAGE_IN,
     hue_by_method,
     method,
     ordered,
     style_by_method,
     text_colour,
 )
+from geosd.reporting.specs import OutputSpec
+from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="what the samples agree on",
@@ -53,13 +53,13 @@ REFERENCES = ("pi_0",)
 
 
 def share_interval(values: Iterable[float]) -> tuple[float, float]:
-    """`student_interval` of percentages, cut where a share ends: at 0 and at 100."""
+    """95 % interval of percentages in the consensus figure: `student_interval` cut at 0 and 100."""
     low, high = student_interval(values)
     return max(low, 0.0), min(high, 100.0)
 
 
-def reliability(majority: pd.DataFrame) -> pd.DataFrame:
-    """Majority-answer accuracy of every run against consensus strength.
+def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the consensus figure's panel C: accuracy of the majority answer by its strength.
 
     A run's accuracy in a bin is over its problems there. Problems of which no sample gave an answer
     have no majority answer and are left out.
@@ -87,9 +87,10 @@ def reliability(majority: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw a row of three panels per model, means over seeds with 95 % intervals.
+    """Draw `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
 
-    Ablations are left out: the paper does not show them here.
+    A row of three panels per model, means over seeds with 95 % intervals. Ablations are left out:
+    the paper does not show them here.
 
     Raises:
         ValueError: A model has no OOD samples of any method.
@@ -206,7 +207,7 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
 
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
-    _lines(axes, reliability(majority), "strength", "accuracy", variants)
+    _lines(axes, majority_reliability(majority), "strength", "accuracy", variants)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=""))

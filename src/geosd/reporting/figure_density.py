@@ -14,10 +14,9 @@ from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.reporting.panels import states_of_model
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import COLUMN_IN, PAGE_IN
-from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share
+from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share, states_of_model
 
 SPEC = OutputSpec(
     title="the teacher's top mass against the student's",
@@ -39,9 +38,10 @@ SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.
 
 
 def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """Draw a panel per model: a 2-D histogram, shares of positions on one logarithmic scale.
+    """Draw `figure_density`: the teacher's top mass q* against the student's p* at every state.
 
-    At most three panels stand in a row.
+    A panel per model: a 2-D histogram, shares of positions on one logarithmic scale. At most three
+    panels stand in a row.
 
     Raises:
         ValueError: A model has no states.

@@ -12,19 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.reporting.labels import LabelledPoint, place_labels
-from geosd.reporting.panels import legend_below, plane_whiskers
-from geosd.reporting.run_scores import base_scores, run_scores
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whiskers
+from geosd.reporting.label_placement import LabelledPoint, place_labels
+from geosd.reporting.method_style import method, ordered, style_by_method, text_colour
+from geosd.reporting.run_accuracies import base_accuracies, run_accuracies
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import (
-    COLUMN_IN,
-    PAGE_IN,
-    method,
-    ordered,
-    style_by_method,
-    text_colour,
-)
-from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
     title="accuracy in against out of distribution",
@@ -46,8 +39,8 @@ CROWD = 4
 """So many points in a crowd have a panel of their own."""
 
 
-def gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
-    """What every run of a model gains over the base model.
+def frontier_gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
+    """Points of the frontier figure: ID and OOD gain of every run over the base model.
 
     Variants without scores are left out, and pi_0 is the origin, not a point.
 
@@ -59,13 +52,13 @@ def gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFr
     Raises:
         ValueError: The base model was not evaluated.
     """
-    base = base_scores(scores, model, (ID, OOD_AVERAGE)).mean()
+    base = base_accuracies(scores, model, (ID, OOD_AVERAGE)).mean()
     tables = []
     for variant in ordered(methods):
-        runs = run_scores(scores, model, variant, (ID, OOD_AVERAGE))
+        runs = run_accuracies(scores, model, variant, (ID, OOD_AVERAGE))
         if variant == "pi_0" or runs.empty:
             continue
-        pass_at_k = values(scores, model, variant, OOD_AVERAGE, "pass@k")
+        pass_at_k = scores_by_seed(scores, model, variant, OOD_AVERAGE, "pass@k")
         gained = {
             "id_gain": runs[ID] - base[ID],
             "ood_gain": runs[OOD_AVERAGE] - base[OOD_AVERAGE],
@@ -76,34 +69,38 @@ def gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFr
     return pd.concat(tables, ignore_index=True) if tables else none
 
 
-def mean_gains(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over the runs of each variant, indexed by it."""
+def mean_frontier_gains(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means of `frontier_gains` over the runs of each variant, indexed by it."""
     return runs.groupby("variant", sort=False)[["id_gain", "ood_gain", "pass_at_k"]].mean()
 
 
-def crowded(means: pd.DataFrame) -> list[str]:
-    """Variants that a panel of all would draw upon each other at the origin; none if few."""
+def crowded_variants(means: pd.DataFrame) -> list[str]:
+    """Variants that the frontier figure would draw upon each other at the origin; none if few."""
     distance = means[["id_gain", "ood_gain"]].abs().max(axis=1)
     near = list(means.index[distance <= CROWDED * distance.max()])
     return near if len(near) >= CROWD else []
 
 
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw a panel per model: gains in percentage points, dot area by OOD pass@k.
+    """Draw `figure_frontier`: OOD gain against ID gain of every method, dot area by pass@k.
 
-    At most three panels stand in a row; where points are crowded, a second one below each. One
-    model's figure is a column wide, else it is page wide.
+    A panel per model. At most three panels stand in a row; where points are crowded, a second one
+    below each. One model's figure is a column wide, else it is page wide.
     """
-    runs = {model: gains(scores, model, methods) for model in models}
-    crowds = {model: crowded(mean_gains(of_model)) for model, of_model in runs.items()}
+    runs = {model: frontier_gains(scores, model, methods) for model in models}
+    crowds = {
+        model: crowded_variants(mean_frontier_gains(of_model)) for model, of_model in runs.items()
+    }
     rows_of_model = 2 if any(crowds.values()) else 1
     columns = min(len(models), 3)
     rows = rows_of_model * -(-len(models) // columns)
     size = (COLUMN_IN, 2.75 * rows) if len(models) == 1 else (PAGE_IN, 2.5 * rows)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
-    pass_at_k = pd.concat([mean_gains(of_model) for of_model in runs.values()])["pass_at_k"]
-    sizes = size_range(pass_at_k.dropna())
+    pass_at_k = pd.concat([mean_frontier_gains(of_model) for of_model in runs.values()])[
+        "pass_at_k"
+    ]
+    sizes = marker_size_range(pass_at_k.dropna())
     labels: dict[Axes, list[LabelledPoint]] = {}
     for number, (model, of_model) in enumerate(runs.items()):
         whole, *below = grid[number // columns * rows_of_model :, number % columns][:rows_of_model]
@@ -152,7 +149,7 @@ def _panel(
         alpha=0.6,
         err_kws={"elinewidth": 0.7, "zorder": 2},
     )
-    means = mean_gains(runs).fillna({"pass_at_k": sum(sizes) / 2})
+    means = mean_frontier_gains(runs).fillna({"pass_at_k": sum(sizes) / 2})
     sns.scatterplot(
         means.reset_index(),
         x="id_gain",
@@ -193,8 +190,11 @@ def _limits(axes: Axes, points: Sequence[LabelledPoint], whiskers_fit: bool) -> 
         set_limits(low - room, high + room)
 
 
-def size_range(pass_at_k: Sequence[float]) -> tuple[float, float]:
-    """Ends of the size scale in percent; at least ten points apart, lest noise look like much."""
+def marker_size_range(pass_at_k: Sequence[float]) -> tuple[float, float]:
+    """Ends of the frontier figure's scale of marker sizes, in percent of pass@k.
+
+    At least ten points apart, lest noise look like much.
+    """
     low, high = (min(pass_at_k), max(pass_at_k)) if len(pass_at_k) else (0.0, 0.0)
     span = max(high - low, 10.0)
     start = min(max((low + high - span) / 2, 0.0), 100.0 - span)

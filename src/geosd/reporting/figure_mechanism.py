@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from geosd.reporting.panels import label_line_ends, panel_title, states_of_model
+from geosd.reporting.figures import PAGE_IN, panel_title
+from geosd.reporting.label_placement import label_line_ends
+from geosd.reporting.method_style import DASHED, SOLID, method, style_by_method
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import DASHED, PAGE_IN, SOLID, method, style_by_method
-from geosd.scores.state_table import group_by_overlap
+from geosd.scores.state_table import group_by_overlap, states_of_model
 
 SPEC = OutputSpec(
     title="gradient norm against overlap, and drift over steps",
@@ -47,7 +48,7 @@ def draw(
     models: Sequence[str],
     methods: Sequence[str],
 ) -> Figure:
-    """Draw a row per model: gradient norm against overlap, and drift over steps.
+    """Draw `figure_mechanism`: gradient norm against overlap, and drift over steps; a row a model.
 
     Raises:
         ValueError: A model has no states.

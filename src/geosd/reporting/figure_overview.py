@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from geosd.reporting.panels import legend_below, panel_title
+from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
+from geosd.reporting.method_style import hue_by_method, method, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import PAGE_IN, hue_by_method, method, text_colour
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
@@ -72,22 +72,22 @@ WEIGHTS: Mapping[str, Weight] = MappingProxyType(
 LINE_WIDTHS = {name: 1.7 if name == "geosd" else 1.1 for name in WEIGHTS}
 
 
-def overlap(p: Array, q: Array) -> Array:
-    """Bhattacharyya coefficient sum_i sqrt(p_i q_i), of [..., V]."""
+def state_overlap(p: Array, q: Array) -> Array:
+    """Overlap on the x axis of the overview figure: sum_i sqrt(p_i q_i), of [..., V]."""
     return np.sqrt(p * q).sum(-1)
 
 
-def pull(weight: Weight, p: Array, q: Array) -> Array:
-    """Norm of the gradient with respect to the student's logits, ||w - p sum_j w_j||.
+def state_pull(weight: Weight, p: Array, q: Array) -> Array:
+    """Pull of a state in the overview figure: the gradient's norm ||w - p sum_j w_j||.
 
-    It does not depend on the baseline: adding a multiple of p to w leaves it as it is.
+    The gradient is with respect to the logits; adding a multiple of p to w leaves it as it is.
     """
     w = weight(p, q)
     return np.linalg.norm(w - p * w.sum(-1, keepdims=True), axis=-1)
 
 
-def pairs(certainty: float, points: int = 400) -> tuple[Array, Array]:
-    """Students p [N, 2] from no mass on the teacher's token up to agreement, and q [2].
+def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]:
+    """The overview figure's students p [N, 2], from no mass on the teacher's token up to q [2].
 
     `points` N are spaced so that the angle on the circle grows evenly.
     """
@@ -96,26 +96,26 @@ def pairs(certainty: float, points: int = 400) -> tuple[Array, Array]:
     return np.stack([mass, 1 - mass], -1), np.array([certainty, 1 - certainty])
 
 
-def curves() -> pd.DataFrame:
-    """Weight and pull of each divergence along the students of `pairs`.
+def overview_curves() -> pd.DataFrame:
+    """Curves of the overview figure: weight and pull of each divergence over `two_token_states`.
 
     Returns:
         Columns `variant`, `certainty`, `overlap`, `weight` (of the teacher's token) and `pull`.
     """
     tables = []
     for (name, weight), certainty in product(WEIGHTS.items(), CERTAINTIES):
-        p, q = pairs(certainty)
-        columns = {"overlap": overlap(p, q), "weight": weight(p, q)[..., 0]}
-        columns["pull"] = pull(weight, p, q)
+        p, q = two_token_states(certainty)
+        columns = {"overlap": state_overlap(p, q), "weight": weight(p, q)[..., 0]}
+        columns["pull"] = state_pull(weight, p, q)
         tables.append(pd.DataFrame(columns).assign(variant=name, certainty=certainty))
     return pd.concat(tables, ignore_index=True)
 
 
 def draw() -> Figure:
-    """Draw weight and pull against overlap for each divergence, and the circle's chord and arc."""
+    """Draw `figure_overview`: weight and pull of each divergence, and the circle of roots."""
     figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
     weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
-    table = curves()
+    table = overview_curves()
     _against_overlap(weight, table, "weight")
     panel_title(weight, "A1", "weight of the teacher’s token")
     weight.set_ylabel("$w_j$")

@@ -10,11 +10,13 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.panels import label_line_ends, model_panels, student_interval
-from geosd.reporting.run_scores import base_scores, sweep_scores
+from geosd.reporting.figures import model_panels
+from geosd.reporting.label_placement import label_line_ends
+from geosd.reporting.method_style import style_by_method
+from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import style_by_method
 from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="accuracy against what the teacher sees",
@@ -29,8 +31,10 @@ SPEC = OutputSpec(
 )
 
 
-def changes(scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """What each run of the sweeps of a model gains out of distribution.
+def privilege_changes(
+    scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Points of the privilege figure: OOD change of each run of a model's sweeps.
 
     Returns:
         One row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the
@@ -40,8 +44,8 @@ def changes(scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]
     Raises:
         ValueError: The base model was not evaluated, or no variant has two points.
     """
-    base = base_scores(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
-    runs = sweep_scores(scores, model, points, [OOD_AVERAGE])
+    base = base_accuracies(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
+    runs = sweep_accuracies(scores, model, points, [OOD_AVERAGE])
     swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1]
     if swept.empty:
         raise ValueError(
@@ -60,11 +64,12 @@ def draw(
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Figure:
-    """Draw a panel per model: OOD change against privilege, with 95 % intervals.
+    """Draw `figure_privilege`: OOD change against the share of the solution that is revealed.
 
-    The figure is a column wide for one model, else page wide.
+    A panel per model, with 95 % intervals. The figure is a column wide for one model, else page
+    wide.
     """
-    sweeps = {model: changes(scores, model, points[model]) for model in models}
+    sweeps = {model: privilege_changes(scores, model, points[model]) for model in models}
     figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
     for model, axes in panels.items():
         _panel(axes, sweeps[model], room=0.22 if len(models) == 1 else 0.3)

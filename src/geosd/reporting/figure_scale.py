@@ -10,11 +10,11 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.method_cells import accuracy_name
-from geosd.reporting.panels import panel_title
+from geosd.reporting.figures import COLUMN_IN, panel_title
+from geosd.reporting.method_style import method, style_by_method, text_colour
+from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import COLUMN_IN, method, style_by_method, text_colour
-from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
     title="accuracy over the sizes of a model",
@@ -32,7 +32,7 @@ COMPARED = ("pi_0", "geosd")
 
 
 def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
-    """What models of a ladder share in their names, and what tells them apart.
+    """Axis labels of the scale figure: what models of a ladder share in their names, and the rest.
 
     Args:
         names: Names of the models.
@@ -54,12 +54,12 @@ def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
     return shared, [name[len(shared) + 1 :] or "m" for name in names]
 
 
-def ladder(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Accuracy of every run of pi_0 and geosd over the models, in percent.
+def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Points of the scale figure: accuracy of every run of pi_0 and geosd over the models.
 
     Returns:
         One row a run and benchmark, "id" or "ood_avg": `size` (number of the model, from 0),
-        `variant`, `benchmark`, `seed` and `accuracy`.
+        `variant`, `benchmark`, `seed` and `accuracy` in percent.
     """
     rows = scores[
         (scores["metric"] == "avg@k")
@@ -72,9 +72,9 @@ def ladder(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw ID and OOD accuracy over the models: means over seeds, bands of one deviation.
+    """Draw `figure_scale`: ID and OOD accuracy over models of growing size.
 
-    Models grow; of the study's variants pi_0 and geosd are drawn.
+    Means over seeds, bands of one deviation. Of the study's variants pi_0 and geosd are drawn.
 
     Raises:
         ValueError: There is one model only, or pi_0 or geosd is missing on one.
@@ -85,7 +85,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
             "Hint: list models of several sizes, from small to large, under the study's `models`."
         )
     for variant in COMPARED:
-        scored = [values(scores, model, variant, OOD_AVERAGE, "avg@k") for model in models]
+        scored = [scores_by_seed(scores, model, variant, OOD_AVERAGE) for model in models]
         missing = [model for model, runs in zip(models, scored, strict=True) if runs.empty]
         if missing or variant not in methods:
             where = missing[0] if variant in methods else "any model"
@@ -93,7 +93,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
                 f"{variant} has no OOD score on {where}, so there is no gain over it to show.\n"
                 "Hint: pi_0 and geosd must be among the study's `methods`."
             )
-    runs = ladder(scores, models)
+    runs = ladder_accuracies(scores, models)
     family, sizes = model_sizes(models)
     figure = Figure(figsize=(COLUMN_IN, 2.3), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)

@@ -12,13 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.reporting.labels import LabelledPoint, place_labels
-from geosd.reporting.method_cells import accuracy_name
-from geosd.reporting.panels import legend_below, model_panels, plane_whiskers, student_interval
-from geosd.reporting.run_scores import base_scores, sweep_scores
+from geosd.reporting.figures import legend_below, model_panels, plane_whiskers
+from geosd.reporting.label_placement import LabelledPoint, place_labels
+from geosd.reporting.method_style import (
+    hue_by_method,
+    method,
+    ordered,
+    style_by_method,
+    text_colour,
+)
+from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import hue_by_method, method, ordered, style_by_method, text_colour
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="learning rates and stopping steps",
@@ -36,22 +43,22 @@ SPEC = OutputSpec(
 DASHES = (0, (3, 1.5))
 
 
-def configurations(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over the runs of each configuration of `sweep_scores`, in the order of the runs."""
+def mean_configurations(runs: pd.DataFrame) -> pd.DataFrame:
+    """Points of the stepsize figure: means over the runs of each rate and length, in order."""
     keys = ["run", "variant", "learning_rate", "steps"]
     if runs.empty:
         return pd.DataFrame(columns=[*keys, ID, OOD_AVERAGE])
     return runs.groupby(keys, sort=False)[[ID, OOD_AVERAGE]].mean().reset_index()
 
 
-def over_rates(configurations: pd.DataFrame) -> pd.DataFrame:
-    """The solid lines: the full runs of each variant by learning rate."""
+def learning_rate_lines(configurations: pd.DataFrame) -> pd.DataFrame:
+    """Solid lines of the stepsize figure: the full runs of each variant by learning rate."""
     full = configurations.groupby("variant")["steps"].transform("max")
     return configurations[configurations["steps"] == full].sort_values("learning_rate")
 
 
-def over_steps(configurations: pd.DataFrame) -> pd.DataFrame:
-    """The dashed lines: for each learning rate that was stopped early, its runs by length."""
+def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
+    """Dashed lines of the stepsize figure: runs of a learning rate stopped early, by length."""
     lengths = configurations.groupby(["variant", "learning_rate"])["steps"].transform("size")
     return configurations[lengths > 1].sort_values("steps")
 
@@ -61,21 +68,19 @@ def draw(
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Figure:
-    """Draw a panel per model: sweeps of the learning rate, and of the stopping step.
+    """Draw `figure_stepsize`: sweeps of learning rate and stopping step on the ID-OOD plane.
 
     A run of fewer steps is the same run stopped early, because every draw is seeded by its step and
-    neither warm-up nor anchor depends on the number of steps.
-
-    The figure is a column wide for one model, else page wide.
+    neither warm-up nor anchor depends on the number of steps. A panel per model.
 
     Raises:
         ValueError: pi_0 was not evaluated, or no variant was trained at two learning rates.
     """
     benchmarks = (ID, OOD_AVERAGE)
-    base = {model: base_scores(scores, model, benchmarks).mean() for model in models}
-    runs = {model: sweep_scores(scores, model, points[model], benchmarks) for model in models}
+    base = {model: base_accuracies(scores, model, benchmarks).mean() for model in models}
+    runs = {model: sweep_accuracies(scores, model, points[model], benchmarks) for model in models}
     for model, of_model in runs.items():
-        full = over_rates(configurations(of_model))
+        full = learning_rate_lines(mean_configurations(of_model))
         if full["variant"].is_unique:
             raise ValueError(
                 f"{model}: no variant was trained at two or more learning rates, so there is no"
@@ -97,8 +102,8 @@ def _panel(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     """Draw the sweeps of a model; return what is to be labelled."""
     axes.axhline(base[OOD_AVERAGE], color="0.7", lw=0.6, zorder=0)
     axes.axvline(base[ID], color="0.7", lw=0.6, zorder=0)
-    means = configurations(runs)
-    full, stopped = over_rates(means), over_steps(means)
+    means = mean_configurations(runs)
+    full, stopped = learning_rate_lines(means), early_stop_lines(means)
     early = stopped[~stopped["run"].isin(full["run"])]
     if len(stopped):
         _paths(axes, _from_base(stopped, base), "learning_rate", ls=DASHES, lw=0.9, zorder=2)
@@ -144,7 +149,7 @@ def _from_base(stopped: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
 
 
 def _paths(axes: Axes, table: pd.DataFrame, line: str, **options: Any) -> None:
-    """One line through the points of each variant and each value of a column, in their order."""
+    """One line through the points of each variant and each value of a column, in order."""
     sns.lineplot(
         table,
         x=ID,
@@ -190,6 +195,6 @@ def _legend(figure: Figure, runs: Sequence[pd.DataFrame]) -> None:
         for m in map(method, variants)
     }
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
-    if any(len(over_steps(configurations(of_model))) for of_model in runs):
+    if any(len(early_stop_lines(mean_configurations(of_model))) for of_model in runs):
         handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
     legend_below(figure, list(handles.values()), list(handles), handlelength=1.8)

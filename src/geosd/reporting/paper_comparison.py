@@ -14,8 +14,8 @@ DIFFERS = Column("differs", "differs from the paper")
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """A quantity that the paper prints and that is computed here.
+class ComparedQuantity:
+    """A number that is computed here and compared with the one that the paper prints.
 
     Attributes:
         key: Its name in the CSV; the paper's column is `<key>.paper`.
@@ -32,18 +32,18 @@ class Quantity:
     group: str = ""
 
     def agrees(self, computed: float | None, published: float | None) -> bool:
-        """Whether both have the digits that the paper prints; true where one is missing."""
+        """Whether computed and published number have the same printed digits, or one is missing."""
         form = self.form_of(published)
         return None in (computed, published) or format(computed, form) == format(published, form)
 
     def form_of(self, published: float | None) -> str:
-        """The paper's format of one number: a whole number was printed without decimals."""
+        """The format of a published number: a whole number was printed without decimals."""
         form = self.published_form
         return re.sub(r"\.\d", ".0", form) if isinstance(published, int) else form
 
 
-def columns(quantities: Sequence[Quantity]) -> tuple[Column, ...]:
-    """Two columns for each quantity: computed, and the paper's."""
+def comparison_columns(quantities: Sequence[ComparedQuantity]) -> tuple[Column, ...]:
+    """Two columns for each compared quantity: computed here, and the paper's."""
     return tuple(
         column
         for q in quantities
@@ -51,10 +51,10 @@ def columns(quantities: Sequence[Quantity]) -> tuple[Column, ...]:
     )
 
 
-def cells(
-    quantities: Sequence[Quantity], computed: Numbers, published: Numbers
+def comparison_cells(
+    quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
 ) -> tuple[Cell, ...]:
-    """Two cells for each quantity: computed, and as the paper prints it."""
+    """Two cells for each compared quantity: computed here, and as the paper prints it."""
     return tuple(
         cell
         for q in quantities
@@ -65,8 +65,13 @@ def cells(
     )
 
 
-def differing(quantities: Sequence[Quantity], computed: Numbers, published: Numbers) -> Cell:
-    """Labels of quantities whose printed digits differ, or "none"; a dash if none is printed."""
+def differing_quantities(
+    quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
+) -> Cell:
+    """A cell that names the quantities whose printed digits differ from the paper's.
+
+    "none" where all agree; a dash where the paper prints none of them.
+    """
     if all(published.get(q.key) is None for q in quantities):
         return Cell(MISSING)
     labels = [

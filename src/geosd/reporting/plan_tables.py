@@ -1,19 +1,19 @@
-"""A plan as tables for the terminal: what a study will cost, and what a model holds."""
+"""The plan of a study as text tables for the terminal (`make plan`): hours, disk, memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from geosd.claims.published import published
-from geosd.costs.gpu_memory import MemoryPart, total_bytes
-from geosd.costs.roofline import REFERENCE, PlanRow
-from geosd.costs.update_cost import GB, UpdateUnits, memory, rounded_terms
+from geosd.costs.hours_and_disk import REFERENCE, PlanRow
+from geosd.costs.training_memory import GB, MemoryPart, rounded_memory, total_bytes, training_memory
+from geosd.costs.update_operations import UpdateUnits
 from geosd.costs.workload import Assumptions
 from geosd.models.published_architectures import architecture
 from geosd.reporting.table_kfac_memory import memory_in_gb
-from geosd.reporting.tables import MISSING, aligned
+from geosd.reporting.tables import MISSING, markdown_table
 
-MEANING = {
+ASSUMPTION_LABELS = {
     "gpu": "the GPU: {memory:.0f} GB, {bandwidth:g} TB/s, {flops:g} TFLOP/s dense bf16",
     "mfu": "share of its operations that passes over whole sequences get",
     "bandwidth_share": "share of its bandwidth that decoding gets",
@@ -24,8 +24,8 @@ MEANING = {
 }
 
 
-def assumptions(assumed: Assumptions, ratios: Mapping[str, float]) -> str:
-    """Everything that the hours rest on, a line each."""
+def assumption_table(assumed: Assumptions, ratios: Mapping[str, float]) -> str:
+    """The plan's table of everything that its hours rest on, a line each."""
     gpu = assumed.device
     sheet = {
         "memory": gpu.memory / GB,
@@ -33,17 +33,19 @@ def assumptions(assumed: Assumptions, ratios: Mapping[str, float]) -> str:
         "flops": gpu.flops / 1e12,
     }
     rows = [["Taken for granted", "", ""]]
-    rows += [[k, str(getattr(assumed, k)), text.format(**sheet)] for k, text in MEANING.items()]
+    rows += [
+        [k, str(getattr(assumed, k)), text.format(**sheet)] for k, text in ASSUMPTION_LABELS.items()
+    ]
     in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
     for rule, ratio in ratios.items():
         hours = in_text[f"gpu_hours_{rule}"]
         text = f"its {hours} GPU-h at 8B by those reckoned here: expected = reckoned x this"
         rows.append([f"paper/{rule}", f"{ratio:.2f}", text])
-    return aligned(rows, left=3)
+    return markdown_table(rows, left=3)
 
 
-def study_plan(plan: Sequence[PlanRow]) -> str:
-    """A line for each model and rule, and the sums."""
+def job_table(plan: Sequence[PlanRow]) -> str:
+    """The plan's table of jobs, GPUs and hours: a line for each model and rule, and the sums."""
     head = ["model", "rule", "jobs", "GPUs", "h reckoned", "expected", "GPU-h reckoned", "expected"]
     rows = [head]
     for row in plan:
@@ -54,11 +56,11 @@ def study_plan(plan: Sequence[PlanRow]) -> str:
         rows.append([row.model, row.rule, str(row.jobs), str(row.gpus), *hours])
     sums = [f"{sum(row.gpu_hours(expected=e) for row in plan):,.0f}" for e in (False, True)]
     rows.append(["all", "", str(sum(row.jobs for row in plan)), "", "", "", *sums])
-    return aligned(rows, left=2)
+    return markdown_table(rows, left=2)
 
 
-def disk_use(usages: Sequence[tuple[float, float, float]]) -> str:
-    """What a study's models keep on disk (`geosd.costs.roofline.disk_bytes`), in words."""
+def disk_sentence(usages: Sequence[tuple[float, float, float]]) -> str:
+    """The plan's sentence on what a study's models keep on disk, from `disk_bytes` of each."""
     weights, samples, resuming = zip(*usages, strict=True)
     return (
         f"On disk: weights {sum(weights) / 1e12:.1f} TB (fp32, every run's and every snapshot's),"
@@ -67,22 +69,22 @@ def disk_use(usages: Sequence[tuple[float, float, float]]) -> str:
     )
 
 
-def gpu_memory(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
-    """What one GPU holds, part by part, against what it has."""
+def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
+    """The plan's table of what one GPU holds, part by part, against what it has."""
     used, usable = total_bytes(parts), assumed.usable_bytes
     fits = f"{'fits' if used <= usable else 'DOES NOT FIT'} in {usable / GB:.1f}"
     entries = [(title, "GB", "how")]
     entries += [(name, f"{size / GB:.1f}", formula) for name, size, formula in parts]
     entries.append(("together", f"{used / GB:.1f}", fits))
     width = max(len(formula) for *_, formula in entries)
-    return aligned([[name, size, formula.ljust(width)] for name, size, formula in entries])
+    return markdown_table([[name, size, formula.ljust(width)] for name, size, formula in entries])
 
 
-def training_state(model: str, blocks: int, storage: str) -> str:
-    """The paper's own count of a training state beside its printed digits (Table kfac_memory)."""
-    state = memory(architecture(model), blocks, storage)
+def training_state_table(model: str, blocks: int, storage: str) -> str:
+    """The plan's table of a whole training state, by the paper's count, and its digits."""
+    state = training_memory(architecture(model), blocks, storage)
     computed = memory_in_gb(state)
-    rounded = dict(zip(("snapshot", "total"), rounded_terms(state), strict=True))
+    rounded = dict(zip(("snapshot", "total"), rounded_memory(state), strict=True))
     at_8b = published()["memory_methods"]["rows"]["geosd"]["base"]
     paper = {"base": at_8b if model == REFERENCE else None}
     paper |= published()["kfac_memory"]["rows"].get(model, {})
@@ -100,13 +102,13 @@ def training_state(model: str, blocks: int, storage: str) -> str:
         term = format(rounded[key], form) if key in rounded else ""
         printed = MISSING if paper.get(key) is None else format(paper[key], "g")
         rows.append([name, format(computed[key], form), term, printed])
-    return aligned(rows)
+    return markdown_table(rows)
 
 
-def update_units(
+def update_units_table(
     model: str, methods: Mapping[str, UpdateUnits], seconds: Mapping[str, tuple[float, float]]
 ) -> str:
-    """Model-pass units of an update, the paper's at its 8B, and seconds of a step."""
+    """The plan's table of an update's units (and the paper's at 8B) and of a step's seconds."""
     head = ["Units of an update", "student", "frozen", "anchor", "K-FAC", "all", "paper"]
     rows = [[*head, "s generating", "s updating"]]
     for name, units in methods.items():
@@ -114,7 +116,7 @@ def update_units(
         columns = [f"{value:.2f}" if value else MISSING for value in each]
         columns.append(_published_total(name, units) if model == REFERENCE else MISSING)
         rows.append([name, *columns, *(f"{value:.1f}" for value in seconds[name])])
-    return aligned(rows)
+    return markdown_table(rows)
 
 
 def _published_total(method: str, units: UpdateUnits) -> str:

@@ -1,4 +1,4 @@
-"""Tables and figures, as each says of itself in its own module.
+"""The declaration of each table and figure, `SPEC`, and how the workflow reads it.
 
 A module `table_*` or `figure_*` of geosd.reporting is all that a table or figure needs. It declares
 
@@ -6,10 +6,10 @@ A module `table_*` or `figure_*` of geosd.reporting is all that a table or figur
 
 and has a function, `build` or `draw`, whose arguments are named like what it reads. Of that the
 workflow makes its rule, the configuration its settings, and `geosd.steps.render` the files.
-Arguments mean the same everywhere: a tidy file is the table that its module in `TIDY_READERS`
-reads; `models` are in the study's order; `methods` are its variants in any order, drawn in the
-paper's; `candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the
-name in the scores), `variant` and the swept settings of each run of its sweeps.
+Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy_columns`) is a DataFrame;
+`models` are in the study's order; `methods` are its variants in any order, drawn in the paper's;
+`candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the
+scores), `variant` and the swept settings of each run of its sweeps.
 
 Workflow and configuration look at every declaration at each start, and importing the modules would
 take seconds: only their syntax is read, and nothing but literals is evaluated.
@@ -24,24 +24,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
+
+from geosd.scores.tidy_columns import COLUMNS
 
 REPORTING = Path(__file__).parent
-TIDY_READERS: Mapping[str, str] = MappingProxyType(
-    {
-        "scores": "geosd.scores.score_table",
-        "drift": "geosd.scores.drift_table",
-        "consensus": "geosd.scores.consensus_table",
-        "drift_over_steps": "geosd.scores.drift_curves",
-        "states": "geosd.scores.state_table",
-        "alignment": "geosd.scores.alignment_table",
-    }
-)
-"""Tidy files by the name they have without `.csv`, and the module whose `read` reads them."""
 
 
-@dataclass(frozen=True)
-class OutputKind:
-    """What all tables, or all figures, have in common.
+class OutputKind(NamedTuple):
+    """The kind of an output: what all tables, or all figures, have in common.
 
     Attributes:
         label: What one is called.
@@ -56,22 +47,20 @@ class OutputKind:
     extensions: tuple[str, ...]
 
 
-OUTPUT_KINDS: Mapping[str, OutputKind] = MappingProxyType(
-    {
-        "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
-        "figure": OutputKind("Figure", "draw", "geosd.reporting.style", ("pdf", "svg", "png")),
-    }
-)
+OUTPUT_KINDS: Mapping[str, OutputKind] = {
+    "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
+    "figure": OutputKind("Figure", "draw", "geosd.reporting.figures", ("pdf", "svg", "png")),
+}
 
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """A table or a figure.
+    """Declaration of an output, a table or a figure: its `SPEC`.
 
     Attributes:
         title: What it shows, a few words.
         caption: What one sees, as the report says it; reStructuredText.
-        reads: Tidy files, of `TIDY_READERS`; each is an argument of its function.
+        reads: Tidy files, of `COLUMNS`; each is an argument of its function.
         settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
             `geosd.config.rule_settings`, or keys of the protocol such as
             `protocol.training.top_k`. The last part is the argument's name.
@@ -96,24 +85,23 @@ class OutputSpec:
                 kind = 'texts, as in ("scores",)'
             if not right:
                 raise ValueError(f"{name} is {value!r}; allowed is {kind}.")
-        if unread := [name for name in self.reads if name not in TIDY_READERS]:
-            raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(TIDY_READERS)}.")
+        if unread := [name for name in self.reads if name not in COLUMNS]:
+            raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(COLUMNS)}.")
 
 
 def output_kind(name: str) -> OutputKind:
-    """Whether a name is a table's or a figure's."""
+    """The kind of an output, table or figure, by the beginning of its name."""
     return OUTPUT_KINDS[name.partition("_")[0]]
 
 
-def rendering_modules(name: str) -> tuple[str, ...]:
-    """The modules that are found by name: its own, the writer's, the readers'."""
-    readers = (TIDY_READERS[tidy] for tidy in output_specs()[name].reads)
-    return f"geosd.reporting.{name}", output_kind(name).writer, *readers
+def rendering_modules(name: str) -> tuple[str, str]:
+    """The modules by which a table or figure is rendered: its own, and the writer of its kind."""
+    return f"geosd.reporting.{name}", output_kind(name).writer
 
 
 @cache
 def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
-    """Every table and figure by name, without importing any.
+    """The declarations of all tables and figures by name, read without importing any module.
 
     Args:
         folder: Where their modules lie.

@@ -9,23 +9,23 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_cells import (
+from geosd.reporting.method_style import ABLATION, method, ordered
+from geosd.reporting.method_tables import (
     NOT_THE_SAME_MODEL,
     MethodColumn,
     accuracy_name,
-    beside_paper,
     change_cell,
-    count_runs,
     group_title,
     mean_cell,
+    method_columns,
     method_table,
+    number_of_runs,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores import drift_table as drifts
-from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.drift_tables import final_drift
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
     title="GeoSD without each of its parts",
@@ -43,7 +43,7 @@ FULL = "geosd"
 def build(
     scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], methods: Sequence[str]
 ) -> Table:
-    """A row for GeoSD and for each ablation: accuracies, coverage, and drift from pi_0.
+    """Build `table_ablations`: accuracies, coverage and drift of GeoSD and of each ablation.
 
     A model that stands for the family of the paper's ablations has the paper's number beside each
     of its own.
@@ -52,7 +52,7 @@ def build(
         ValueError: GeoSD or every ablation is missing.
     """
     shown = [v for v in ordered(methods) if v == FULL or method(v).kind == ABLATION]
-    without_scores = [m for m in models if values(scores, m, FULL, OOD_AVERAGE, "avg@k").empty]
+    without_scores = [m for m in models if scores_by_seed(scores, m, FULL, OOD_AVERAGE).empty]
     if FULL not in shown or len(shown) < 2 or without_scores:
         where = f" on {', '.join(without_scores)}" if FULL in shown and without_scores else ""
         raise ValueError(
@@ -62,13 +62,13 @@ def build(
         )
     columns: list[MethodColumn] = []
     for model in models:
-        family = paper.family(model)
-        if paper.lookup(family, "geosd_no_prox", ID) is None:
+        family = paper.paper_family(model)
+        if paper.published_number(family, "geosd_no_prox", ID) is None:
             family = None
         for column in _columns(scores, model, group_title(model, family)):
             key = column.key.removeprefix(f"{model}.")
             other_k = key == "ood_pass" and not column.label.endswith("@16")
-            columns += beside_paper(
+            columns += method_columns(
                 column,
                 partial(_measured, scores, drift, model, key=key),
                 partial(_published, family, key=key) if family else None,
@@ -76,7 +76,7 @@ def build(
             )
     note = (
         f"{accuracy_name(scores)} and pass@k in percent, mean ± standard deviation over"
-        f" {count_runs(scores)}. Δ OOD is the change of the OOD average from the full method."
+        f" {number_of_runs(scores)}. Δ OOD is the change of the OOD average from the full method."
         " d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
         f" {NOT_THE_SAME_MODEL}"
     )
@@ -99,14 +99,14 @@ def _measured(
     scores: pd.DataFrame, drift: pd.DataFrame, model: str, variant: str, key: str
 ) -> Cell:
     if key == "delta_ood":
-        runs, full = (values(scores, model, name, OOD_AVERAGE, "avg@k") for name in (variant, FULL))
+        runs, full = (scores_by_seed(scores, model, name, OOD_AVERAGE) for name in (variant, FULL))
         if variant == FULL or runs.empty:
             return Cell(None)
         return change_cell(runs.mean(), full.mean())
     if key == "d_fr":
-        return mean_cell(drifts.values(drift, model, variant, "drift/pi_0"), ".2f")
+        return mean_cell(final_drift(drift, model, variant), ".2f")
     benchmark, metric = (OOD_AVERAGE, "pass@k") if key == "ood_pass" else (key, "avg@k")
-    return mean_cell(values(scores, model, variant, benchmark, metric))
+    return mean_cell(scores_by_seed(scores, model, variant, benchmark, metric))
 
 
 def _published(family: str, variant: str, key: str) -> Cell:

@@ -8,7 +8,13 @@ from geosd.claims import published as paper
 from geosd.models.published_architectures import Architecture, published_architectures
 from geosd.models.tiny_architectures import MODELS, dimensions
 from geosd.problems.miniature.tokenizer import VOCABULARY
-from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import (
+    DIFFERS,
+    ComparedQuantity,
+    comparison_cells,
+    comparison_columns,
+    differing_quantities,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 
@@ -23,7 +29,7 @@ SPEC = OutputSpec(
 
 LABELS = {"layers": "L", "hidden": "d", "ffn": "d_ff", "heads": "heads", "kv_heads": "kv"}
 LABELS |= {"head": "h", "vocabulary": "V"}
-QUANTITIES = tuple(Quantity(key, label, "d") for key, label in LABELS.items())
+QUANTITIES = tuple(ComparedQuantity(key, label, "d") for key, label in LABELS.items())
 MORE = (
     Column("parameters_millions", "N, millions"),
     Column("tied", "tied"),
@@ -33,7 +39,7 @@ MORE = (
 
 
 def build(models: Sequence[str]) -> Table:
-    """A row for each of the paper's models, then one for each small model of the study.
+    """Build `table_architectures`: dimensions of the paper's models and the study's small ones.
 
     N counts every parameter, a tied head once.
     """
@@ -45,14 +51,14 @@ def build(models: Sequence[str]) -> Table:
     for name in models:
         if name in MODELS:
             shape = dimensions(name, len(VOCABULARY))
-            rows.append(_row(shape, {}, "This study's models", paper.family(name)))
+            rows.append(_row(shape, {}, "This study's models", paper.paper_family(name)))
     note = (
         "L: blocks; d: hidden size; d_ff: width of the feed-forward layers; heads and kv: query"
         " heads, key and value heads; h: dimensions of a head; V: vocabulary; N: all parameters,"
         " norms included, a tied output head counted with the embedding. Ours are the released"
         " configurations. A small model stands for the paper's model of the same architecture."
     )
-    head = (*columns(QUANTITIES), *MORE)
+    head = (*comparison_columns(QUANTITIES), *MORE)
     return Table("table_architectures", "Model architectures", note, "Model", head, tuple(rows))
 
 
@@ -63,7 +69,7 @@ def _row(
     more = (
         Cell(shape.parameters / 1e6, form=".3f"),
         Cell("yes" if shape.tied else "no"),
-        differing(*both),
+        differing_quantities(*both),
         Cell(stands_for or MISSING),
     )
-    return Row(shape.label, kind, (*cells(*both), *more))
+    return Row(shape.label, kind, (*comparison_cells(*both), *more))

@@ -8,18 +8,18 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_cells import (
+from geosd.reporting.method_style import ordered
+from geosd.reporting.method_tables import (
     MethodColumn,
     accuracy_cell,
     accuracy_name,
-    beside_paper,
-    count_runs,
     group_title,
+    method_columns,
     method_table,
+    number_of_runs,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import ordered
 from geosd.reporting.tables import Column, Table
 from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 
@@ -36,24 +36,24 @@ SPEC = OutputSpec(
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
-    """A row per method, per model a column for each OOD benchmark and their average.
+    """Build `table_benchmarks`: accuracy of each method on each OOD benchmark and on average.
 
     The paper's number stands beside the average, and beside a benchmark only if it is one of the
     paper's: other benchmarks have no counterpart.
     """
     columns: list[MethodColumn] = []
     for model in models:
-        family = paper.family(model)
+        family = paper.paper_family(model)
         for benchmark in [*ood_benchmarks(scores, model), OOD_AVERAGE]:
             label = "OOD avg." if benchmark == OOD_AVERAGE else benchmark
             column = Column(f"{model}.{benchmark}", label, group_title(model, family), "high")
             measured, published = partial(accuracy_cell, scores, model, benchmark=benchmark), None
-            if paper.lookup(family, "pi_0", benchmark) is not None:
+            if paper.published_number(family, "pi_0", benchmark) is not None:
                 published = partial(published_cell, family, benchmark=benchmark)
-            columns += beside_paper(column, measured, published)
+            columns += method_columns(column, measured, published)
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {count_runs(scores)}; the paper's numbers are avg@16 over ten runs."
+        f" {number_of_runs(scores)}; the paper's numbers are avg@16 over ten runs."
     )
     title = "Per-benchmark OOD accuracy"
     return method_table("table_benchmarks", title, note, ordered(methods), columns)

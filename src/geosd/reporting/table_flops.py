@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import (
+from geosd.costs.update_operations import (
     FORWARD,
     UpdateSize,
     UpdateUnits,
-    counted,
     forward_units,
     kfac_units,
-    rule_of_thumb,
-    tokens_for,
+    response_tokens_for,
+    units_by_rule,
+    units_counted,
 )
 from geosd.models.published_architectures import architecture
-from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import (
+    DIFFERS,
+    ComparedQuantity,
+    comparison_cells,
+    comparison_columns,
+    differing_quantities,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 
@@ -36,12 +42,12 @@ SPEC = OutputSpec(
 MODEL = "qwen3-8b"
 UNITS, SUMMARY = "Units by component", "Sums"
 QUANTITIES = (
-    Quantity("student", "Student/RL", ".0f", ".2f", UNITS),
-    Quantity("teacher", "Teacher", ".0f", ".2f", UNITS),
-    Quantity("anchor", "Checkpoint", ".0f", ".2f", UNITS),
-    Quantity("kfac", "K-FAC", ".1f", ".2f", UNITS),
-    Quantity("total", "Total", ".1f", ".2f", SUMMARY),
-    Quantity("ratio", "x OPSD", ".2f", "", SUMMARY),
+    ComparedQuantity("student", "Student/RL", ".0f", ".2f", UNITS),
+    ComparedQuantity("teacher", "Teacher", ".0f", ".2f", UNITS),
+    ComparedQuantity("anchor", "Checkpoint", ".0f", ".2f", UNITS),
+    ComparedQuantity("kfac", "K-FAC", ".1f", ".2f", UNITS),
+    ComparedQuantity("total", "Total", ".1f", ".2f", SUMMARY),
+    ComparedQuantity("ratio", "x OPSD", ".2f", "", SUMMARY),
 )
 MORE = (
     replace(DIFFERS, group=SUMMARY),
@@ -52,7 +58,10 @@ OPERATIONS = "Operation by operation, every response as long as the cap"
 
 
 def build(problems: int, response_tokens: int, blocks: int, subsample: float) -> Table:
-    """The paper's two rows by its own rule, under each reading of K-FAC's entry, then counted."""
+    """Build `table_flops`: operations of an update by the paper's rule, and counted.
+
+    K-FAC's entry is under each of its readings.
+    """
     model, update = architecture(MODEL), UpdateSize(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)
@@ -64,25 +73,25 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
         "K-FAC: covariances, dense": kfac_units(model, update, 1, subsample).covariance,
     }
     as_built = kfac_units(model, update, blocks, subsample, share_inputs=True).total
-    opsd, opsd_counted = rule_of_thumb(update), counted(model, update)
+    opsd, opsd_counted = units_by_rule(update), units_counted(model, update)
     published_rows = published()["flops"]["rows"]
     teacher, kfac = published_rows["opsd"]["teacher"], published_rows["geosd"]["kfac"]
     rows = [
         _row("OPSD (standard)", RULE, opsd, opsd),
-        _row("GeoSD, K-FAC: taken from the paper", RULE, rule_of_thumb(update, kfac), opsd),
+        _row("GeoSD, K-FAC: taken from the paper", RULE, units_by_rule(update, kfac), opsd),
         *(
-            _row(f"GeoSD, {label}", RULE, rule_of_thumb(update, units), opsd)
+            _row(f"GeoSD, {label}", RULE, units_by_rule(update, units), opsd)
             for label, units in readings.items()
         ),
         _row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted),
         _row(
             "GeoSD as built here, operations counted",
             OPERATIONS,
-            counted(model, update, as_built),
+            units_counted(model, update, as_built),
             opsd_counted,
         ),
     ]
-    shorter = tokens_for(model, update, kfac, blocks, subsample)
+    shorter = response_tokens_for(model, update, kfac, blocks, subsample)
     note = (
         f"At 8B, in units of N B_tok operations; generation is not counted. An update has"
         f" {update.sequences} responses of at most {update.tokens} tokens. The teacher's"
@@ -94,11 +103,11 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
         f" {subsample:g}: covariances are {stated.covariance:.2f}, with inverses and"
         f" preconditioning {stated.total:.2f}. It does follow if every token is counted and"
         f" inverses and products are too ({every.total:.2f}; the ratio is then"
-        f" {rule_of_thumb(update, every.total).total / opsd.total:.2f}), or if responses have"
+        f" {units_by_rule(update, every.total).total / opsd.total:.2f}), or if responses have"
         f" {shorter:.0f} tokens on average, over which inverses and products weigh more."
         " Wall-clock is the paper's measurement; nothing here measures it."
     )
-    head = (*columns(QUANTITIES), *MORE)
+    head = (*comparison_columns(QUANTITIES), *MORE)
     title = "Operations of an update, against standard OPSD"
     return Table("table_flops", title, note, "Method", head, tuple(rows))
 
@@ -107,5 +116,5 @@ def _row(label: str, kind: str, units: UpdateUnits, opsd: UpdateUnits) -> Row:
     published_row = published()["flops"]["rows"]["opsd" if units.anchor is None else "geosd"]
     computed = {**vars(units), "total": units.total, "ratio": units.total / opsd.total}
     both = (QUANTITIES, computed, published_row)
-    more = (differing(*both), Cell(published_row["wall_clock"], form=".2f"))
-    return Row(label, kind, (*cells(*both), *more))
+    more = (differing_quantities(*both), Cell(published_row["wall_clock"], form=".2f"))
+    return Row(label, kind, (*comparison_cells(*both), *more))

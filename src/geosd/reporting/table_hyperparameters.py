@@ -28,15 +28,15 @@ KINDS = {
 NOT_GIVEN = "not given"
 
 
-class Job(NamedTuple):
-    """Whom a value is for; None where it is for all models, or for all variants."""
+class SettingOwner(NamedTuple):
+    """Whom a hyperparameter is for; None where it is for all models, or for all variants."""
 
     model: str | None
     variant: str | None
 
 
 def build(hyperparameters: Mapping[str, Any]) -> Table:
-    """A row for each key: the study's value, the paper's, its place, whether they agree.
+    """Build `table_hyperparameters`: each setting's value in the study and in the paper.
 
     A value that differs between models or variants says whose it is. Keys that the paper does not
     give say so; keys without a value are left out.
@@ -61,29 +61,29 @@ def build(hyperparameters: Mapping[str, Any]) -> Table:
     return Table("table_hyperparameters", "Hyperparameters", note, "Key", columns, all_rows)
 
 
-def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[Job, Any]]:
+def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[SettingOwner, Any]]:
     """Each key's values by job, in the order of the settings."""
-    by_key: dict[str, dict[Job, Any]] = defaultdict(dict)
+    by_key: dict[str, dict[SettingOwner, Any]] = defaultdict(dict)
 
-    def add(section: str, values: Any, job: Job) -> None:
+    def add(section: str, values: Any, job: SettingOwner) -> None:
         for key, value in dotted_items({section: values}):
             if value is not None:
                 by_key[key][job] = value
 
     for section in ("runs", "data"):
-        add(section, settings[section], Job(None, None))
+        add(section, settings[section], SettingOwner(None, None))
     for model, sections in settings["models"].items():
         for section in ("pool", "evaluation"):
-            add(section, sections[section], Job(model, None))
+            add(section, sections[section], SettingOwner(model, None))
         for variant, training in sections["training"].items():
             shared, objective = dict(training), dict(training["objective"])
             del shared["objective"]
-            add("training", shared, Job(model, variant))
-            add(f"objective.{objective.pop('name')}", objective, Job(model, variant))
+            add("training", shared, SettingOwner(model, variant))
+            add(f"objective.{objective.pop('name')}", objective, SettingOwner(model, variant))
     return by_key
 
 
-def _cells(key: str, values: Mapping[Job, Any]) -> tuple[Cell, ...]:
+def _cells(key: str, values: Mapping[SettingOwner, Any]) -> tuple[Cell, ...]:
     given = {job: entry for job in values if (entry := _entry(key, job)) is not None}
     if not given:
         return Cell(_by_owner(values)), Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
@@ -94,7 +94,7 @@ def _cells(key: str, values: Mapping[Job, Any]) -> tuple[Cell, ...]:
     return Cell(_by_owner(values)), Cell(paper), Cell(verdict), Cell(places)
 
 
-def _entry(key: str, job: Job) -> Mapping[str, Any] | None:
+def _entry(key: str, job: SettingOwner) -> Mapping[str, Any] | None:
     """What the paper gives for a job; the first entry that is about it."""
     for entry in published()["hyperparameters"]["entries"]:
         about = job.model in entry.get("models", [job.model])
@@ -109,7 +109,7 @@ def _agrees(value: Any, entry: Mapping[str, Any]) -> bool:
     return value == entry["value"]
 
 
-def _by_owner(values: Mapping[Job, Any]) -> str:
+def _by_owner(values: Mapping[SettingOwner, Any]) -> str:
     """A value as text; if jobs differ, each value with whom it is for."""
     texts = {job: _text(value) for job, value in values.items()}
     if len(set(texts.values())) == 1:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import GB, TrainingMemory, memory, rounded_terms
+from geosd.costs.training_memory import GB, TrainingMemory, rounded_memory, training_memory
 from geosd.models.published_architectures import architecture
-from geosd.reporting.paper_comparison import DIFFERS, Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import (
+    DIFFERS,
+    ComparedQuantity,
+    comparison_cells,
+    comparison_columns,
+    differing_quantities,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 
@@ -20,11 +26,11 @@ SPEC = OutputSpec(
 )
 
 QUANTITIES = (
-    Quantity("full", "Full EMA", ".1f", ".2f"),
-    Quantity("kfac", "K-FAC total", ".1f", ".2f"),
-    Quantity("snapshot", "+ bf16 ckpt", ".1f", ".2f"),
-    Quantity("total", "Total", ".1f", ".2f"),
-    Quantity("increase", "increase, %", "+.0f", "+.1f"),
+    ComparedQuantity("full", "Full EMA", ".1f", ".2f"),
+    ComparedQuantity("kfac", "K-FAC total", ".1f", ".2f"),
+    ComparedQuantity("snapshot", "+ bf16 ckpt", ".1f", ".2f"),
+    ComparedQuantity("total", "Total", ".1f", ".2f"),
+    ComparedQuantity("increase", "increase, %", "+.0f", "+.1f"),
 )
 GIVEN = (Column("parameters_billions", "N, billions"), Column("g", "g"), Column("dtype", "dtype"))
 MORE = (
@@ -36,7 +42,7 @@ MORE = (
 
 
 def build() -> Table:
-    """A row for each size, with g and type as the paper prints them.
+    """Build `table_kfac_memory`: memory of K-FAC and anchor for each size of the paper's ladder.
 
     In GB; beside them the same sums from rounded terms, which are the paper's to the digit.
     """
@@ -49,26 +55,26 @@ def build() -> Table:
         " takes N to 0.1 billion and adds printed terms, and with these two steps every digit is"
         " its own. As built here, q, k, v share one input covariance and so do gate and up."
     )
-    head = (*GIVEN, *columns(QUANTITIES), *MORE)
+    head = (*GIVEN, *comparison_columns(QUANTITIES), *MORE)
     title = "Memory across the Qwen3 scale ladder"
     return Table("table_kfac_memory", title, note, "Model", head, tuple(rows))
 
 
 def _row(name: str, published_row: dict[str, Any]) -> Row:
     model, setting = architecture(name), (published_row["blocks"], published_row["storage"])
-    separate, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
+    separate, shared = (training_memory(model, *setting, share_inputs=s) for s in (False, True))
     both = (QUANTITIES, memory_in_gb(separate), published_row)
     given = (
         Cell(model.parameters / 1e9, form=".3f"),
         Cell(published_row["blocks"], form="d"),
         Cell(published_row["storage"]),
     )
-    rounded = [Cell(round(gb, 10)) for gb in rounded_terms(separate)]
-    more = (differing(*both), *rounded, Cell(shared.kfac / GB, form=".2f"))
-    return Row(model.label, "", (*given, *cells(*both), *more))
+    rounded = [Cell(round(gb, 10)) for gb in rounded_memory(separate)]
+    more = (differing_quantities(*both), *rounded, Cell(shared.kfac / GB, form=".2f"))
+    return Row(model.label, "", (*given, *comparison_cells(*both), *more))
 
 
-def memory_in_gb(memory: TrainingMemory) -> dict[str, float]:
-    """The terms of a training state that the paper prints, in GB; `increase` in percent."""
-    in_gb = {name: size / GB for name, size in vars(memory).items()}
-    return in_gb | {"total": memory.extra / GB, "increase": memory.increase}
+def memory_in_gb(state: TrainingMemory) -> dict[str, float]:
+    """The terms of a training state as in Table kfac_memory, in GB; `increase` in percent."""
+    in_gb = {name: size / GB for name, size in vars(state).items()}
+    return in_gb | {"total": state.extra / GB, "increase": state.increase}

@@ -9,20 +9,20 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_cells import (
+from geosd.reporting.method_style import ordered
+from geosd.reporting.method_tables import (
     NOT_THE_SAME_MODEL,
     MethodColumn,
     accuracy_cell,
     accuracy_name,
-    beside_paper,
     change_cell,
-    count_runs,
     group_title,
+    method_columns,
     method_table,
+    number_of_runs,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import ordered
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import OOD_AVERAGE
 
@@ -40,23 +40,23 @@ QUANTITIES = (("id", "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
-    """The main table: a row per method, per model ID, OOD average and its change from pi_0.
+    """Build `table_main`, the main table: ID, OOD average and its change from pi_0 by method.
 
     A model that stands for a family of the paper has the paper's number beside each of its own.
     """
     columns: list[MethodColumn] = []
     for model in models:
-        family = paper.family(model)
+        family = paper.paper_family(model)
         measured, published = partial(accuracy_cell, scores, model), None
         for key, label in QUANTITIES:
             if family:
                 published = partial(_cell, partial(published_cell, family), key, digits=10)
             column = Column(f"{model}.{key}", label, group_title(model, family), "high")
-            columns += beside_paper(column, partial(_cell, measured, key), published)
+            columns += method_columns(column, partial(_cell, measured, key), published)
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {count_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks; Δ OOD"
-        f" is its change from π₀. {NOT_THE_SAME_MODEL}"
+        f" {number_of_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
+        f" Δ OOD is its change from π₀. {NOT_THE_SAME_MODEL}"
     )
     title = "In-distribution and out-of-distribution accuracy"
     return method_table("table_main", title, note, ordered(methods), columns)

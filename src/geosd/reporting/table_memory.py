@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import (
-    GB,
-    STATE_BYTES,
-    UpdateSize,
-    logits_bytes,
-    memory,
-)
+from geosd.costs.training_memory import GB, STATE_BYTES, logits_bytes, training_memory
+from geosd.costs.update_operations import UpdateSize
 from geosd.models.published_architectures import architecture
-from geosd.reporting.paper_comparison import DIFFERS, Numbers, Quantity, cells, columns, differing
+from geosd.reporting.paper_comparison import (
+    DIFFERS,
+    ComparedQuantity,
+    Numbers,
+    comparison_cells,
+    comparison_columns,
+    differing_quantities,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Row, Table
 
@@ -30,20 +32,23 @@ SPEC = OutputSpec(
 
 MODEL = "qwen3-8b"
 QUANTITIES = (
-    Quantity("base", "Base train", ".0f", ".1f"),
-    Quantity("kfac", "K-FAC", ".1f"),
-    Quantity("snapshot", "Snapshot", ".1f"),
-    Quantity("total", "Total", ".0f", ".1f"),
-    Quantity("ratio", "x OPSD", ".2f"),
+    ComparedQuantity("base", "Base train", ".0f", ".1f"),
+    ComparedQuantity("kfac", "K-FAC", ".1f"),
+    ComparedQuantity("snapshot", "Snapshot", ".1f"),
+    ComparedQuantity("total", "Total", ".0f", ".1f"),
+    ComparedQuantity("ratio", "x OPSD", ".2f"),
 )
 
 
 def build(problems: int, response_tokens: int, top_k: int) -> Table:
-    """A row for OPSD and three for GeoSD: as in the paper, without the anchor, as built here."""
+    """Build `table_memory`: training memory at 8B of OPSD and of GeoSD.
+
+    GeoSD has three rows: as in the paper, without the anchor, as built here.
+    """
     update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
-    separate, shared = memory(model, *setting), memory(model, *setting, share_inputs=True)
+    separate, shared = (training_memory(model, *setting, share_inputs=s) for s in (False, True))
     published_rows = published()["memory_methods"]["rows"]
     in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
     workers = {"ratio": 1 + in_text["kfac_increase_percent"] / 100}
@@ -67,7 +72,9 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
         f" less than {in_text['logits_gb']} GB."
     )
     title = f"Training memory of {model.label}"
-    return Table("table_memory", title, note, "Method", (*columns(QUANTITIES), DIFFERS), rows)
+    return Table(
+        "table_memory", title, note, "Method", (*comparison_columns(QUANTITIES), DIFFERS), rows
+    )
 
 
 def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numbers:
@@ -80,4 +87,4 @@ def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numb
 
 def _row(label: str, computed: Numbers, published: Numbers) -> Row:
     both = (QUANTITIES, computed, published)
-    return Row(label, "", (*cells(*both), differing(*both)))
+    return Row(label, "", (*comparison_cells(*both), differing_quantities(*both)))

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.method_cells import accuracy_name, count_runs, mean_cell
+from geosd.reporting.method_style import method
+from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import method
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.scores import drift_table as drifts
-from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.drift_tables import DRIFT, final_drift
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.statistics import Group, contrast
 
 SPEC = OutputSpec(
@@ -26,7 +26,6 @@ SPEC = OutputSpec(
 )
 
 BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
-DRIFT = "drift/pi_0"
 
 
 def build(
@@ -37,7 +36,7 @@ def build(
     candidates: Mapping[str, str],
     changes: Mapping[str, Mapping[str, Any]],
 ) -> Table:
-    """A row per method as it is read here, and under it a row per other reading.
+    """Build `table_readings`: each method as it is read here, and what another reading changes.
 
     Runs of one seed see the same problems in the same order, draw the same solutions for them and
     are examined on the same draws, so a reading is compared with the chosen one seed by seed.
@@ -63,7 +62,7 @@ def build(
             rows.append(Row(label, variant, tuple(cells)))
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {count_runs(scores)}. Δ is the"
+        f" {number_of_runs(scores)}. Δ is the"
         " change from the reading that is used, the mean over pairs of equal seed ± the half-width"
         " of Student's 95 % interval, without correction for the number of rows. d_FR is the mean"
         " Fisher-Rao distance from π₀ at the end of training, in radians."
@@ -92,9 +91,9 @@ def _cells(
     for benchmark in (*BENCHMARKS, DRIFT):
         form = ".3f" if benchmark == DRIFT else ".1f"
         runs, chosen = (
-            drifts.values(drift, model, v, DRIFT)
+            final_drift(drift, model, v)
             if benchmark == DRIFT
-            else values(scores, model, v, benchmark, "avg@k")
+            else scores_by_seed(scores, model, v, benchmark)
             for v in (name, variant)
         )
         change = Cell(None) if name == variant else _change(runs, chosen, form)

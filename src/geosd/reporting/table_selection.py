@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_cells import accuracy_cell, accuracy_name, count_runs
+from geosd.reporting.method_style import method
+from geosd.reporting.method_tables import accuracy_cell, accuracy_name, number_of_runs
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import method
 from geosd.reporting.tables import Column, Row, Table, ranked
 
 SPEC = OutputSpec(
@@ -25,7 +25,7 @@ VALIDATION = "select_validation"
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, str]) -> Table:
-    """A row per candidate, per model a column with its validation accuracy.
+    """Build `table_selection`: validation accuracy of each candidate of each method's grid.
 
     Among the candidates of one variant the best is marked, and of equals the first, because grids
     are written from small steps to large.
@@ -48,7 +48,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, 
         rows += ranked(Table("block", "", "", "", columns, block)).rows
     note = (
         f"{accuracy_name(scores)} on the validation problems, in percent, over"
-        f" {count_runs(scores)}; every candidate is trained on the selection problems. Best and"
+        f" {number_of_runs(scores)}; every candidate is trained on the selection problems. Best and"
         " second-best of each method."
     )
     title = "Selection of hyperparameters"

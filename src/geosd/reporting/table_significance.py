@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_cells import accuracy_name
+from geosd.reporting.method_style import ABLATION, method, ordered
+from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.style import ABLATION, method, ordered
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.scores.score_table import OOD_AVERAGE, values
+from geosd.scores.score_table import OOD_AVERAGE, scores_by_seed
 from geosd.scores.statistics import Group, contrast, holm, welch
 
 SPEC = OutputSpec(
@@ -41,7 +41,7 @@ QUANTITIES = {  # heading and format
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
-    """A row per model: GeoSD, its strongest baseline, and the one-sided tests between them.
+    """Build `table_significance`: GeoSD against its strongest baseline on each model.
 
     The strongest baseline is the one with the highest mean OOD average among all variants but
     GeoSD and its ablations; pi_0 is one of them. It is chosen on the data that it is then tested
@@ -55,7 +55,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         runs = {
             variant: seeds
             for variant in ordered(methods)
-            if len(seeds := values(scores, model, variant, OOD_AVERAGE, "avg@k"))
+            if len(seeds := scores_by_seed(scores, model, variant, OOD_AVERAGE))
         }
         groups = {variant: Group.of(seeds) for variant, seeds in runs.items()}
         rivals = {v: g for v, g in groups.items() if v != "geosd" and method(v).kind != ABLATION}
@@ -78,7 +78,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     published = paper.published()["significance"]
     for model, row in tests.items():
         rows.append(_row(model, "this study", row))
-        family = paper.family(model)
+        family = paper.paper_family(model)
         if printed := published["families"].get(family):
             rows.append(_row(f"paper: {family}", "paper", {"runs": published["n"], **printed}))
     note = (

@@ -21,7 +21,7 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry.
+    """One entry of a table, and how it is printed.
 
     Attributes:
         value: A number, a word, or None for an empty entry.
@@ -37,21 +37,21 @@ class Cell:
 
     @property
     def number(self) -> float | None:
-        """The value if it is a finite number."""
+        """The cell's value if it is a finite number."""
         if isinstance(self.value, str) or self.value is None or not math.isfinite(self.value):
             return None
         return self.value
 
     @property
     def spread(self) -> str:
-        """The deviation as text, without sign; empty where there is none."""
+        """The cell's deviation as text, without sign; empty where there is none."""
         if self.sd is None or not math.isfinite(self.sd) or self.number is None:
             return ""
         return format(self.sd, self.form.lstrip("+"))
 
     @property
     def text(self) -> str:
-        """The value as text, without deviation and rank."""
+        """The cell's value as text, without deviation and rank."""
         if isinstance(self.value, str):
             return self.value
         return MISSING if self.number is None else format(self.number, self.form)
@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its key, unique in the CSV, and its heading.
+    """A column of a table: its key, unique in the CSV, and its heading.
 
     Attributes:
         group: Heading over neighbouring columns, here a model; may be empty.
@@ -74,7 +74,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its label, the block of rows it stands in, and a cell for each column."""
+    """A row of a table: its label, the block of rows it stands in, a cell for each column."""
 
     label: str
     kind: str
@@ -83,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table with caption, columns and rows, to be written as CSV, Markdown or LaTeX.
 
     Attributes:
         name: File name without ending; LaTeX label.
@@ -112,7 +112,7 @@ class Table:
 
 
 def ranked(table: Table) -> Table:
-    """Mark the best and the second-best value of every column that says which are better.
+    """Mark the best and the second-best cell of every column of a table that has a `better`.
 
     Values are ranked as they are printed: cells that read the same are marked the same. If several
     cells share the best value, all are bold and the next value is still underlined.
@@ -133,7 +133,7 @@ def ranked(table: Table) -> Table:
 
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
-    """Write a table as CSV, Markdown and LaTeX, under its own name where `name` is empty.
+    """Save a table as CSV, Markdown and LaTeX, under its own name where `name` is empty.
 
     Returns:
         The three paths.
@@ -146,7 +146,7 @@ def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
 
 
 def to_csv(table: Table) -> str:
-    """Full precision, one line a row; a deviation has a column of its own, `<key>.sd`."""
+    """A table as CSV: full precision; a deviation has a column of its own, `<key>.sd`."""
     with_sd = [
         any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))
     ]
@@ -173,7 +173,7 @@ def _exact(value: float | str | None) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """Padded columns, one table for each group of columns, so that a terminal shows it whole."""
+    """A table as Markdown, one for each group of columns, so that a terminal shows it whole."""
     parts = [f"# {table.title}", textwrap.fill(table.note, 96)] if table.note else [table.title]
     if any(cell.rank for row in table.rows for cell in row.cells):
         parts.append("**best**, _second-best_")
@@ -182,7 +182,7 @@ def to_markdown(table: Table) -> str:
         lines = [[table.row_heading, *(table.columns[i].label for i in at)]]
         lines += [[row.label, *(_markdown(row.cells[i]) for i in at)] for row in table.rows]
         parts += [f"## {group}"] if group else []
-        parts.append(aligned(lines))
+        parts.append(markdown_table(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -192,8 +192,8 @@ def _markdown(cell: Cell) -> str:
     return f"{marks}{cell.text}{marks}{spread}"
 
 
-def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table of padded columns; the first line is the header.
+def markdown_table(lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Lines of cells as a Markdown table of padded columns; the first line is the header.
 
     Args:
         lines: Cells of each line.
@@ -238,7 +238,7 @@ def escape_latex(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A booktabs table float; the document needs the packages booktabs and graphicx."""
+    """A table as a LaTeX float, which needs the packages booktabs and graphicx."""
 
     def line(cells: Iterable[str]) -> str:
         return " & ".join(cells) + r" \\"

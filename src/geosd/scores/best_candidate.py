@@ -1,4 +1,4 @@
-"""Which candidate of a selection is chosen."""
+"""Which candidate of a selection of hyperparameters is chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.scores.tidy import select
+from geosd.scores.tidy_files import select_rows
 
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
@@ -15,7 +15,7 @@ RULE = f"highest avg@k on {VALIDATION}, mean over models and seeds; of equals th
 
 
 def best_candidate(scores: pd.DataFrame, candidates: Sequence[str]) -> str:
-    """The candidate, of a grid's variants in order, with the highest avg@k on validation problems.
+    """Choose the candidate of a hyperparameter grid with the highest avg@k on validation problems.
 
     The mean is over models and seeds. Of equals the first is chosen: grids are written from small
     steps to large, and of two rates that do as well the smaller moves the model less.
@@ -25,7 +25,7 @@ def best_candidate(scores: pd.DataFrame, candidates: Sequence[str]) -> str:
 
     Source: the paper, Appendix Baselines: selected on 200 validation problems by avg@8.
     """
-    validated = select(scores, benchmark=VALIDATION, metric="avg@k")
+    validated = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
     means = validated.groupby("variant")["value"].mean()
     if missing := [name for name in candidates if name not in means.index]:
         raise ValueError(

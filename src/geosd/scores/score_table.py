@@ -1,14 +1,6 @@
-"""What every run scored, as one tidy table.
+"""The score table: what every run of a study scored on every benchmark.
 
-A row is one number of one run on one benchmark:
-
-model, variant, seed   the run
-benchmark              "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
-split                  "ID" or "OOD"
-metric                 "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
-k                      samples that the metric is over
-value                  percent (0..100); tokens: mean response length in tokens
-
+The columns are in `geosd.scores.tidy_columns`.
 OOD averages are taken within a run and only then compared over runs, as in the paper (Table
 main_id_ood): their spread over seeds is not that of four independent benchmarks.
 """
@@ -25,19 +17,15 @@ from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.files import read_jsonl
 from geosd.problems.records import ID, Sample
-from geosd.scores.tidy import RUN_COLUMNS, by_seed, read_tidy, select
+from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
+from geosd.scores.tidy_files import select_rows, values_by_seed
 
-COLUMNS = RUN_COLUMNS | {
-    **dict.fromkeys(("benchmark", "split", "metric"), str),
-    "k": int,
-    "value": float,
-}
 OOD_AVERAGE = "ood_avg"
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """One trained and evaluated checkpoint.
+    """A run that the score table has rows of: a trained and evaluated checkpoint.
 
     Attributes:
         model: Name of the base model.
@@ -51,7 +39,7 @@ class Run:
 
 
 def read_samples(run: Run, file: Path) -> list[Sample]:
-    """The samples of a run.
+    """Read the samples of a run that are to be scored, `samples.jsonl`.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -64,8 +52,8 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
     return read_jsonl(file, Sample)
 
 
-def collect(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
-    """The tidy table of a study from what `score` says of each run, runs in the order given.
+def collect_scores(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
+    """The score table of a study from the scores of each run (`score_run`), in the order given.
 
     Raises:
         ValueError: There is no run, or runs of one model were examined on different benchmarks.
@@ -84,25 +72,28 @@ def collect(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
         tables.append(table.assign(**asdict(run)))
     if not tables:
         raise ValueError("no runs to score.\nHint: does the study name models, methods and seeds?")
-    return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS["scores"])]
 
 
-def score(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
-    """Score one run: columns benchmark, split, metric, k, value, with the OOD average appended.
+def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
+    """Score one run's samples: every metric on every benchmark, with the OOD average appended.
 
     Args:
         samples: Every sample of the run.
         pass_k: The k of the pass@k rows.
+
+    Returns:
+        The columns of the score table but those that name the run.
 
     Raises:
         ValueError: There are no samples, or fewer samples a problem than some k.
     """
     rows = [
         (name, "ID" if name == ID else "OOD", *row)
-        for name, members in by_benchmark(samples).items()
+        for name, members in group_by_benchmark(samples).items()
         for row in _benchmark(members, pass_k)
     ]
-    table = pd.DataFrame(rows, columns=list(COLUMNS)[len(RUN_COLUMNS) :])
+    table = pd.DataFrame(rows, columns=list(COLUMNS["scores"])[len(RUN_COLUMNS) :])
     ood = table[table["split"] == "OOD"]
     if ood.empty:
         return table
@@ -113,8 +104,8 @@ def score(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
     return pd.concat([table, average], ignore_index=True)
 
 
-def by_benchmark(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """The samples of each benchmark, both in the order given."""
+def group_by_benchmark(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """Group samples by benchmark to score them; samples and benchmarks keep their order."""
     benchmarks: dict[str, list[Sample]] = {}
     for sample in samples:
         benchmarks.setdefault(sample.benchmark, []).append(sample)
@@ -135,28 +126,23 @@ def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[tuple[s
     ]
 
 
-def read(files: Path | str | Sequence[Path]) -> pd.DataFrame:
-    """Read a tidy score table back; see `read_tidy`."""
-    return read_tidy(files, COLUMNS, "a score table")
-
-
-def values(
+def scores_by_seed(
     scores: pd.DataFrame,
     model: str,
     variant: str,
     benchmark: str,
-    metric: str,
+    metric: str = "avg@k",
     k: int | None = None,
 ) -> pd.Series:
-    """One value per seed of a variant, indexed by seed; empty where the study has none.
+    """A variant's values in the score table, indexed by seed; empty where the study has none.
 
     Benchmark and metric are as in the table; without k, the largest of the metric is taken.
     """
-    rows = select(scores, model=model, variant=variant, benchmark=benchmark, metric=metric)
-    return by_seed(select(rows, k=rows["k"].max() if k is None else k))
+    rows = select_rows(scores, model=model, variant=variant, benchmark=benchmark, metric=metric)
+    return values_by_seed(select_rows(rows, k=rows["k"].max() if k is None else k))
 
 
 def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
-    """The OOD benchmarks of a model, in the table's order, without their average."""
-    names = select(scores, model=model, split="OOD")["benchmark"].unique()
+    """Names of a model's OOD benchmarks in the score table, in its order, without their average."""
+    names = select_rows(scores, model=model, split="OOD")["benchmark"].unique()
     return [name for name in names if name != OOD_AVERAGE]

@@ -1,50 +1,40 @@
-"""States that pi_0 visits, as one tidy table, and what the figures read off it.
-
-A row is one response position of one rollout of pi_0, with p = student and q = teacher there:
-
-model, problem_id      whose rollout, on which problem
-rollout, position      number of the rollout, and of the token in its response, from 0
-token                  the response token
-entropy                of pi_0's next-token distribution, in nats
-selected               whether the entropy is among the rollout's highest tenth
-overlap                sum_i sqrt(p_i q_i)
-top_token              j* = argmax q
-q_star, p_star         teacher's and student's mass on j*
-gradient_<divergence>  norm of its gradient with respect to the student's logits
-"""
+"""What is read off the table of states that pi_0 visits; `tidy_columns` has its columns."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy_files import select_rows
 
-DIVERGENCES = ("fwdkl", "revkl", "hellinger")
-COLUMNS = {
-    **dict.fromkeys(("model", "problem_id"), str),
-    **dict.fromkeys(("rollout", "position", "token"), int),
-    "entropy": float,
-    "selected": bool,
-    "overlap": float,
-    "top_token": int,
-    **dict.fromkeys(("q_star", "p_star"), float),
-    **{f"gradient_{name}": float for name in DIVERGENCES},
-}
 SELECTED_SHARE = 0.1
 """Of a rollout's positions, those that are selected (paper, section 5.1: top 10 %)."""
 SURE, UNLIKELY = 0.8, 0.1
 """The mismatch region: q* >= SURE and p* <= UNLIKELY (paper, Teacher top-token support)."""
 
 
+def states_of_model(states: pd.DataFrame, model: str) -> pd.DataFrame:
+    """A model's rows of the table of states.
+
+    Raises:
+        ValueError: There is none.
+    """
+    rows = select_rows(states, model=model)
+    if rows.empty:
+        raise ValueError(
+            f"{model} has no states.\nHint: let the workflow run `states` for every model of"
+            " the study."
+        )
+    return rows
+
+
 def most_uncertain(
     entropy: Sequence[float], rollout: Sequence[int], share: float = SELECTED_SHARE
 ) -> np.ndarray:
-    """Which positions are among the highest `share` of their own rollout by entropy.
+    """The column `selected` of the table of states: a rollout's `share` of highest entropy.
 
     Args:
         entropy: Of each position.
@@ -65,12 +55,12 @@ def most_uncertain(
 
 
 def mismatch_share(states: pd.DataFrame) -> float:
-    """Share of positions where the teacher is sure of a token that the student finds unlikely."""
+    """Share of states in the mismatch region: the teacher sure of a token, the student not."""
     return float(((states["q_star"] >= SURE) & (states["p_star"] <= UNLIKELY)).mean())
 
 
 def group_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> pd.DataFrame:
-    """States with the bin of equal width, from 0 to 1, that their overlap lies in.
+    """Add the mean overlap of its bin to each state; bins of overlap are of equal width in [0, 1].
 
     Args:
         states: The tidy table of one model.
@@ -86,8 +76,3 @@ def group_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> p
     overlaps = states.groupby(bin_of_state)["overlap"]
     grouped = states.assign(mean_overlap=overlaps.transform("mean"))
     return grouped[overlaps.transform("size") >= least]
-
-
-def read(paths: Sequence[Path]) -> pd.DataFrame:
-    """The tables of several models as one; see `read_tidy`."""
-    return read_tidy(paths, COLUMNS, "a table of states", "states")

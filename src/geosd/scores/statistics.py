@@ -22,7 +22,7 @@ Direction = Literal["greater", "less"]
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one variant.
+    """Mean, spread and number of a group of runs, as statistical tests take it.
 
     Attributes:
         mean: Mean over runs.
@@ -36,7 +36,7 @@ class Group:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Group:
-        """Summarise one value per run.
+        """Make a group from one value per run.
 
         Raises:
             ValueError: There is no run, or a value is not finite.
@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True)
 class ContrastResult:
-    """a against b.
+    """Result of a statistical test of a against b: difference, interval, p, effect size.
 
     Attributes:
         difference: mean(a) - mean(b).
@@ -130,8 +130,22 @@ def contrast(
     return ContrastResult(total, total - half, total + half, float(p), math.nan, df)
 
 
+def student_interval(values: Iterable[float]) -> tuple[float, float]:
+    """95 % confidence interval of a mean over runs (Student's t), an `errorbar` of seaborn.
+
+    Returns:
+        Both ends; the mean twice where no spread is known.
+
+    Raises:
+        ValueError: There is no run, or a value is not finite.
+    """
+    runs = Group.of(values)
+    test = contrast([runs])
+    return (runs.mean, runs.mean) if math.isnan(test.low) else (test.low, test.high)
+
+
 def hedges_g(a: Group, b: Group) -> float:
-    """Standardised mean difference with the small-sample correction.
+    """Hedges' g: the standardised mean difference with the small-sample correction.
 
     g = J d with d = (mean_a - mean_b) / s, s^2 = ((n_a-1) sd_a^2 + (n_b-1) sd_b^2) / m,
     m = n_a + n_b - 2 and the exact J = Gamma(m/2) / (sqrt(m/2) Gamma((m-1)/2)).

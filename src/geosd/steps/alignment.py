@@ -15,7 +15,7 @@ from geosd.config import load_settings
 from geosd.evaluation.rank_mass import ProbeRollout, mass_on_ranks
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.checkpoints import load_model, load_weights
-from geosd.scores.alignment_table import COLUMNS
+from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import begin
 from geosd.training.resume_state import Snapshots
 
@@ -62,7 +62,7 @@ def main(
         for ranking, mass in masses.items():
             for rank, value in enumerate(mass.tolist(), start=1):
                 rows.append((model, variant, seed, step, ranking, rank, value, positions))
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
     with atomic_write(out / "alignment.csv") as temporary:
         table.to_csv(temporary, index=False, float_format="%.9g")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from geosd.config.run_folders import read_index
 from geosd.files import atomic_write, write_json
-from geosd.scores import consensus_table, drift_table, score_table
+from geosd.scores import consensus_table, drift_tables, score_table
+from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples
-from geosd.scores.summary import summary
 from geosd.steps import begin
 from geosd.steps.job import Job
 
@@ -35,17 +35,19 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     for run, file in files.items():  # one at a time: those of all would not fit into memory
         samples = read_samples(run, file)
         k = settings["samples"]
-        scored[run] = score_table.score([s for s in samples if s.sample < k], settings["pass_k"])
+        scored[run] = score_table.score_run(
+            [s for s in samples if s.sample < k], settings["pass_k"]
+        )
         consensus[run] = consensus_table.consensus_rows(samples, first=k)
     tables = {
-        "scores": score_table.collect(scored),
-        "drift": drift_table.collect(logs),
-        "consensus": consensus_table.collect(consensus),
+        "scores": score_table.collect_scores(scored),
+        "drift": drift_tables.collect_drift(logs),
+        "consensus": consensus_table.collect_consensus(consensus),
     }
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
-    write_json(out / "metrics.json", summary(tables["scores"]))
+    write_json(out / "metrics.json", dvc_metrics(tables["scores"]))
     job.write_manifest(out, [*files.values(), *logs.values()])
 
 

@@ -7,18 +7,11 @@ from pathlib import Path
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import evaluate
+from geosd.claims.verdicts import judge_claims
 from geosd.config import load_settings
-from geosd.costs.update_cost import UpdateSize
+from geosd.costs.update_operations import UpdateSize
 from geosd.reporting.claims_page import write_ledger
-from geosd.scores import (
-    alignment_table,
-    consensus_table,
-    drift_curves,
-    drift_table,
-    score_table,
-    state_table,
-)
+from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
 
@@ -47,25 +40,21 @@ def main(
         params: The configuration.
     """
     settings = load_settings("claims", params, study)
-    optional = {
-        "drift_over_steps": (drift_curves, drift_over_steps),
-        "states": (state_table, states),
-        "alignment": (alignment_table, alignment),
-    }
-    more = {name: table.read(files) for name, (table, files) in optional.items() if files}
+    optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
+    more = {name: read_tidy(name, files) for name, files in optional.items() if files}
     if costs := settings["costs"]:
         update = UpdateSize(costs["problems"], costs["response_tokens"])
         more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])
     evidence = Evidence(
-        scores=score_table.read(scores),
-        drift=drift_table.read(drift),
-        consensus=consensus_table.read(consensus),
+        scores=read_tidy("scores", scores),
+        drift=read_tidy("drift", drift),
+        consensus=read_tidy("consensus", consensus),
         privilege=settings["privilege"],
         rates_and_steps=settings["plane"],
         sizes=tuple(settings["ladder"]),
         **more,
     )
-    findings = evaluate(ledger(), evidence, settings["models"])
+    findings = judge_claims(ledger(), evidence, settings["models"])
     write_ledger(findings, study, out, kind=settings["kind"])
 
 

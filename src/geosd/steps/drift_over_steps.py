@@ -8,7 +8,7 @@ from pathlib import Path
 from geosd.config import load_settings
 from geosd.config.run_folders import read_index
 from geosd.files import atomic_write
-from geosd.scores.drift_curves import collect
+from geosd.scores.drift_tables import collect_drift_over_steps
 from geosd.scores.score_table import Run
 from geosd.steps import begin
 
@@ -27,7 +27,9 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     runs_in_order = starmap(
         Run, product(*(settings[key] for key in ("models", "methods", "seeds")))
     )
-    table = collect({run: Path(folders[run]) / "steps.csv" for run in runs_in_order})
+    table = collect_drift_over_steps(
+        {run: Path(folders[run]) / "steps.csv" for run in runs_in_order}
+    )
     with atomic_write(out / "drift_over_steps.csv") as temporary:
         table.to_csv(temporary, index=False)
 

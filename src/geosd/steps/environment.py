@@ -8,7 +8,7 @@ from pathlib import Path
 
 from geosd.config.run_folders import read_index
 from geosd.files import write_text
-from geosd.reporting.environment_page import StepManifest, to_markdown
+from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.steps import begin
 
 
@@ -35,7 +35,7 @@ def main(study: str, out: Path, runs: Path | None = None) -> None:
     ]
     packages = importlib.metadata.distributions()
     installed = {package.metadata["Name"]: package.version for package in packages}
-    write_text(out / "environment.md", to_markdown(made, installed, study))
+    write_text(out / "environment.md", environment_markdown(made, installed, study))
 
 
 if __name__ == "__main__":

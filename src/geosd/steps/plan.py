@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import tyro
 
-from geosd.claims.published import gpu_hours
+from geosd.claims.published import published_gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.params_schema import StudySchema
-from geosd.costs import gpu_memory, roofline
-from geosd.costs.update_cost import UpdateSize
+from geosd.costs import hours_and_disk, training_memory
+from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,
     Assumptions,
@@ -55,7 +55,7 @@ def main(
     try:
         resolved = resolve(load(params), study)
         paper = _paper_workload(resolved, assumed)
-        ratios = roofline.paper_hours_ratio(paper, BASELINE, gpu_hours(), assumed)
+        ratios = hours_and_disk.paper_hours_ratio(paper, BASELINE, published_gpu_hours(), assumed)
         if model is None:
             parts = _of_study(resolved, ratios, assumed)
         else:
@@ -68,15 +68,17 @@ def main(
 def _of_study(study: Study, ratios: Mapping[str, float], assumed: Assumptions) -> list[str]:
     """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
     works = [_workload(study, model, assumed) for model in study.models]
-    rows = [row for work in works for row in roofline.plan_rows(work, ratios, assumed)]
+    rows = [row for work in works for row in hours_and_disk.plan_rows(work, ratios, assumed)]
     parts = [
         f"# Study {study.name}: {study.params.studies[study.name].about}",
-        plan_tables.study_plan(rows),
+        plan_tables.job_table(rows),
         f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
     ]
     if any(row.gpus for row in rows):
-        parts.append(plan_tables.disk_use([roofline.disk_bytes(work, assumed) for work in works]))
-        parts.append(plan_tables.assumptions(assumed, ratios))
+        parts.append(
+            plan_tables.disk_sentence([hours_and_disk.disk_bytes(work, assumed) for work in works])
+        )
+        parts.append(plan_tables.assumption_table(assumed, ratios))
     return parts
 
 
@@ -92,20 +94,26 @@ def _of_model(
         )
     work, shape = _workload(study, model, assumed), architecture(model)
     request = work.gpu_requests["train"]
-    units = {name: roofline.update_units(shape, one) for name, one in work.trainings.items()}
+    units = {
+        name: hours_and_disk.training_update_units(shape, one)
+        for name, one in work.trainings.items()
+    }
     seconds = {
-        name: roofline.step_seconds(shape, one, request, assumed)
+        name: hours_and_disk.step_seconds(shape, one, request, assumed)
         for name, one in work.trainings.items()
     }
     memory = {
         name: [
             parts_of(shape, one, request, assumed)
-            for parts_of in (gpu_memory.training_gpu, gpu_memory.inference_gpu)
+            for parts_of in (
+                training_memory.training_gpu_memory,
+                training_memory.inference_gpu_memory,
+            )
         ]
         for name, one in work.trainings.items()
     }
-    largest = max(memory, key=lambda name: sum(map(gpu_memory.total_bytes, memory[name])))
-    fewest = gpu_memory.gpus_needed(shape, work.trainings[largest], request.inference, assumed)
+    largest = max(memory, key=lambda name: sum(map(training_memory.total_bytes, memory[name])))
+    fewest = training_memory.gpus_needed(shape, work.trainings[largest], request.inference, assumed)
     parts = [
         f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
         f"A training asks for {request.gpus} GPUs: {request.trainers} train, {request.inference}"
@@ -115,16 +123,16 @@ def _of_model(
     for (role, n), parts_of_gpu in zip(gpus.items(), memory[largest], strict=True):
         if n:
             title = f"One of {n} {role} GPUs"
-            parts.append(plan_tables.gpu_memory(title, parts_of_gpu, assumed))
+            parts.append(plan_tables.gpu_memory_table(title, parts_of_gpu, assumed))
     kfac = study.section("training", model)["optimiser"]["kfac"]
-    parts.append(plan_tables.training_state(model, kfac["blocks"], kfac["storage"]))
-    parts.append(plan_tables.update_units(model, units, seconds))
+    parts.append(plan_tables.training_state_table(model, kfac["blocks"], kfac["storage"]))
+    parts.append(plan_tables.update_units_table(model, units, seconds))
     if model in study.models:
-        parts.append(plan_tables.study_plan(roofline.plan_rows(work, ratios, assumed)))
+        parts.append(plan_tables.job_table(hours_and_disk.plan_rows(work, ratios, assumed)))
     else:
         homes = [name for name, s in study.params.studies.items() if model in s.models]
         parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")
-    return [*parts, plan_tables.assumptions(assumed, ratios)]
+    return [*parts, plan_tables.assumption_table(assumed, ratios)]
 
 
 def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
@@ -191,13 +199,13 @@ def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
     protocol = StudySchema(
         about="the protocol",
         kind="main",
-        models=[roofline.REFERENCE],
+        models=[hours_and_disk.REFERENCE],
         methods=[BASELINE],
         seeds=[0],
         outputs=["claims"],
     )
     params = study.params.model_copy(update={"studies": {"protocol": protocol}})
-    return _workload(resolve(params, "protocol"), roofline.REFERENCE, assumed)
+    return _workload(resolve(params, "protocol"), hours_and_disk.REFERENCE, assumed)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import tyro
 
 from geosd.config import load_settings
 from geosd.reporting.specs import output_kind, output_specs, rendering_modules
+from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
 
@@ -30,7 +31,7 @@ def main(
         params: The configuration.
     """
     settings = load_settings(name, params, study)
-    module, writer, *readers = map(import_module, rendering_modules(name))
+    module, writer = map(import_module, rendering_modules(name))
     files: dict[str, list[Path]] = {}
     for path in tidy:
         files.setdefault(path.stem, []).append(path)
@@ -40,7 +41,7 @@ def main(
             f"{name} reads {_listed(reads)}, and was given {_listed(files)}.\nHint: let the"
             " workflow call this program, or give `--tidy` the files it reads."
         )
-    tables = {tidy: reader.read(files[tidy]) for tidy, reader in zip(reads, readers, strict=True)}
+    tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
     made = getattr(module, output_kind(name).function)(**tables, **settings)
     writer.save(made, out, name)
 

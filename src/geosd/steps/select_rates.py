@@ -12,7 +12,7 @@ from geosd.config import load, resolve
 from geosd.config.grids import values_of_candidates
 from geosd.files import sha256, write_text
 from geosd.scores.best_candidate import RULE, best_candidate
-from geosd.scores.score_table import read
+from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
 KEY = "learning_rate"
@@ -27,7 +27,7 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
         out: The file that studies name as `selected_rates`.
         params: The configuration.
     """
-    table = read(scores)
+    table = read_tidy("scores", scores)
     swept = values_of_candidates(resolve(load(params), study), KEY)
     rates = {name: values[best_candidate(table, list(values))] for name, values in swept.items()}
     lines = [

@@ -21,7 +21,8 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
-from geosd.scores.state_table import COLUMNS, most_uncertain
+from geosd.scores.state_table import most_uncertain
+from geosd.scores.tidy_columns import COLUMNS
 from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.training.rollouts import LocalRollouts, ProblemSampler, Rollouts, RolloutSettings
@@ -92,7 +93,7 @@ def main(
     table["selected"] = most_uncertain(table["entropy"], table["rollout"])
     write_jsonl(out / "states.jsonl", _probe_rollouts(rollouts, table, ranked))
     with atomic_write(out / "states.csv") as temporary:
-        table[list(COLUMNS)].to_csv(temporary, index=False, float_format="%.9g")
+        table[list(COLUMNS["states"])].to_csv(temporary, index=False, float_format="%.9g")
 
 
 def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:

@@ -21,13 +21,13 @@ SECTIONS = (accuracy, consensus, mechanism, ablation, privilege, sizes, stepsize
 
 
 def ledger() -> tuple[Claim, ...]:
-    """Every claim, in the order in which they are printed."""
+    """Every claim of the paper that is judged, in the order in which they are printed."""
     entries = [entry for section in SECTIONS for entry in section.CLAIMS.items()]
     return with_unique_ids([replace(claim, id=name) for name, claim in entries])
 
 
 def with_unique_ids(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """The claims.
+    """The claims themselves, if no two have one id.
 
     Raises:
         ValueError: Two claims have one id.

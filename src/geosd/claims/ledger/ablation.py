@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from geosd.claims.claim import Claim
-from geosd.claims.quantities import (
+from geosd.claims.metrics import (
     ID,
     OOD,
     accuracy,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from geosd.claims.claim import Claim, near
-from geosd.claims.published import BASELINES
-from geosd.claims.quantities import (
+from geosd.claims.metrics import (
     EASY_HALF,
     HARD_HALF,
     ID,
@@ -16,6 +15,7 @@ from geosd.claims.quantities import (
     gain,
     pass_at_k,
 )
+from geosd.claims.published import BASELINES
 
 claim = partial(Claim, "", study_kind="main", place="Section 4.2; Table main_id_ood")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from geosd.claims.claim import Claim, near
+from geosd.claims.metrics import false_consensus, late_gain, overconfidence, pass_at_k
 from geosd.claims.published import BASELINES
-from geosd.claims.quantities import false_consensus, late_gain, overconfidence, pass_at_k
 
 claim = partial(Claim, "", study_kind="main", place="Section 5.2; Figure consensus A")
 

@@ -10,12 +10,12 @@ claim = partial(Claim, "", study_kind="main", place="Appendix, Memory; Table kfa
 
 
 def at_8b(quantity: str, printed: str) -> ComputedNumber:
-    """A number of Qwen3-8B."""
+    """A computed number of a claim on costs, of Qwen3-8B."""
     return ComputedNumber(f"{quantity} of qwen3-8b", printed)
 
 
 def at_each_size(quantity: str, *printed: str) -> list[ComputedNumber]:
-    """One number of each model of the paper's ladder."""
+    """Computed numbers of a claim on costs, one of each model of the paper's ladder."""
     sizes = ("1.7b", "4b", "8b", "14b", "32b")
     return [
         ComputedNumber(f"{quantity} of qwen3-{size}", digits)

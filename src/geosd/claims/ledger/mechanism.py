@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from geosd.claims.claim import Claim
-from geosd.claims.quantities import gradient_norm, mismatch
+from geosd.claims.metrics import gradient_norm, mismatch
 
 claim = partial(Claim, "", study_kind="main", place="Section 3.2; Figure mechanism A")
 

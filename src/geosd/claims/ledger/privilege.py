@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from geosd.claims.claim import Claim, Comparison, near
 from geosd.claims.evidence import StudyRuns, at
-from geosd.claims.quantities import accuracy
+from geosd.claims.metrics import accuracy
 
 
 def _near_the_base_up_to_half(study: StudyRuns) -> list[Comparison]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from geosd.claims.claim import Claim, Comparison
 from geosd.claims.evidence import StudyRuns
-from geosd.claims.quantities import ID, OOD, accuracy, gain
+from geosd.claims.metrics import ID, OOD, accuracy, gain
 
 
 def _peaks_in_the_middle(study: StudyRuns) -> list[Comparison]:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 from geosd.claims.claim import Claim, near
-from geosd.claims.quantities import ID, OOD, accuracy, frontier_gap, gain
+from geosd.claims.metrics import ID, OOD, accuracy, frontier_gap, gain
 
 APPENDIX = "Appendix, Robustness to step size and early stopping; Figure stepsize"
 claim = partial(Claim, "", study_kind="stepsize", place=APPENDIX)

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.transforms import Bbox
 
-from geosd.reporting.labels import LabelledPoint, place_labels
+from geosd.reporting.label_placement import LabelledPoint, place_labels
 
 
 @pytest.fixture

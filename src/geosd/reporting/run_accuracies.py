@@ -1,4 +1,4 @@
-"""Accuracies of runs as figures need them: one row a run, one column a benchmark."""
+"""Accuracies as figures need them: a table with a row for each run, a column a benchmark."""
 
 from __future__ import annotations
 
@@ -7,42 +7,45 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.style import ordered
-from geosd.scores.score_table import values
+from geosd.reporting.method_style import ordered
+from geosd.scores.score_table import scores_by_seed
 
 
-def run_scores(
+def run_accuracies(
     scores: pd.DataFrame, model: str, variant: str, benchmarks: Sequence[str]
 ) -> pd.DataFrame:
-    """Accuracy of a variant on each benchmark, by `seed`; empty where one was not scored."""
-    runs = {name: values(scores, model, variant, name, "avg@k") for name in benchmarks}
+    """Accuracies of a variant: a row for each run (`seed`), a column for each benchmark.
+
+    Empty where a benchmark was not scored.
+    """
+    runs = {name: scores_by_seed(scores, model, variant, name) for name in benchmarks}
     if any(column.empty for column in runs.values()):
         return pd.DataFrame(columns=["seed", *benchmarks])
     return pd.DataFrame(runs).rename_axis("seed").reset_index()
 
 
-def base_scores(scores: pd.DataFrame, model: str, benchmarks: Sequence[str]) -> pd.DataFrame:
-    """The same of pi_0, where every sweep begins, with the seed as index.
+def base_accuracies(scores: pd.DataFrame, model: str, benchmarks: Sequence[str]) -> pd.DataFrame:
+    """Accuracies of pi_0: a row for each run (index `seed`), a column for each benchmark.
 
     Raises:
         ValueError: pi_0 was not evaluated on one of the benchmarks.
     """
-    missing = [name for name in benchmarks if run_scores(scores, model, "pi_0", [name]).empty]
+    missing = [name for name in benchmarks if run_accuracies(scores, model, "pi_0", [name]).empty]
     if missing:
         raise ValueError(
             f"{model}: pi_0 has no score on {' and '.join(missing)}, so there is nothing to compare"
             " with.\nHint: add pi_0 to the study's methods."
         )
-    return run_scores(scores, model, "pi_0", benchmarks).set_index("seed")
+    return run_accuracies(scores, model, "pi_0", benchmarks).set_index("seed")
 
 
-def sweep_scores(
+def sweep_accuracies(
     scores: pd.DataFrame,
     model: str,
     points: Sequence[Mapping[str, Any]],
     benchmarks: Sequence[str],
 ) -> pd.DataFrame:
-    """Every run of a model's sweep that has scores.
+    """Accuracies of every run of a model's sweep: a row for each run, a column a benchmark.
 
     Each point has `run` (the name in the scores), `variant`, and the value of each swept key; it
     must have been scored on all `benchmarks`.
@@ -52,7 +55,7 @@ def sweep_scores(
         points of each in the order given.
     """
     tables = [
-        run_scores(scores, model, point["run"], benchmarks).assign(**point)
+        run_accuracies(scores, model, point["run"], benchmarks).assign(**point)
         for variant in ordered(point["variant"] for point in points)
         for point in points
         if point["variant"] == variant

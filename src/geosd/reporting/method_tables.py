@@ -1,4 +1,4 @@
-"""What tables of methods share: accuracies over runs as cells, beside the paper's."""
+"""What tables with a row per method share: cells of means over runs, the paper's beside them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.style import method
+from geosd.reporting.method_style import method
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
-from geosd.scores.score_table import values
+from geosd.scores.score_table import scores_by_seed
 from geosd.scores.statistics import Group
 
 NOT_THE_SAME_MODEL = (
@@ -19,13 +19,13 @@ NOT_THE_SAME_MODEL = (
 
 
 def accuracy_name(scores: pd.DataFrame) -> str:
-    """The accuracy's name with its k, e.g. `avg@16`."""
+    """The name of the accuracy, with its k, for notes and axis labels, e.g. `avg@16`."""
     ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
     return " / ".join(f"avg@{k}" for k in ks)
 
 
-def count_runs(scores: pd.DataFrame) -> str:
-    """How many runs a variant has, e.g. `3 runs` or `1 to 3 runs`."""
+def number_of_runs(scores: pd.DataFrame) -> str:
+    """How many runs a method has, in words for a table's note, e.g. `3 runs` or `1 to 3 runs`."""
     counts = scores.groupby(["model", "variant"])["seed"].nunique()
     low, high = counts.min(), counts.max()
     if low != high:
@@ -34,7 +34,7 @@ def count_runs(scores: pd.DataFrame) -> str:
 
 
 def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
-    """Mean and standard deviation over runs; empty without runs, no deviation of a single one."""
+    """A method's cell of mean and standard deviation over runs; empty without runs."""
     if runs.empty:
         return Cell(None)
     group = Group.of(runs)
@@ -42,20 +42,20 @@ def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
 
 
 def accuracy_cell(scores: pd.DataFrame, model: str, variant: str, benchmark: str) -> Cell:
-    """avg@k of a variant on a benchmark."""
-    return mean_cell(values(scores, model, variant, benchmark, "avg@k"))
+    """A method's cell of avg@k on a benchmark, mean and standard deviation over runs."""
+    return mean_cell(scores_by_seed(scores, model, variant, benchmark))
 
 
 def published_cell(
     family: str | None, variant: str, benchmark: str, metric: str = "avg@k", form: str = ".1f"
 ) -> Cell:
-    """The paper's number of a family, with its deviation where the paper gives one."""
-    number = paper.lookup(family, variant, benchmark, metric)
+    """A method's cell of the paper's number, with its deviation where the paper gives one."""
+    number = paper.published_number(family, variant, benchmark, metric)
     return Cell(None) if number is None else Cell(number.mean, number.sd, form)
 
 
 def change_cell(value: float | None, reference: float | None) -> Cell:
-    """How far one number is from another; empty where one of them is missing."""
+    """A method's cell of the change from a reference; empty where either number is missing."""
     if value is None or reference is None:
         return Cell(None)
     return Cell(value - reference, form="+.1f")
@@ -65,13 +65,13 @@ MethodColumn = tuple[Column, Callable[[str], Cell]]
 """A column of a table that has a row per method, and the cell of each variant."""
 
 
-def beside_paper(
+def method_columns(
     column: Column,
     measured: Callable[[str], Cell],
     published: Callable[[str], Cell] | None,
     label: str = "paper",
 ) -> list[MethodColumn]:
-    """A column of the study, then the paper's column where the paper has one."""
+    """Columns of a table of methods: the study's, and the paper's where the paper has one."""
     if published is None:
         return [(column, measured)]
     return [(column, measured), (Column(f"{column.key}.paper", label, column.group), published)]
@@ -86,7 +86,7 @@ def method_table(
     row_heading: str = "Method",
     kind: str = "",
 ) -> Table:
-    """A row per variant, in the block of its method's kind or of `kind`; the best are marked."""
+    """Make a table with a row per method, in blocks by its kind or `kind`, the best marked."""
     rows = tuple(
         Row(method(v).label, kind or method(v).kind, tuple(cell(v) for _, cell in columns))
         for v in variants
@@ -95,5 +95,5 @@ def method_table(
 
 
 def group_title(model: str, family: str | None) -> str:
-    """Heading over the columns of a model: its name and the paper's family."""
+    """Heading over a model's columns in a table of methods: its name and the paper's family."""
     return f"{model} (paper: {family})" if family else model

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from geosd.scores.score_table import COLUMNS
-from geosd.scores.summary import summary
+from geosd.scores.dvc_metrics import dvc_metrics
+from geosd.scores.tidy_columns import COLUMNS
 
 
 def table(*rows) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
 def test_each_number_is_the_mean_over_the_seeds_of_a_variant():
@@ -22,7 +22,7 @@ def test_each_number_is_the_mean_over_the_seeds_of_a_variant():
         ("m", "geosd", 0, "far", "OOD", "avg@k", 16, 99.0),
         ("m", "pi_0", 0, "id", "ID", "avg@k", 16, 30.0),
     )
-    assert summary(scores) == {
+    assert dvc_metrics(scores) == {
         "m": {
             "geosd": {"ID avg@16": 42.5, "ID pass@16": 80.0, "OOD avg@16": 10.0},
             "pi_0": {"ID avg@16": 30.0},

@@ -1,4 +1,4 @@
-"""Direct labels beside points, placed so that they hide neither points nor each other."""
+"""Placement of labels at points and at ends of lines, so that they hide nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import Bbox
+from scipy.optimize import isotonic_regression
+
+from geosd.reporting.method_style import method, text_colour
 
 DIRECTIONS = 16
 REACHES_PT = (3.0, 8.0, 14.0, 22.0, 32.0)
@@ -18,7 +23,7 @@ LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 
 @dataclass(frozen=True)
 class LabelledPoint:
-    """A point with its label.
+    """A point of a figure and the label to be placed beside it.
 
     Attributes:
         x: In data coordinates.
@@ -110,6 +115,45 @@ def place_labels(
             axes.plot(
                 [start[0], point.x], [start[1], point.y], color=point.colour, lw=0.4, zorder=1.5
             )
+
+
+def label_line_ends(axes: Axes, runs: pd.DataFrame, x: str, y: str) -> None:
+    """Write each method's name at the end of its mean line, where no two names touch.
+
+    `x` and `y` are columns of `runs`, which has a column `variant` too. Axis limits and the axes'
+    height must be final; the caller leaves room to the right.
+    """
+    size, gap = 7.0, 3.0  # points
+    figure = axes.figure
+    figure.draw_without_rendering()
+    pixel = figure.dpi / 72
+    means = runs.groupby(["variant", x], sort=False)[y].mean().sort_index(level=1)
+    ends = means.groupby("variant", sort=True).tail(1)
+    heights = [axes.transData.transform((at, value))[1] for (_, at), value in ends.items()]
+    spaced = push_apart(heights, 1.25 * size * pixel)
+    for ((name, at), value), was, height in zip(ends.items(), heights, spaced, strict=True):
+        text = axes.annotate(
+            method(name).label,
+            (at, value),
+            xytext=(gap, (height - was) / pixel),
+            textcoords="offset points",
+            va="center",
+            ha="left",
+            fontsize=size,
+            color=text_colour(method(name).colour),
+            weight="bold" if name == "geosd" else "normal",
+            annotation_clip=False,
+        )
+        text.set_in_layout(False)
+
+
+def push_apart(values: Sequence[float], least: float) -> Sequence[float]:
+    """Move heights of labels as little as possible, so that neighbours are `least` apart."""
+    order = np.argsort(values, kind="stable")
+    offsets = least * np.arange(len(order))
+    moved = np.empty(len(order))
+    moved[order] = isotonic_regression(np.asarray(values)[order] - offsets).x + offsets
+    return moved
 
 
 def _marks(axes: Axes, point: LabelledPoint, at: tuple[float, float], scale: float) -> list[Bbox]:

@@ -1,30 +1,32 @@
-"""The few numbers of a study that one compares from commit to commit: `dvc metrics diff`."""
+"""The few numbers of a study that `dvc metrics diff` compares from commit to commit."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from geosd.scores.score_table import ID, OOD_AVERAGE, values
-from geosd.scores.tidy import select
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.tidy_files import select_rows
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 
 
-def summary(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Accuracy in and out of distribution, each a mean over the runs of a variant.
+def dvc_metrics(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """The content of `metrics.json`: each variant's accuracy in and out of distribution.
 
     Args:
         scores: Tidy scores.
 
     Returns:
         model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
-        `ID pass@k`, `OOD avg@k` and `OOD pass@k`, with the largest k that was sampled.
+        `ID pass@k`, `OOD avg@k` and `OOD pass@k`, means over runs, with the largest k there is.
     """
-    largest = {name: int(select(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")}
+    largest = {
+        name: int(select_rows(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")
+    }
     numbers_by_run: dict[str, dict[str, dict[str, float]]] = {}
     for (model, variant), _ in scores.groupby(["model", "variant"], sort=False):
         numbers = {
-            f"{label} {metric.replace('k', str(k))}": values(
+            f"{label} {metric.replace('k', str(k))}": scores_by_seed(
                 scores, str(model), str(variant), benchmark, metric, k
             ).mean()
             for benchmark, label in LABELS.items()

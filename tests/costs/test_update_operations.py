@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from geosd.claims.published import published
-from geosd.costs.update_cost import (
-    GB,
+from geosd.costs.training_memory import GB, logits_bytes, rounded_memory, training_memory
+from geosd.costs.update_operations import (
     UpdateSize,
-    counted,
     forward_units,
     kfac_units,
-    logits_bytes,
-    memory,
-    rounded_terms,
-    rule_of_thumb,
-    tokens_for,
+    response_tokens_for,
+    units_by_rule,
+    units_counted,
 )
 from geosd.models.published_architectures import architecture
 
@@ -26,7 +23,9 @@ CAP = UpdateSize(8, 4096)
 
 
 def row(model, **options):
-    return memory(architecture(model), LADDER[model]["blocks"], LADDER[model]["storage"], **options)
+    return training_memory(
+        architecture(model), LADDER[model]["blocks"], LADDER[model]["storage"], **options
+    )
 
 
 # --- the transcription --------------------------------------------------------------------------
@@ -103,14 +102,14 @@ def test_anchor_and_total_differ_from_print_at_1_7b_14b_and_32b_only():
 
 @pytest.mark.parametrize("model", LADDER)
 def test_rounding_the_terms_first_reproduces_every_printed_digit(model):
-    snapshot, extra = rounded_terms(row(model))
+    snapshot, extra = rounded_memory(row(model))
     assert round(snapshot, 1) == LADDER[model]["snapshot"]
     assert round(extra, 1) == LADDER[model]["total"]
 
 
 def test_the_table_at_8b_follows_from_sixteen_bytes_a_parameter():
     printed = published()["memory_methods"]["rows"]["geosd"]
-    got = memory(M8B, 16, "float32")
+    got = training_memory(M8B, 16, "float32")
     assert got.base == 16 * M8B.parameters
     assert round(got.base / GB) == printed["base"]
     assert round(got.kfac / GB, 1) == printed["kfac"]
@@ -136,7 +135,7 @@ def test_truncated_logits_of_the_union_stay_below_a_gigabyte():
 
 def test_the_rule_of_thumb_gives_the_printed_totals():
     printed = published()["flops"]["rows"]
-    opsd, geosd = rule_of_thumb(CAP), rule_of_thumb(CAP, printed["geosd"]["kfac"])
+    opsd, geosd = units_by_rule(CAP), units_by_rule(CAP, printed["geosd"]["kfac"])
     assert (opsd.student, opsd.teacher, opsd.total) == (6, 3, printed["opsd"]["total"])
     assert geosd.anchor == printed["geosd"]["anchor"]
     assert geosd.total == pytest.approx(printed["geosd"]["total"])
@@ -179,7 +178,7 @@ def test_the_papers_0_4_does_not_follow_from_its_own_settings():
 
 
 def test_short_responses_would_give_the_papers_0_4_too():
-    tokens = tokens_for(M8B, CAP, 0.4, 16, 1 / 8)
+    tokens = response_tokens_for(M8B, CAP, 0.4, 16, 1 / 8)
     assert kfac_units(M8B, UpdateSize(8, round(tokens)), 16, 1 / 8).total == pytest.approx(
         0.4, rel=1e-3
     )
@@ -195,6 +194,6 @@ def test_a_forward_pass_is_two_units_because_attention_makes_up_for_the_embeddin
 
 
 def test_counting_operations_keeps_the_order_of_magnitude_of_the_rule():
-    opsd = counted(M8B, CAP)
-    assert opsd.total == pytest.approx(rule_of_thumb(CAP).total, rel=0.02)
-    assert counted(M8B, CAP, 0.5).total == pytest.approx(opsd.total + opsd.student / 3 + 0.5)
+    opsd = units_counted(M8B, CAP)
+    assert opsd.total == pytest.approx(units_by_rule(CAP).total, rel=0.02)
+    assert units_counted(M8B, CAP, 0.5).total == pytest.approx(opsd.total + opsd.student / 3 + 0.5)

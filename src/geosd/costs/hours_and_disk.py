@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from geosd.costs.gpu_memory import BF16, kv_bytes
-from geosd.costs.update_cost import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
+from geosd.costs.training_memory import BF16, kv_bytes
+from geosd.costs.update_operations import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
 from geosd.costs.workload import (
     Assumptions,
     GpuRequest,
@@ -39,7 +39,7 @@ TEXT_BYTES = 4
 def decoding_seconds(
     model: Architecture, sampling: SamplingWorkload, gpus: int, assumed: Assumptions
 ) -> float:
-    """Seconds of sampling on GPUs that share the model; a response starts when another ends.
+    """Seconds of decoding responses on GPUs that share the model; one starts when another ends.
 
     Raises:
         ValueError: The weights leave no room for one sequence.
@@ -69,9 +69,10 @@ def _pass_seconds(
     return units * model.parameters * tokens / (gpus * assumed.mfu * assumed.device.flops)
 
 
-def update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
-    """Units of one update, by the paper's rule: 2 forward, 4 backward, and K-FAC as it is counted.
+def training_update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
+    """Model-pass units of a training's update, from which its seconds follow.
 
+    By the paper's rule: 2 forward, 4 backward, and K-FAC as it is counted.
     `teacher` holds pi_0's pass too, where a method has one.
     """
     kfac = None
@@ -90,13 +91,13 @@ def update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits
 def step_seconds(
     model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
 ) -> tuple[float, float]:
-    """Seconds of one step: of generating, and of the update that waits for it.
+    """Seconds of one training step: of generating, and of the update that waits for it.
 
     The anchor's pass runs on the inference GPUs, while they wait for the longest response or for
     the next step, and costs no time of its own; without inference GPUs it is part of the update,
     and the training GPUs generate.
     """
-    units = update_units(model, training)
+    units = training_update_units(model, training)
     on_trainers = RECOMPUTE * training.recompute + units.total
     if request.inference:
         on_trainers -= units.anchor or 0.0
@@ -109,7 +110,7 @@ def step_seconds(
     return decoding_seconds(model, rollouts, gpus, longest), update
 
 
-def hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float:
+def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float:
     """Wall-clock hours of one job of a rule; of a training, the mean over the variants."""
     model, request = architecture(work.model), work.gpu_requests[rule]
     if rule == "train":
@@ -128,7 +129,7 @@ def hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float:
 
 
 class PlanRow(NamedTuple):
-    """The jobs of one rule for one model.
+    """Jobs, GPUs and hours of one rule for one model, a row of a study's plan.
 
     `roofline_hours` are those of a job, `expected_hours` the same times the paper's share
     (`paper_hours_ratio`); None without GPU.
@@ -142,7 +143,7 @@ class PlanRow(NamedTuple):
     expected_hours: float | None
 
     def gpu_hours(self, *, expected: bool) -> float:
-        """GPU-hours of all jobs."""
+        """GPU-hours of all jobs of a rule, by the roofline or as expected from the paper's."""
         hours = self.expected_hours if expected else self.roofline_hours
         return self.jobs * self.gpus * (hours or 0.0)
 
@@ -150,12 +151,15 @@ class PlanRow(NamedTuple):
 def plan_rows(
     work: ModelWorkload, ratios: Mapping[str, float], assumed: Assumptions
 ) -> list[PlanRow]:
-    """A row for each rule, its expected hours by the rule's ratio (`paper_hours_ratio`)."""
+    """The plan of a model: jobs, GPUs and hours of each rule.
+
+    Expected hours are the roofline's times the rule's ratio (`paper_hours_ratio`).
+    """
     rows = []
     for rule, jobs in work.jobs.items():
         gpus, roofline, expected = work.gpu_requests[rule].gpus, None, None
         if gpus:
-            roofline = hours(work, rule, assumed)
+            roofline = job_hours(work, rule, assumed)
             expected = roofline * ratios[SIMILAR_RULE.get(rule, rule)]
         rows.append(PlanRow(work.model, rule, jobs, gpus, roofline, expected))
     return rows
@@ -164,7 +168,7 @@ def plan_rows(
 def paper_hours_ratio(
     reference: ModelWorkload, variant: str, published: Mapping[str, float], assumed: Assumptions
 ) -> dict[str, float]:
-    """How many times our GPU-hours of an 8B job the paper's are, by rule.
+    """The paper's GPU-hours of an 8B job over those of the roofline, by rule.
 
     A training, an evaluation and the pool of the paper's own protocol on the GPUs that this project
     asks for at 8B, against the GPU-hours that the paper gives. The quotient holds all that the
@@ -180,13 +184,13 @@ def paper_hours_ratio(
     baseline = replace(reference, trainings={variant: reference.trainings[variant]})
     on_h200 = replace(assumed, gpu="h200")
     return {
-        rule: gpu_hours / (reference.gpu_requests[rule].gpus * hours(baseline, rule, on_h200))
+        rule: gpu_hours / (reference.gpu_requests[rule].gpus * job_hours(baseline, rule, on_h200))
         for rule, gpu_hours in published.items()
     }
 
 
 def disk_bytes(work: ModelWorkload, assumed: Assumptions) -> tuple[float, float, float]:
-    """Bytes that one model's jobs keep on disk.
+    """Bytes that one model's jobs keep on disk: weights, samples, resume state.
 
     Returns:
         All fp32 weights that are kept; all evaluated samples as text; the resume state of one

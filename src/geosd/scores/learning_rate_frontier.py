@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from geosd.scores.score_table import ID, OOD_AVERAGE, values
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 
 def frontier_gaps(
     scores: pd.DataFrame, model: str, frontier: Sequence[str], stopped: Sequence[str]
 ) -> pd.Series:
-    """How far stopped runs lie above (+) or below (-) the frontier at their own ID accuracy.
+    """OOD accuracy of early stops minus that of the learning-rate frontier at equal ID accuracy.
 
     Args:
         scores: Tidy scores.
@@ -49,7 +49,7 @@ def _id_and_ood(
     """Seed -> (ID, OOD) of each of some runs."""
     points: dict[int, list[tuple[float, float]]] = {}
     for run in runs:
-        both = [values(scores, model, run, name, "avg@k") for name in (ID, OOD_AVERAGE)]
+        both = [scores_by_seed(scores, model, run, name) for name in (ID, OOD_AVERAGE)]
         for seed, (at, ood) in pd.concat(both, axis=1, join="inner").iterrows():
             points.setdefault(seed, []).append((at, ood))
     return points

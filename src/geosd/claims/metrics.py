@@ -1,4 +1,4 @@
-"""The quantities that claims compare, one function each: a value for each run, or for each problem.
+"""The metrics that claims compare, one function each: a value for each run, or for each problem.
 
 Values on one model are paired by seed: the runs of a seed draw the same problems and solutions in
 training and the same random numbers in evaluation. Values over the states of pi_0 are paired by
@@ -17,13 +17,13 @@ import pandas as pd
 
 from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
-from geosd.scores import drift_table, score_table
 from geosd.scores.consensus_table import THRESHOLD
-from geosd.scores.frontier import frontier_gaps
-from geosd.scores.score_table import ID
+from geosd.scores.drift_tables import final_drift
+from geosd.scores.learning_rate_frontier import frontier_gaps
+from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.state_table import SURE, UNLIKELY
-from geosd.scores.tidy import by_seed, select
+from geosd.scores.tidy_files import select_rows, values_by_seed
 
 __all__ = ["ID", "OOD"]
 
@@ -37,8 +37,8 @@ Runs = str | VariantRuns
 Ranks = Literal["first", "others"]
 
 
-def unit(metric: str) -> str:
-    """The unit of a metric's values: "points" (percent), "rad" or "norm"."""
+def unit_of_metric(metric: str) -> str:
+    """The unit of a claim's quantity by its metric: "points" (percent), "rad" or "norm"."""
     return {"drift": "rad", "gradient": "norm"}.get(re.split("[/_]", metric)[0], "points")
 
 
@@ -51,33 +51,33 @@ def _quantity(
 
 # ---- Scores --------------------------------------------------------------------------------------
 def accuracy(run: Runs, benchmark: str = OOD) -> Quantity:
-    """avg@k: `ID`, the `OOD` average, an OOD benchmark, `HARD_HALF` or `EASY_HALF`."""
+    """Claim metric: avg@k on `ID`, `OOD` (the average), an OOD benchmark or a half of them."""
     return _score("avg@k", run, benchmark)
 
 
 def gain(run: Runs, benchmark: str = OOD) -> Quantity:
-    """Accuracy minus that of pi_0."""
+    """Claim metric: accuracy minus that of pi_0."""
     return replace(accuracy(run, benchmark), baseline="pi_0")
 
 
 def pass_at_k(run: Runs, k: int | None = None) -> Quantity:
-    """OOD pass@k, by default for the largest k of the score table."""
+    """Claim metric: OOD pass@k, by default for the largest k of the score table."""
     if k is None:
         return _score("pass@k", run)
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        return by_seed(select(_consensus(evidence, model, run), x=k))
+        return values_by_seed(select_rows(_consensus(evidence, model, run), x=k))
 
     return _quantity("pass@k", run, read, OOD, k=k)
 
 
 def false_consensus(run: Runs) -> Quantity:
-    """OOD problems whose samples agree strongly on a wrong answer."""
+    """Claim metric: share of OOD problems whose samples agree strongly on a wrong answer."""
     return _score("false_consensus", run)
 
 
 def frontier_gap(variant: str) -> Quantity:
-    """OOD average of early stops minus that of full runs at the same ID accuracy, in a seed."""
+    """Claim metric: OOD average of early stops minus that of full runs at equal ID accuracy."""
 
     def read(evidence: Evidence, model: str, variant: str) -> pd.Series:
         study = StudyRuns(evidence, model)
@@ -99,7 +99,7 @@ def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
         table, names = evidence.scores, [benchmark]
         if benchmark in (HARD_HALF, EASY_HALF):
             names = _half(table, model, hardest=benchmark == HARD_HALF)
-        parts = [score_table.values(table, model, run, name, metric) for name in names]
+        parts = [scores_by_seed(table, model, run, name, metric) for name in names]
         return pd.concat(parts, axis=1, join="inner").mean(axis=1)
 
     return _quantity(metric, run, read, benchmark)
@@ -107,8 +107,8 @@ def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
 
 def _half(table: pd.DataFrame, model: str, *, hardest: bool) -> list[str]:
     """Half of the OOD benchmarks by pi_0's accuracy; the middle one of an odd number in none."""
-    names = score_table.ood_benchmarks(table, model)
-    means = {n: score_table.values(table, model, "pi_0", n, "avg@k").mean() for n in names}
+    names = ood_benchmarks(table, model)
+    means = {n: scores_by_seed(table, model, "pi_0", n, "avg@k").mean() for n in names}
     if len(names) < 2 or any(np.isnan(mean) for mean in means.values()):
         raise MissingDataError("pi_0 on two OOD benchmarks or more")
     order = sorted(names, key=means.__getitem__)
@@ -117,18 +117,20 @@ def _half(table: pd.DataFrame, model: str, *, hardest: bool) -> list[str]:
 
 # ---- What samples agree on -----------------------------------------------------------------------
 def late_gain(run: Runs) -> Quantity:
-    """OOD pass@n - pass@(n/4) of n samples."""
+    """Claim metric: OOD pass@n - pass@(n/4) of n samples."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run)
         largest = 0 if table.empty else int(table["x"].max())
-        return by_seed(select(table, x=largest)) - by_seed(select(table, x=largest // 4))
+        return values_by_seed(select_rows(table, x=largest)) - values_by_seed(
+            select_rows(table, x=largest // 4)
+        )
 
     return _quantity("late_gain", run, read)
 
 
 def overconfidence(run: Runs) -> Quantity:
-    """C(x) minus the accuracy of the majority answer, mean over OOD problems with C(x) >= tau."""
+    """Claim metric: C(x) minus majority accuracy over OOD problems with C(x) >= tau."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run, "majority_accuracy")
@@ -141,24 +143,24 @@ def overconfidence(run: Runs) -> Quantity:
 
 
 def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -> pd.DataFrame:
-    return select(evidence.consensus, model=model, variant=run, quantity=rows)
+    return select_rows(evidence.consensus, model=model, variant=run, quantity=rows)
 
 
 # ---- Over training -------------------------------------------------------------------------------
 def drift(run: Runs) -> Quantity:
-    """Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
+    """Claim metric: Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        return drift_table.values(evidence.drift, model, run, "drift/pi_0")
+        return final_drift(evidence.drift, model, run)
 
     return _quantity("drift/pi_0", run, read)
 
 
 def drift_at(run: Runs, share: float) -> Quantity:
-    """Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
+    """Claim metric: Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        table, means = select(evidence.drift_over_steps, model=model, variant=run), {}
+        table, means = select_rows(evidence.drift_over_steps, model=model, variant=run), {}
         for seed, rows in table.sort_values("step").groupby("seed"):
             # One step visits a handful of rollouts: the mean over 4 % of the measurements so far.
             reached = rows["value"][rows["step"] <= share * rows["step"].max()]
@@ -170,13 +172,13 @@ def drift_at(run: Runs, share: float) -> Quantity:
 
 
 def teacher_mass(run: Runs, share: float, ranks: Ranks) -> Quantity:
-    """The student's mass on pi_0's first token, or on ranks 2 and up, at a share of the run."""
+    """Claim metric: mass on the teacher's rank 1, or ranks 2 and up, at a share of the run."""
     read = partial(_mass, share=share, ranks=ranks)
     return _quantity("mass", run, read, at=share, ranks=ranks)
 
 
 def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
-    """The same, minus what pi_0 gives."""
+    """Claim metric: mass on the teacher's ranks at a share of the run, minus pi_0's."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         late, start = (_mass(evidence, model, run, when, ranks) for when in (share, 0.0))
@@ -186,7 +188,7 @@ def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
 
 
 def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) -> pd.Series:
-    table = select(evidence.alignment, model=model, variant=run, ranking="pi_0")
+    table = select_rows(evidence.alignment, model=model, variant=run, ranking="pi_0")
     table = table[(table["rank"] == 1) == (ranks == "first")]
     if table.empty:
         return pd.Series(dtype=float)
@@ -199,7 +201,7 @@ def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) 
 
 # ---- The states that pi_0 visits -----------------------------------------------------------------
 def mismatch() -> Quantity:
-    """States in the mismatch region: the teacher is sure of a token the student finds unlikely."""
+    """Claim metric: share of states in the mismatch region: q* >= SURE, p* <= UNLIKELY."""
 
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
         table = _states(evidence, model)
@@ -213,7 +215,7 @@ def gradient_norm(
     divergence: Literal["fwdkl", "revkl", "hellinger"],
     overlap: Literal["lowest", "low", "below half"],
 ) -> Quantity:
-    """Mean norm of a divergence's gradient over states of such an overlap, see `OVERLAPS`."""
+    """Claim metric: mean norm of a divergence's gradient over states of a range in `OVERLAPS`."""
     metric = f"gradient_{divergence}"
 
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
@@ -226,7 +228,7 @@ def gradient_norm(
 
 
 def _states(evidence: Evidence, model: str) -> pd.DataFrame:
-    table = select(evidence.states, model=model)
+    table = select_rows(evidence.states, model=model)
     if table.empty:
         raise MissingDataError(f"states of {model}")
     return table

@@ -1,23 +1,97 @@
-"""What a GPU holds, part by part, of a model whose training state GPUs share out.
+"""Memory of a training: its whole state as the paper counts it, and what one GPU holds.
 
-N = parameters, L = blocks, d = hidden width, V = vocabulary.
+N = parameters, L = blocks, d = hidden width, V = vocabulary. GB are 10^9 bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from geosd.costs.update_cost import SNAPSHOT_BYTES, STATE_BYTES, dimensions, memory
+from geosd.costs.update_operations import UpdateSize, projection_sizes
 from geosd.costs.workload import Assumptions, GpuRequest, TrainingWorkload
 from geosd.models.published_architectures import Architecture
 from geosd.optim.kfac_memory import factor_bytes
 
 BF16, FP32 = 2, 4
+STATE_BYTES = {"master weights": 4, "gradients": 4, "first moments": 4, "second moments": 4}
+"""Bytes a parameter while training, all fp32 (the paper: fp32 master weights, AdamW). With bf16
+weights and bf16 gradients beside fp32 master weights and moments the sum is the same, 16."""
+SNAPSHOT_BYTES = 2
+"""Bytes a parameter of the anchor: bf16 weights and nothing else."""
+GB = 1e9
+
+
+@dataclass(frozen=True)
+class TrainingMemory:
+    """Bytes of a model's training state, over all GPUs together."""
+
+    base: int
+    """What every method keeps: weights, gradients and moments."""
+    full: int
+    """Dense fp32 covariances, which nobody forms."""
+    kfac: int
+    """Blocked covariances and their inverses."""
+    snapshot: int
+    """The anchor's weights."""
+
+    @property
+    def extra(self) -> int:
+        """Bytes that the method adds: K-FAC and anchor."""
+        return self.kfac + self.snapshot
+
+    @property
+    def total(self) -> int:
+        """All bytes of the training state."""
+        return self.base + self.extra
+
+    @property
+    def increase(self) -> float:
+        """Bytes that the method adds, in percent of what every method keeps."""
+        return 100 * self.extra / self.base
+
+
+def training_memory(
+    model: Architecture, blocks: int, storage: str, *, share_inputs: bool = False
+) -> TrainingMemory:
+    """Bytes of a model's training state: weights, gradients, moments, K-FAC factors and anchor.
+
+    `blocks` is the paper's g, `storage` the type of the factors, "float32" or "bfloat16".
+    `share_inputs` keeps one A for q, k, v and one for gate, up, as `KFAC` does; the paper counts
+    one for each projection.
+
+    Source: the paper, Tables memory_methods and kfac_memory.
+    """
+    sizes = projection_sizes(model)
+    return TrainingMemory(
+        base=sum(STATE_BYTES.values()) * model.parameters,
+        full=factor_bytes(sizes, 1, "float32", share_inputs=False) // 2,
+        kfac=factor_bytes(sizes, blocks, storage, share_inputs=share_inputs),
+        snapshot=SNAPSHOT_BYTES * model.parameters,
+    )
+
+
+def rounded_memory(row: TrainingMemory) -> tuple[float, float]:
+    """Memory of the anchor and all that the method adds, in GB, by the paper's own arithmetic.
+
+    The digits it prints follow if N is first rounded to 0.1 billion (the size in a model's
+    description, e.g. 14.8B) and if the terms are added as printed.
+    """
+    snapshot = SNAPSHOT_BYTES * round(row.snapshot / SNAPSHOT_BYTES / GB, 1)
+    return snapshot, round(row.kfac / GB, 1) + snapshot
+
+
+def logits_bytes(update: UpdateSize, entries: int) -> int:
+    """Bytes of an update's truncated logits: 2 of a bf16 value, 4 of its index in the vocabulary.
+
+    `entries` are those kept of a state: K, or at most 3 K for the union of three models.
+    """
+    return update.total * entries * (2 + 4)
 
 
 class MemoryPart(NamedTuple):
-    """One part of what a GPU holds, its bytes there, and their formula in words."""
+    """One part of the memory that a GPU holds: its name, bytes, and their formula in words."""
 
     name: str
     bytes: float
@@ -25,14 +99,14 @@ class MemoryPart(NamedTuple):
 
 
 def kv_bytes(model: Architecture) -> int:
-    """Bytes that a token leaves in the cache, bf16: 2 L d_kv 2; sliding windows save nothing."""
+    """Bytes that a token leaves in the KV cache, bf16: 2 L d_kv 2; sliding windows save nothing."""
     return 2 * model.layers * model.keys * BF16
 
 
-def training_gpu(
+def training_gpu_memory(
     model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
 ) -> list[MemoryPart]:
-    """What each training GPU holds at the fullest moment of a step, for the longest responses.
+    """Memory of each training GPU at the fullest moment of a step, for the longest responses.
 
     K-FAC's averages and inverses are shared out; its sums are over the GPU's own tokens, of all
     blocks. A pass multiplies with all bf16 weights, or with those gathered at a time. The heads of
@@ -46,8 +120,8 @@ def training_gpu(
     ]
     if training.kfac is not None:
         g, _, storage = training.kfac
-        kept = memory(model, g, storage, share_inputs=True).kfac
-        sums = factor_bytes(dimensions(model), g, "float32", share_inputs=True) / 2
+        kept = training_memory(model, g, storage, share_inputs=True).kfac
+        sums = factor_bytes(projection_sizes(model), g, "float32", share_inputs=True) / 2
         parts += [
             MemoryPart("K-FAC factors", kept / n, f"g = {g}, {storage} / {n}"),
             MemoryPart("K-FAC sums of a step", sums, f"g = {g}, fp32, whole"),
@@ -65,7 +139,11 @@ def training_gpu(
         *_activations(model, training.recompute, tokens),
         MemoryPart("logits", logits, f"chunk of {training.chunk}, {models} models"),
     ]
-    return parts if request.inference else parts + inference_gpu(model, training, request, assumed)
+    return (
+        parts
+        if request.inference
+        else parts + inference_gpu_memory(model, training, request, assumed)
+    )
 
 
 def _activations(model: Architecture, recompute: bool, tokens: int) -> list[MemoryPart]:
@@ -86,10 +164,10 @@ def _activations(model: Architecture, recompute: bool, tokens: int) -> list[Memo
     ]
 
 
-def inference_gpu(
+def inference_gpu_memory(
     model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
 ) -> list[MemoryPart]:
-    """What each inference GPU of a training holds, its models shared out, for longest responses."""
+    """Memory of each inference GPU of a training, its models shared out, for longest responses."""
     m, sequences = request.inference or request.trainers, training.update.sequences
     sizes = {
         "weights that sample": BF16,
@@ -108,7 +186,7 @@ def inference_gpu(
 
 
 def total_bytes(parts: Iterable[MemoryPart]) -> float:
-    """Bytes of all parts."""
+    """Bytes of all parts of a GPU's memory."""
     return sum(part.bytes for part in parts)
 
 
@@ -119,13 +197,13 @@ def gpus_needed(
     assumed: Assumptions,
     most: int = 8,
 ) -> int:
-    """The fewest training GPUs, up to the `most` of a node, whose memory holds their share.
+    """The fewest training GPUs, at most `most`, whose memory holds their share of a training.
 
     Raises:
         ValueError: Not even `most` suffice.
     """
     for n in range(1, most + 1):
-        parts = training_gpu(model, training, GpuRequest(n + inference, inference), assumed)
+        parts = training_gpu_memory(model, training, GpuRequest(n + inference, inference), assumed)
         if total_bytes(parts) <= assumed.usable_bytes:
             return n
     raise ValueError(

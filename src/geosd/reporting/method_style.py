@@ -1,4 +1,4 @@
-"""How methods are named, ordered and drawn: the same in every table and every figure.
+"""Names, order, colours and markers of the methods, the same in every table and every figure.
 
 Colours are fixed per method, so a figure of three methods and one of nine agree. They are Tol's
 "muted" scheme and Okabe-Ito's vermilion, which differ under the common colour blindnesses; the
@@ -10,23 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-
-from geosd.files import atomic_write
-
-COLUMN_IN = 3.35
-PAGE_IN = 6.9
-"""Widths of one column and of the page, in inches."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a variant appears.
+    """Name, colour and marker of a method in tables and figures.
 
     Attributes:
         label: Its name in the paper.
@@ -67,32 +58,32 @@ DASHED = (4, 1.5)
 
 
 def method(variant: str) -> Method:
-    """How a variant appears; one that is not in the paper keeps its name and is drawn grey."""
+    """The name, colour and marker of a variant; one that is not in the paper is drawn grey."""
     return METHODS.get(variant, Method(variant, "#777777", "X", OTHER))
 
 
 def ordered(variants: Iterable[str]) -> list[str]:
-    """Variants in the paper's order; others follow in the order given."""
+    """Sort the names of methods into the paper's order; others follow in the order given."""
     names = list(dict.fromkeys(variants))
     known = [name for name in METHODS if name in names]
     return known + [name for name in names if name not in METHODS]
 
 
 def text_colour(colour: str) -> tuple[float, float, float]:
-    """A darker shade of a colour: light ones do not carry small letters."""
+    """A darker shade of a method's colour, as light ones do not carry small letters."""
     red, green, blue = to_rgb(colour)
     return (0.62 * red, 0.62 * green, 0.62 * blue)
 
 
 def hue_by_method(variants: Iterable[str]) -> dict[str, Any]:
-    """Seaborn's keywords that draw a column `variant` in the colours of the methods."""
+    """Seaborn's keywords that draw a column `variant` in the colours of the methods (`hue`)."""
     names = ordered(variants)
     palette = {name: method(name).colour for name in names}
     return {"hue": "variant", "hue_order": names, "palette": palette}
 
 
 def style_by_method(variants: Iterable[str], dashed: Sequence[str] | None = None) -> dict[str, Any]:
-    """The same with the markers of the methods.
+    """Seaborn's keywords that draw a column `variant` in colours and markers of the methods.
 
     Args:
         variants: What is drawn.
@@ -107,25 +98,3 @@ def style_by_method(variants: Iterable[str], dashed: Sequence[str] | None = None
     if dashed is not None:
         keywords["dashes"] = {name: DASHED if name in dashed else SOLID for name in names}
     return keywords
-
-
-def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
-    """Write a figure as PDF, SVG and PNG; the same figure gives the same bytes.
-
-    Returns:
-        The three paths.
-    """
-    # Dates and random ids are what else would differ between two drawings of one figure.
-    undated = {
-        "pdf": {"CreationDate": None, "ModDate": None},
-        "svg": {"Date": None},
-        "png": {"Software": None},
-    }
-    paths = []
-    with matplotlib.rc_context({"svg.hashsalt": "geosd"}):
-        for extension, metadata in undated.items():
-            path = Path(folder) / f"{name}.{extension}"
-            with atomic_write(path) as temporary:
-                figure.savefig(temporary, format=extension, metadata=metadata)
-            paths.append(path)
-    return paths

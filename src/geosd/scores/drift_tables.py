@@ -1,0 +1,98 @@
+"""Drift of every run from pi_0, read from the step logs: at the end of training and at each step.
+
+The columns of both tables, drift and drift_over_steps, are in `geosd.scores.tidy_columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, astuple
+from pathlib import Path
+
+import pandas as pd
+
+from geosd.scores.score_table import Run
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy_files import select_rows, values_by_seed
+
+DRIFT = "drift/pi_0"
+"""The step log's mean Fisher-Rao distance d_FR from pi_0, in radians."""
+QUANTITIES = (DRIFT, "drift/anchor", "overlap", "loss/total")
+WINDOW = 8
+"""Logged steps at the end of training that are averaged: one visits a handful of rollouts."""
+
+
+def collect_drift(logs: Mapping[Run, Path]) -> pd.DataFrame:
+    """The table of drift at the end of training, from the step log of each run.
+
+    A quantity that a method does not log has no row. Errors are those of `final_values`.
+    """
+    rows = [
+        (*astuple(run), quantity, value)
+        for run, path in logs.items()
+        for quantity, value in final_values(path).items()
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS["drift"]))
+
+
+def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
+    """The table of drift at every step that measured it, from the step log of each run.
+
+    Raises:
+        FileNotFoundError: A run has no step log.
+        ValueError: A step log has no column `step`, or does not measure the drift.
+    """
+    tables = [pd.DataFrame(columns=list(COLUMNS["drift_over_steps"]))] if not logs else []
+    for run, path in logs.items():
+        log = _read_step_log(path)
+        if DRIFT not in log:
+            raise ValueError(
+                f"{path}: missing column {DRIFT}.\nHint: let the workflow train the run again."
+            )
+        table = log.rename(columns={DRIFT: "value"})[["step", "value"]].dropna()
+        tables.append(table.assign(**asdict(run)))
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS["drift_over_steps"])]
+
+
+def final_values(path: Path) -> dict[str, float]:
+    """Drift, overlap and loss at the end of training: means of the last `WINDOW` logged values.
+
+    Args:
+        path: The step log of a run.
+
+    Raises:
+        FileNotFoundError: There is no step log.
+        ValueError: It has no column `step`, or no row.
+    """
+    log = _read_step_log(path)
+    logged = {name: log[name].dropna() for name in QUANTITIES if name in log}
+    return {
+        name: float(column.iloc[-WINDOW:].mean()) for name, column in logged.items() if len(column)
+    }
+
+
+def _read_step_log(path: Path) -> pd.DataFrame:
+    """A run's step log in the order of its steps; errors are those of `final_values`."""
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: the step log is missing.\nHint: let the workflow train the run again."
+        )
+    try:
+        log = pd.read_csv(path)
+    except pd.errors.EmptyDataError:
+        log = pd.DataFrame()
+    if "step" not in log or log.empty:
+        raise ValueError(
+            f"{path}: not a step log: it needs a column `step` and at least one row, and has"
+            f" columns {list(log.columns)} and {len(log)} rows.\nHint: let the workflow train the"
+            " run again."
+        )
+    return log.sort_values("step", kind="stable")
+
+
+def final_drift(drift: pd.DataFrame, model: str, variant: str) -> pd.Series:
+    """Distance d_FR of a variant from pi_0 at the end of training, in radians, indexed by seed.
+
+    Empty where the study has none.
+    """
+    return values_by_seed(select_rows(drift, model=model, variant=variant, quantity=DRIFT))

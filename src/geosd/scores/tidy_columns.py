@@ -1,0 +1,88 @@
+"""The columns of every tidy file: one row a number, columns known by name and type.
+
+`model`, `variant` and `seed` name a run. The file of each name has further columns:
+
+scores, a number of a run on a benchmark
+    benchmark  "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
+    split      "ID" or "OOD"
+    metric     "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
+    k          samples that the metric is over
+    value      percent (0..100); tokens: mean response length in tokens
+drift, a quantity of a run at the end of training
+    quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
+               d_FR (not squared, in radians, at most pi) over response positions, "overlap" is
+               the mean sum_i sqrt(p_i q_i) of student p and teacher q, "loss/total" the loss
+    value      mean over the last steps that logged the quantity
+drift_over_steps, a step of a run; steps that did not measure the drift have no row
+    value      the step log's "drift/pi_0" at that step, over the positions that it visited
+consensus, a point of a run: what the samples of OOD problems agree on (Figure consensus)
+    quantity   with n samples of a problem, the first m of which are asked for their agreement:
+               "pass@k"             x = k for k = 1..n; percent, mean over the OOD benchmarks
+               "false_consensus"    x = tau; percent of problems with C(x) >= tau and a wrong
+                                    majority answer, mean over the OOD benchmarks
+               "majority_accuracy"  x = C, one row for each strength that occurs (a multiple of
+                                    1/m); percent of the OOD problems of this strength, of all
+                                    benchmarks together, whose majority answer is right
+    problems   how many problems the value is over
+alignment, a mean of a checkpoint: the student's mass on the teacher's ranks
+    step       updates done; 0 is pi_0, the last is the end of training
+    ranking    who ranked the tokens, with the solution: "pi_0" (the same tokens for every
+               checkpoint) or "live" (the checkpoint itself, the teacher of training)
+    rank       1 is the teacher's first choice
+    mass       mean of the student's probability of that token over the selected positions
+    positions  how many these are
+states, a response position of a rollout of pi_0, with p = student and q = teacher there
+    rollout, position      number of the rollout, and of the token in its response, from 0
+    token                  the response token
+    entropy                of pi_0's next-token distribution, in nats
+    selected               whether the entropy is among the rollout's highest tenth
+    overlap                sum_i sqrt(p_i q_i)
+    top_token              j* = argmax q
+    q_star, p_star         teacher's and student's mass on j*
+    gradient_<divergence>  norm of its gradient with respect to the student's logits
+claims, a claim of the paper on a model (`geosd.claims.verdicts.Finding`)
+
+Benchmarks weigh equally in OOD averages, as in the paper; "majority_accuracy" is conditioned on C,
+so there each problem counts once. The workflow reads this module at each start: it imports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int}
+"""The columns that name a run."""
+DIVERGENCES = ("fwdkl", "revkl", "hellinger")
+"""Divergences with a column `gradient_<divergence>` in the table of states."""
+
+
+def _columns(*groups: tuple[type, str]) -> dict[str, type]:
+    return {name: kind for kind, names in groups for name in names.split()}
+
+
+COLUMNS: Mapping[str, Mapping[str, type]] = {
+    "scores": RUN_COLUMNS | _columns((str, "benchmark split metric"), (int, "k"), (float, "value")),
+    "drift": RUN_COLUMNS | _columns((str, "quantity"), (float, "value")),
+    "drift_over_steps": RUN_COLUMNS | _columns((int, "step"), (float, "value")),
+    "consensus": RUN_COLUMNS
+    | _columns((str, "quantity"), (float, "x"), (int, "problems"), (float, "value")),
+    "alignment": RUN_COLUMNS
+    | _columns((int, "step"), (str, "ranking"), (int, "rank"), (float, "mass"), (int, "positions")),
+    "states": _columns(
+        (str, "model problem_id"),
+        (int, "rollout position token"),
+        (float, "entropy"),
+        (bool, "selected"),
+        (float, "overlap"),
+        (int, "top_token"),
+        (float, "q_star p_star"),
+        (float, " ".join(f"gradient_{name}" for name in DIVERGENCES)),
+    ),
+    # Numbers are read as text, since float() is exact where pandas may round the last digit.
+    "claims": _columns(
+        (str, "claim study model verdict metric weakest_comparison note"),
+        (str, "effect low high p paper_effect"),
+        (int, "n_a n_b"),
+    ),
+}
+"""File name without `.csv` -> column -> type, in the order of the columns."""

@@ -1,0 +1,84 @@
+"""Drift is what the step logs say: at the end of training, and at each step that measured it."""
+
+from __future__ import annotations
+
+import pytest
+
+from geosd.scores import drift_tables as drift
+from geosd.scores.score_table import Run
+from geosd.scores.tidy_files import read_tidy
+
+
+def test_the_end_of_training_is_the_mean_of_the_last_logged_values(tmp_path):
+    log = tmp_path / "steps.csv"
+    lines = [f"{step},{step},{'' if step % 2 else step / 4}" for step in range(20)]
+    log.write_text("\n".join(["step,loss/total,drift/pi_0", *lines]))
+    last_eight, last_eight_even = range(12, 20), range(4, 20, 2)
+    assert drift.final_values(log) == {
+        "loss/total": sum(last_eight) / 8,
+        "drift/pi_0": sum(last_eight_even) / 4 / 8,
+    }
+
+
+def test_a_short_log_is_averaged_over_what_it_has(tmp_path):
+    log = tmp_path / "steps.csv"
+    log.write_text("step,drift/pi_0,other\n0,0.5,9\n1,0.25,9\n")
+    assert drift.final_values(log) == {"drift/pi_0": 0.375}
+
+
+def test_rows_are_tidy_and_read_back(tmp_path):
+    log = tmp_path / "steps.csv"
+    log.write_text("step,drift/pi_0\n1,0.5\n0,\n")
+    table = drift.collect_drift({Run("m", "geosd", 4): log})
+    table.to_csv(tmp_path / "drift.csv", index=False)
+    again = read_tidy("drift", tmp_path / "drift.csv")
+    assert again.to_dict("records") == [
+        {"model": "m", "variant": "geosd", "seed": 4, "quantity": "drift/pi_0", "value": 0.5}
+    ]
+    assert drift.final_drift(again, "m", "geosd").to_dict() == {4: 0.5}
+    assert drift.final_drift(again, "m", "fwdkl").empty
+
+
+@pytest.mark.parametrize("text", ["", "step,loss/total\n", "loss\n1\n"])
+def test_a_damaged_log_is_named(tmp_path, text):
+    log = tmp_path / "steps.csv"
+    log.write_text(text)
+    with pytest.raises(ValueError, match="(?s)steps.csv: not a step log.*Hint:"):
+        drift.final_values(log)
+
+
+def test_a_missing_log_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="(?s)steps.csv.*Hint:"):
+        drift.final_values(tmp_path / "steps.csv")
+
+
+def test_no_runs_give_a_table_that_reads_back_empty(tmp_path):
+    drift.collect_drift({}).to_csv(tmp_path / "drift.csv", index=False)
+    assert read_tidy("drift", tmp_path / "drift.csv").empty
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Two runs of three steps; the second one did not measure its step 1."""
+    files = {}
+    for seed, values in enumerate(["0.0,0.2,0.4", "0.0,,0.8"]):
+        path = tmp_path / f"{seed}.csv"
+        steps = "".join(f"{step},{v}\n" for step, v in enumerate(values.split(",")))
+        path.write_text("step,drift/pi_0\n" + steps)
+        files[Run("m", "geosd", seed)] = path
+    return files
+
+
+def test_a_step_that_was_not_measured_has_no_row(logs, tmp_path):
+    drift.collect_drift_over_steps(logs).to_csv(tmp_path / "drift.csv", index=False)
+    table = read_tidy("drift_over_steps", tmp_path / "drift.csv")
+    assert table["step"].tolist() == [0, 1, 2, 0, 2]
+    assert table["value"].tolist() == [0.0, 0.2, 0.4, 0.0, 0.8]
+
+
+def test_a_log_without_the_drift_is_named(tmp_path):
+    (tmp_path / "steps.csv").write_text("step,loss\n0,1\n")
+    with pytest.raises(ValueError, match="(?s)steps.csv: missing column drift/pi_0.*Hint:"):
+        drift.collect_drift_over_steps({Run("m", "sft", 0): tmp_path / "steps.csv"})
+    with pytest.raises(FileNotFoundError, match="(?s)absent.csv: the step log is missing.*Hint:"):
+        drift.collect_drift_over_steps({Run("m", "sft", 0): tmp_path / "absent.csv"})
