@@ -12,7 +12,7 @@ from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, Variant
 from geosd.claims.metrics import accuracy, gradient_norm, mismatch
 from geosd.claims.verdicts import judge_claims
 from geosd.scores import state_table as states
-from geosd.scores.learning_rate_frontier import frontier_gaps
+from geosd.scores.early_stop_gaps import early_stop_gaps
 from geosd.scores.statistics import Group, contrast
 from geosd.scores.tidy_columns import COLUMNS
 
@@ -148,7 +148,7 @@ def test_stops_are_held_against_the_frontier_of_their_own_seed():
             "beyond": [(90, 30), (40, 20)],
         }
     )
-    found = frontier_gaps(scored, "m", ["pi_0", "slow", "fast"], ["stop", "beyond"])
+    found = early_stop_gaps(scored, "m", ["pi_0", "slow", "fast"], ["stop", "beyond"])
     # Seed 0: halfway from 50 to 45; seed 1: halfway from 46 to 34. `beyond` has no match.
     assert found.to_dict() == pytest.approx({0: 46 - 47.5, 1: 41 - 40})
 

@@ -20,8 +20,8 @@ QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
 
 def test_gains_and_whiskers_are_those_of_the_runs(make):
     scores = make()
-    gains = figure_frontier.frontier_gains(scores, "mini-qwen3", QUICK)
-    means = figure_frontier.mean_frontier_gains(gains)
+    gains = figure_frontier.frontier_figure_points(scores, "mini-qwen3", QUICK)
+    means = figure_frontier.mean_frontier_points(gains)
     assert list(means.index) == ["grpo", "fwdkl", "revkl", "geosd"]
     runs = scores_by_seed(scores, "mini-qwen3", "fwdkl", "id")
     base = scores_by_seed(scores, "mini-qwen3", "pi_0", "id")
@@ -74,8 +74,8 @@ def test_dot_sizes_never_stretch_less_than_ten_points(pass_at_k):
 def test_dot_areas_follow_pass_at_k_and_the_legend_says_how(make):
     scores = make()
     figure = figure_frontier.draw(scores, ["mini-qwen3"], QUICK)
-    means = figure_frontier.mean_frontier_gains(
-        figure_frontier.frontier_gains(scores, "mini-qwen3", QUICK)
+    means = figure_frontier.mean_frontier_points(
+        figure_frontier.frontier_figure_points(scores, "mini-qwen3", QUICK)
     )
     points = next(c for c in figure.axes[0].collections if len(c.get_offsets()) == len(means))
     legend = figure.legends[0]
@@ -99,7 +99,7 @@ def test_without_the_base_model_there_is_no_gain(make):
 
 def test_an_unknown_variant_is_drawn_under_its_own_name(make):
     scores = make().replace({"variant": {"tip": "mine"}})
-    gains = figure_frontier.frontier_gains(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
+    gains = figure_frontier.frontier_figure_points(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
     assert list(gains["variant"].unique()) == ["geosd", "mine"]
     assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
 

@@ -49,7 +49,7 @@ def made_up(models=("m",), seeds=3) -> pd.DataFrame:
 
 
 def configurations(scores, points):
-    return stepsize.mean_configurations(sweep_accuracies(scores, "m", points, ("id", "ood_avg")))
+    return stepsize.stepsize_figure_points(sweep_accuracies(scores, "m", points, ("id", "ood_avg")))
 
 
 def test_the_solid_line_is_the_full_runs_by_learning_rate():

@@ -19,7 +19,7 @@ from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
 from geosd.scores.consensus_table import THRESHOLD
 from geosd.scores.drift_tables import final_drift
-from geosd.scores.learning_rate_frontier import frontier_gaps
+from geosd.scores.early_stop_gaps import early_stop_gaps
 from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.state_table import SURE, UNLIKELY
@@ -89,7 +89,7 @@ def frontier_gap(variant: str) -> Quantity:
             raise MissingDataError(f"sweeps of learning rate and steps of {variant}")
         own = study.stopped_rate(variant) or np.inf
         frontier = ["pi_0", *(run.name for run in rates if run.value <= own)]
-        return frontier_gaps(evidence.scores, model, frontier, [run.name for run in stops[:-1]])
+        return early_stop_gaps(evidence.scores, model, frontier, [run.name for run in stops[:-1]])
 
     return _quantity("frontier_gap", variant, read)
 

@@ -28,7 +28,9 @@ Rollouts = Literal["student", "group", "solution"]
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """N response positions as the models see them; a field is None where no model gave it.
+    """What an objective reads at N response positions: distributions of student, teacher, anchor.
+
+    A field is None where no model gave it.
 
     Methods read the distributions through `student`, `teacher` and `anchor`, and the sampled
     token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but

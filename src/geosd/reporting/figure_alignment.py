@@ -96,7 +96,7 @@ def draw(
 
 
 def ridge_peak(table: pd.DataFrame) -> float:
-    """Height of the highest point of the figure's ridges over the ground of the first."""
+    """Height of the alignment figure: its highest ridge over the ground line of the first."""
     return max(mass.max() - SPACING * n for n, (_, mass) in enumerate(table.iterrows()))
 
 

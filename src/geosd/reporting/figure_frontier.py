@@ -39,7 +39,9 @@ CROWD = 4
 """So many points in a crowd have a panel of their own."""
 
 
-def frontier_gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
+def frontier_figure_points(
+    scores: pd.DataFrame, model: str, methods: Sequence[str]
+) -> pd.DataFrame:
     """Points of the frontier figure: ID and OOD gain of every run over the base model.
 
     Variants without scores are left out, and pi_0 is the origin, not a point.
@@ -69,8 +71,8 @@ def frontier_gains(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> 
     return pd.concat(tables, ignore_index=True) if tables else none
 
 
-def mean_frontier_gains(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means of `frontier_gains` over the runs of each variant, indexed by it."""
+def mean_frontier_points(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means of `frontier_figure_points` over the runs of each variant, indexed by it."""
     return runs.groupby("variant", sort=False)[["id_gain", "ood_gain", "pass_at_k"]].mean()
 
 
@@ -87,9 +89,9 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     A panel per model. At most three panels stand in a row; where points are crowded, a second one
     below each. One model's figure is a column wide, else it is page wide.
     """
-    runs = {model: frontier_gains(scores, model, methods) for model in models}
+    runs = {model: frontier_figure_points(scores, model, methods) for model in models}
     crowds = {
-        model: crowded_variants(mean_frontier_gains(of_model)) for model, of_model in runs.items()
+        model: crowded_variants(mean_frontier_points(of_model)) for model, of_model in runs.items()
     }
     rows_of_model = 2 if any(crowds.values()) else 1
     columns = min(len(models), 3)
@@ -97,7 +99,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     size = (COLUMN_IN, 2.75 * rows) if len(models) == 1 else (PAGE_IN, 2.5 * rows)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
-    pass_at_k = pd.concat([mean_frontier_gains(of_model) for of_model in runs.values()])[
+    pass_at_k = pd.concat([mean_frontier_points(of_model) for of_model in runs.values()])[
         "pass_at_k"
     ]
     sizes = marker_size_range(pass_at_k.dropna())
@@ -149,7 +151,7 @@ def _panel(
         alpha=0.6,
         err_kws={"elinewidth": 0.7, "zorder": 2},
     )
-    means = mean_frontier_gains(runs).fillna({"pass_at_k": sum(sizes) / 2})
+    means = mean_frontier_points(runs).fillna({"pass_at_k": sum(sizes) / 2})
     sns.scatterplot(
         means.reset_index(),
         x="id_gain",

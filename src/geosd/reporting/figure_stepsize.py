@@ -43,7 +43,7 @@ SPEC = OutputSpec(
 DASHES = (0, (3, 1.5))
 
 
-def mean_configurations(runs: pd.DataFrame) -> pd.DataFrame:
+def stepsize_figure_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Points of the stepsize figure: means over the runs of each rate and length, in order."""
     keys = ["run", "variant", "learning_rate", "steps"]
     if runs.empty:
@@ -80,7 +80,7 @@ def draw(
     base = {model: base_accuracies(scores, model, benchmarks).mean() for model in models}
     runs = {model: sweep_accuracies(scores, model, points[model], benchmarks) for model in models}
     for model, of_model in runs.items():
-        full = learning_rate_lines(mean_configurations(of_model))
+        full = learning_rate_lines(stepsize_figure_points(of_model))
         if full["variant"].is_unique:
             raise ValueError(
                 f"{model}: no variant was trained at two or more learning rates, so there is no"
@@ -102,7 +102,7 @@ def _panel(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     """Draw the sweeps of a model; return what is to be labelled."""
     axes.axhline(base[OOD_AVERAGE], color="0.7", lw=0.6, zorder=0)
     axes.axvline(base[ID], color="0.7", lw=0.6, zorder=0)
-    means = mean_configurations(runs)
+    means = stepsize_figure_points(runs)
     full, stopped = learning_rate_lines(means), early_stop_lines(means)
     early = stopped[~stopped["run"].isin(full["run"])]
     if len(stopped):
@@ -195,6 +195,6 @@ def _legend(figure: Figure, runs: Sequence[pd.DataFrame]) -> None:
         for m in map(method, variants)
     }
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
-    if any(len(early_stop_lines(mean_configurations(of_model))) for of_model in runs):
+    if any(len(early_stop_lines(stepsize_figure_points(of_model))) for of_model in runs):
         handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
     legend_below(figure, list(handles.values()), list(handles), handlelength=1.8)

@@ -14,7 +14,7 @@ import pandas as pd
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 
-def frontier_gaps(
+def early_stop_gaps(
     scores: pd.DataFrame, model: str, frontier: Sequence[str], stopped: Sequence[str]
 ) -> pd.Series:
     """OOD accuracy of early stops minus that of the learning-rate frontier at equal ID accuracy.
