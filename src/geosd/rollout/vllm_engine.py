@@ -104,7 +104,7 @@ def start_engine(
         gpu_memory_utilization=memory,
         enable_prefix_caching=True,  # samples of one problem share their prompt's cache
         enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
-        worker_extension_cls=f"{vllm_worker.__name__}.{vllm_worker.Extension.__name__}",
+        worker_extension_cls=f"{vllm_worker.__name__}.{vllm_worker.WorkerExtension.__name__}",
         **transfer,
     )
     if live:

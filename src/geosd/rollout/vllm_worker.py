@@ -27,23 +27,26 @@ from geosd.rollout.weight_transfer import BACKEND
 
 
 @dataclass
-class NoInitInfo(WeightTransferInitInfo):
-    """Files need no handshake."""
+class NoHandshake(WeightTransferInitInfo):
+    """What trainer and vLLM exchange before the first transfer of files: nothing."""
 
 
 @dataclass
-class WeightFile(WeightTransferUpdateInfo):
-    """The path of a safetensors file that this worker can read."""
+class WeightShardPath(WeightTransferUpdateInfo):
+    """Path of a safetensors file with some of the new weights, on a disk that the worker reads."""
 
     path: str = ""
 
 
-class FileTransfer(WeightTransferEngine[NoInitInfo, WeightFile]):
-    """Loads shards as a checkpoint is loaded, and refuses an update that leaves old weights."""
+class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightShardPath]):
+    """Replaces a vLLM worker's weights by those of safetensors files, a few tensors a file.
 
-    init_info_cls, update_info_cls = NoInitInfo, WeightFile
+    An update that leaves some parameter with its old values is an error.
+    """
 
-    def init_transfer_engine(self, init_info: NoInitInfo) -> None:
+    init_info_cls, update_info_cls = NoHandshake, WeightShardPath
+
+    def init_transfer_engine(self, init_info: NoHandshake) -> None:
         """Nothing to prepare."""
 
     def start_weight_update(self) -> None:
@@ -58,7 +61,7 @@ class FileTransfer(WeightTransferEngine[NoInitInfo, WeightFile]):
         if not current_platform.is_cpu():  # the base class's version waits on a CPU in vain
             torch.accelerator.synchronize()
 
-    def receive_weights(self, update_info: WeightFile) -> None:
+    def receive_weights(self, update_info: WeightShardPath) -> None:
         """Load one shard into the layers that its weights belong to."""
         self.missing -= self.model.load_weights(iter(load_file(Path(update_info.path)).items()))
 
@@ -99,8 +102,8 @@ def repack_tied_head(model: torch.nn.Module) -> bool:
     return True
 
 
-class Extension:
-    """Mixed into every worker; naming it is also what makes a worker import this module."""
+class WorkerExtension:
+    """Methods that vLLM adds to each of its workers; its name makes a worker import this module."""
 
     def attention_backends(self) -> list[str]:
         """Names of the attention kernels that the worker uses."""
@@ -109,4 +112,4 @@ class Extension:
 
 
 if BACKEND not in WeightTransferEngineFactory._registry:
-    WeightTransferEngineFactory.register_engine(BACKEND, FileTransfer)
+    WeightTransferEngineFactory.register_engine(BACKEND, SafetensorsWeightTransfer)
