@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.rollout import transformers_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 
@@ -133,3 +134,66 @@ def test_how_a_release_likes_to_sample_changes_nothing(model):
         assert sampler(model).sample(OTHERS * 4, SamplingParams(1.0, 1.0, 12), seed=5) == before
     finally:
         model.generation_config = kept
+
+
+@pytest.fixture(scope="module")
+def exact(model):
+    """The model in float64: rounding changes no draw."""
+    return copy.deepcopy(model).double()
+
+
+def test_a_completion_does_not_depend_on_what_shares_its_batch(exact):
+    prompts = [PROMPT, *OTHERS] * 4
+    sampling = SamplingParams(1.0, 0.9, 12)
+    together = sampler(exact).sample(prompts, sampling, seed=5)
+    assert len(set(together)) > 12
+    for rows in (1, 2, 5, 13):
+        assert sampler(exact, rows).sample(prompts, sampling, seed=5) == together
+    fewer = sampler(exact).sample(prompts[:7], sampling, seed=5)
+    assert fewer == together[:7]
+
+
+def ends_often(model):
+    """The end token drawn about every eighth time."""
+    changed = copy.deepcopy(model)
+    with torch.no_grad():
+        p = next_token(changed, PROMPT)
+        changed.lm_head.weight[END] = changed.lm_head.weight[p.argmax()]
+    return changed
+
+
+def test_each_response_that_ends_is_reported_once_and_before_the_others_are_done(exact):
+    ending, reported = ends_often(exact), []
+    one = sampler(ending)
+    one.on_finish = lambda place, completion: reported.append((place, completion))
+    done = one.sample([PROMPT] * 40, SamplingParams(1.0, 1.0, 30), seed=2)
+    places = [place for place, _ in reported]
+    assert sorted(places) == [i for i, one in enumerate(done) if one.finish == "stop"]
+    assert len(places) > 20
+    assert all(completion == done[place] for place, completion in reported)
+    lengths = [len(completion.ids) for _, completion in reported]
+    assert lengths == sorted(lengths) and lengths[0] < lengths[-1]
+
+
+def test_rows_that_have_ended_leave_the_batch(exact, monkeypatch):
+    ending, rows = ends_often(exact), []
+    inner = ending.model.forward
+    monkeypatch.setattr(
+        ending.model,
+        "forward",
+        lambda **inputs: rows.append(len(inputs["input_ids"])) or inner(**inputs),
+    )
+    done = sampler(ending).sample([PROMPT] * 40, SamplingParams(1.0, 1.0, 30), seed=2)
+    steps = rows[3:]  # after two looks at what the model is, and the one distinct prompt
+    assert steps == sorted(steps, reverse=True) and steps[-1] < 20
+    for token, computed in enumerate(steps, start=1):
+        going_on = sum(len(one.ids) > token for one in done)
+        assert 0.75 * computed < going_on <= computed
+
+
+@pytest.mark.parametrize("stride", [3, 8])
+def test_looking_every_few_tokens_changes_no_completion(exact, monkeypatch, stride):
+    ending, sampling = ends_often(exact), SamplingParams(1.0, 1.0, 30)
+    expected = sampler(ending).sample([PROMPT] * 40, sampling, seed=2)
+    monkeypatch.setattr(transformers_sampler, "CPU_STRIDE", stride)
+    assert sampler(ending).sample([PROMPT] * 40, sampling, seed=2) == expected

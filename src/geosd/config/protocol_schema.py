@@ -261,6 +261,8 @@ class Rollout(Section):
     """transformers needs nothing more; vllm is the extra of that name, docs/rollouts.md."""
     sequences: Count
     """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
+    compile: bool
+    """Whether one step of decoding is compiled for this machine. Read by transformers only."""
     tensor_parallel: Count
     """Devices that share each matrix. Read by vllm only, as all that follow."""
     precision: Literal["bfloat16", "float32"]

@@ -61,8 +61,11 @@ def sampling_settings(study: Study, model: str) -> Settings:
     These are the source of the problems, whether the model thinks, and what samples it.
     """
     rollout = study.section("rollout", model)
-    if rollout["engine"] != "vllm":  # vLLM's options are not read, so they must not cause a rerun
-        rollout = _only(rollout, "engine", "sequences")
+    # The other engine's options are not read, so they must not cause a rerun.
+    if rollout["engine"] == "vllm":
+        rollout = _without(rollout, "compile")
+    else:
+        rollout = _only(rollout, "engine", "sequences", "compile")
     return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
 
 

@@ -19,7 +19,7 @@ SOURCES = Path(geosd.__file__).parents[1]
 """The folder that holds the package."""
 CONFIGURATION = "geosd.config"
 """Left out: what it decides reaches a step through its settings."""
-DATA_FILES = ("yaml", "jinja")
+DATA_FILES = ("yaml", "jinja", "cpp")
 BY_NAME = {"objective": "geosd.objectives", "source": "geosd.problems.sources"}
 """Settings that name a module, and the package in which a step finds it."""
 READS = {

@@ -47,7 +47,12 @@ def build_sampler(
     if engine == "transformers":
         sampled = load_model(checkpoint)[0] if model is None else model
         return TransformersSampler(
-            sampled, encoding.end_ids, encoding.pad_id, rows=options["sequences"], progress=progress
+            sampled,
+            encoding.end_ids,
+            encoding.pad_id,
+            rows=options["sequences"],
+            compiled=options.get("compile", False),
+            progress=progress,
         )
     if engine != "vllm":
         raise ValueError(

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import logging
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 import transformers
 from torch import Tensor, nn
 from tqdm import tqdm
-from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
+from geosd.rollout.compiled_step import CompiledStep, open_compiled_step
+from geosd.rollout.decode_session import (
+    DecodeSession,
+    ModelCacheSession,
+    PreallocatedSession,
+    takes_preallocated_cache,
+)
+from geosd.rollout.decode_step import DecodeStep, EagerStep
 from geosd.rollout.sampler import Completion, OnFinish, SamplingParams
-from geosd.seeds import seed_of
+from geosd.rollout.token_draws import draw_tokens, request_uniforms
+
+CPU_STRIDE = 1  # tokens between two looks for rows that have ended
+ACCELERATOR_STRIDE = 8  # each look waits for the device
+WORTHWHILE = 0.75  # a batch is copied without its ended rows when at most this share goes on
+
+logger = logging.getLogger(__name__)
 
 
 class TransformersSampler:
     """Samples from a live transformers model, so weights never need to be moved to it.
 
-    B = rows of one batch, P = longest prompt of the batch, R = tokens generated.
+    B = rows of one batch, R = most tokens of a response.
 
     Args:
         model: A causal language model; its current weights are what is sampled.
         end_ids: Tokens that end a response.
         pad_id: Fills the left of short prompts; never seen by the model behind the mask.
         rows: Prompts generated together.
+        compiled: Whether one step of an fp32 model on a CPU is compiled, once per architecture and
+            machine; without a compiler the model's own modules compute it.
         progress: What the progress bar says; None shows none.
     """
 
@@ -34,21 +51,23 @@ class TransformersSampler:
         end_ids: Iterable[int],
         pad_id: int,
         rows: int = 256,
+        compiled: bool = False,
         progress: str | None = None,
     ) -> None:
         """Remember what to sample from and how."""
-        self.model, self.rows, self.progress = model, rows, progress
+        self.model, self.rows, self.compiled, self.progress = model, rows, compiled, progress
         self.end_ids, self.pad_id = sorted(set(end_ids)), pad_id
         self.on_finish: OnFinish | None = None
+        self._step_record: dict[str, Any] = {"kind": "none yet"}
 
-    @torch.inference_mode()  # a twentieth cheaper than no_grad for the miniature's small models
+    @torch.inference_mode()
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order; see `Sampler.sample`.
 
-        Prompts of like length share a batch. The draws of a batch depend on the seed and on the
-        batch's number, so the result depends on `rows` as well.
+        Prompts of like length share a batch. A request's draws depend on the seed and its place in
+        the call alone, so what shares its batch changes a completion only by rounding.
         """
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         starts = range(0, len(order), self.rows)
@@ -58,78 +77,100 @@ class TransformersSampler:
         self.model.eval()
         try:
             for start in bar:
-                batch = order[start : start + self.rows]
-                draws = seed_of(seed, "batch", start)
-                completions = self._batch([prompts[i] for i in batch], sampling, draws, batch)
-                done.update(zip(batch, completions, strict=True))
+                places = order[start : start + self.rows]
+                session = self._open([prompts[i] for i in places], sampling.max_new_tokens)
+                done.update(self._complete(session, places, sampling, seed))
         finally:
             self.model.train(training)
         return [done[i] for i in range(len(prompts))]
 
     def record(self) -> dict[str, Any]:
-        """Engine, version and rows: which prompts share a batch decides which draws they get."""
-        version = transformers.__version__
-        return {"engine": "transformers", "version": version, "rows": self.rows}
+        """Engine, version, rows, how a step is computed, and how requests are seeded."""
+        return {
+            "engine": "transformers",
+            "version": transformers.__version__,
+            "rows": self.rows,
+            "step": self._step_record,  # of the latest batch
+            "request_seeds": 'seed_of(seed of the call, "request", place in the call)',
+        }
 
-    def _batch(
-        self, prompts: list[Sequence[int]], sampling: SamplingParams, seed: int, places: list[int]
-    ) -> list[Completion]:
-        device = next(self.model.parameters()).device
-        width = max(map(len, prompts))
-        padded = [[self.pad_id] * (width - len(p)) + list(p) for p in prompts]
-        ids_BP = torch.tensor(padded, device=device)
-        lengths_B = torch.tensor([len(p) for p in prompts], device=device)
-        mask_BP = torch.arange(width, device=device) >= width - lengths_B[:, None]
-        criteria = None
-        if self.on_finish is not None:
-            report = ReportFinished(places, width, self.end_ids, self.on_finish)
-            criteria = StoppingCriteriaList([report])
-        # generate() draws from the global generator: lend it one, and give the caller's back.
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(seed)
-            output = self.model.generate(
-                input_ids=ids_BP,
-                attention_mask=mask_BP.long(),
-                generation_config=self._generation(sampling),
-                stopping_criteria=criteria,
-                synced_gpus=False,  # a rank that samples does so alone, from whole weights
-            )
-        return [self._completion(row, sampling) for row in output[:, width:].tolist()]
+    @cached_property
+    def _step(self) -> DecodeStep | None:
+        """What computes a step; None is the model with its own cache and attention."""
+        if not takes_preallocated_cache(self.model):
+            return None
+        if self.compiled:
+            try:
+                return open_compiled_step(self.model)
+            except (RuntimeError, OSError) as error:
+                logger.warning("sampling without a compiled step: %s", error)
+        return EagerStep(self.model)
 
-    def _generation(self, sampling: SamplingParams) -> GenerationConfig:
-        # top_k=0: transformers would otherwise cut every distribution to its 50 best tokens.
-        drawn = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
-        return GenerationConfig(
-            do_sample=sampling.temperature > 0,
-            **(drawn if sampling.temperature > 0 else {}),
-            # Left out, it would be what the model's release says, and bend the distribution.
-            repetition_penalty=1.0,
-            max_new_tokens=sampling.max_new_tokens,
-            eos_token_id=self.end_ids,
-            pad_token_id=self.pad_id,
-        )
+    def _open(self, prompts: list[Sequence[int]], new_tokens: int) -> DecodeSession:
+        step = self._step
+        # Autocast, and weights of another type or on another device, are not in the program.
+        if isinstance(step, CompiledStep) and (
+            torch.is_autocast_enabled("cpu") or not step.read_weights()
+        ):
+            step = EagerStep(self.model)
+        if step is None:
+            self._step_record = {"kind": "by the model's own cache"}
+            return ModelCacheSession(self.model, prompts, self.pad_id)
+        if isinstance(step, CompiledStep):
+            self._step_record = {"kind": "compiled", "sha256": step.sha256}
+        else:
+            self._step_record = {"kind": "eager"}
+        return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
 
-    def _completion(self, ids_R: list[int], sampling: SamplingParams) -> Completion:
-        for position, token in enumerate(ids_R):
-            if token in self.end_ids:
-                return Completion(tuple(ids_R[: position + 1]), "stop")
-        return Completion(tuple(ids_R[: sampling.max_new_tokens]), "length")
+    def _complete(
+        self, session: DecodeSession, places: list[int], sampling: SamplingParams, seed: int
+    ) -> dict[int, Completion]:
+        """Completions of a batch by the prompts' places in the call."""
+        device = session.logits.device
+        stride = CPU_STRIDE if device.type == "cpu" else ACCELERATOR_STRIDE
+        ends_V = torch.zeros(session.logits.shape[1], dtype=torch.bool)
+        ends_V[self.end_ids] = True
+        ends_V = ends_V.to(device)
+        cap = sampling.max_new_tokens
+        uniforms_RB = request_uniforms(seed, places, cap).to(device)
+        tokens_RB = torch.empty(cap, len(places), dtype=torch.long, device=device)
+        ended_B = torch.zeros(len(places), dtype=torch.bool, device=device)
+        rows = list(places)  # the place in the call of each row that is still computed
+        known = 0  # rows among them that have ended
+        done: dict[int, Completion] = {}
+        for token in range(cap):
+            ids_B = draw_tokens(session.logits, uniforms_RB[token], sampling)
+            tokens_RB[token] = ids_B
+            ended_B |= ends_V[ids_B]
+            if token + 1 == cap:
+                break
+            if (token + 1) % stride == 0 and int(ended_B.sum()) > known:
+                self._collect(rows, ended_B, tokens_RB[: token + 1], done)
+                going_on = (~ended_B).nonzero()[:, 0]
+                if len(going_on) == 0:
+                    return done
+                known = len(rows) - len(going_on)
+                if len(going_on) <= WORTHWHILE * len(rows):
+                    known = 0
+                    session.keep(going_on)
+                    ids_B, ended_B = ids_B[going_on], ended_B[going_on]
+                    tokens_RB, uniforms_RB = tokens_RB[:, going_on], uniforms_RB[:, going_on]
+                    rows = [rows[row] for row in going_on.tolist()]
+            session.step(ids_B)
+        self._collect(rows, ended_B, tokens_RB, done)
+        for place, ids in zip(rows, tokens_RB.T.tolist(), strict=True):
+            done.setdefault(place, Completion(tuple(ids), "length"))
+        return done
 
-
-class ReportFinished(StoppingCriteria):
-    """Stops nothing; reports each row that has just ended while the others go on."""
-
-    def __init__(
-        self, places: list[int], width: int, end_ids: Collection[int], on_finish: OnFinish
+    def _collect(
+        self, rows: list[int], ended_B: Tensor, tokens_TB: Tensor, done: dict[int, Completion]
     ) -> None:
-        """Watch rows whose prompts have the indices `places`, all padded to `width` tokens."""
-        self.unfinished = dict(enumerate(places))
-        self.width, self.end_ids, self.on_finish = width, frozenset(end_ids), on_finish
-
-    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
-        """Look at the newest token of each sequence of `input_ids`."""
-        newest = input_ids[:, -1].tolist()
-        for row in [row for row in self.unfinished if newest[row] in self.end_ids]:
-            response = input_ids[row, self.width :].tolist()
-            self.on_finish(self.unfinished.pop(row), Completion(tuple(response), "stop"))
-        return torch.zeros(len(newest), dtype=torch.bool, device=input_ids.device)
+        """Put responses that have ended among `done`, and report those that were not there."""
+        for row in ended_B.nonzero()[:, 0].tolist():
+            place = rows[row]
+            if place not in done:
+                ids = tokens_TB[:, row].tolist()
+                length = 1 + next(t for t, token in enumerate(ids) if token in self.end_ids)
+                done[place] = Completion(tuple(ids[:length]), "stop")
+                if self.on_finish is not None:
+                    self.on_finish(place, done[place])

@@ -1,0 +1,70 @@
+"""One token of each row from its logits, by a random number that belongs to the row alone.
+
+B = rows, R = most tokens of a response, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from geosd.rollout.sampler import SamplingParams
+from geosd.seeds import seed_of
+
+
+def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:
+    """Uniform numbers in [0, 1) for the tokens of some requests, each from its own generator.
+
+    Args:
+        seed: Of the call.
+        requests: Place of each request in the call.
+        tokens: R, numbers that each request may need.
+
+    Returns:
+        [R, B] in float64, on the CPU. A request's numbers are the same whatever else is sampled.
+    """
+    uniforms_RB = torch.empty(tokens, len(requests), dtype=torch.float64)
+    generator = torch.Generator()
+    for row, request in enumerate(requests):
+        generator.manual_seed(seed_of(seed, "request", request))
+        uniforms_RB[:, row] = torch.rand(tokens, generator=generator, dtype=torch.float64)
+    return uniforms_RB
+
+
+def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams) -> Tensor:
+    """The token of each row at which the cumulative distribution passes the row's number.
+
+    Args:
+        logits_BV: Of the model.
+        uniforms_B: Of each row, in [0, 1); not read at temperature 0.
+        sampling: The temperature divides the logits before the nucleus is cut.
+
+    Returns:
+        Token ids [B].
+    """
+    if sampling.temperature == 0:
+        return logits_BV.argmax(-1)
+    wide = torch.promote_types(logits_BV.dtype, torch.float32)
+    p_BV = (logits_BV.to(wide) / sampling.temperature).softmax(-1)
+    if sampling.top_p >= 1:
+        return first_beyond(p_BV.cumsum(-1, dtype=torch.float64), uniforms_B)
+    p_BV, ids_BV = p_BV.sort(dim=-1, descending=True, stable=True)
+    mass_BV = p_BV.cumsum(-1, dtype=torch.float64)
+    # A token belongs to the nucleus if those before it have less than top_p; the first always does.
+    outside_BV = (mass_BV - p_BV >= sampling.top_p).index_fill_(
+        -1, torch.zeros(1, dtype=torch.long, device=p_BV.device), False
+    )
+    nucleus_BV = p_BV.masked_fill(outside_BV, 0.0).cumsum(-1, dtype=torch.float64)
+    return ids_BV.gather(-1, first_beyond(nucleus_BV, uniforms_B)[:, None])[:, 0]
+
+
+def first_beyond(mass_BV: Tensor, uniforms_B: Tensor) -> Tensor:
+    """First place of each row where cumulative mass exceeds the row's share of the whole [B].
+
+    A place without mass is never taken.
+    """
+    wanted_B1 = (uniforms_B * mass_BV[:, -1])[:, None]
+    places_B = torch.searchsorted(mass_BV.contiguous(), wanted_B1, right=True)[:, 0]
+    return places_B.clamp_(max=mass_BV.shape[1] - 1)
