@@ -82,7 +82,7 @@ class RolloutWorker:
         packed = pack([prompt], [response], self.local.encoding.pad_id, device)
         scores = {}
         for name in names:
-            hidden = last_hidden_states(self.frozen[name], packed.ids, packed.mask)
+            hidden = last_hidden_states(self.frozen[name], packed.ids)
             scores[name] = hidden[packed.row, packed.column]
         self.times["scored"].append((began, time.monotonic()))
         return scores
