@@ -5,8 +5,14 @@ import torch
 from torch import nn
 
 from geosd.geometry import union_support
+from geosd.models.tiny_architectures import build as build_model
 from geosd.objectives.objective import States, build
-from geosd.training.chunked_logits import ChunkedLogits, local_quantities
+from geosd.training.chunked_logits import (
+    ChunkedLogits,
+    local_quantities,
+    response_hidden_states,
+)
+from geosd.training.packing import pack
 
 N, WIDTH, VOCABULARY, TOP_K = 11, 6, 40, 5
 METHODS = ["fwdkl", "geosd", "sft", "grpo", "tropd", "tip"]
@@ -98,3 +104,15 @@ def test_a_log_probability_that_no_method_reads_is_not_computed(monkeypatch):
     for name in ("fwdkl", "sft"):
         local_quantities(build(name), made, token, TOP_K, 4)
     assert calls == ["sft"] * 3
+
+
+def test_a_long_common_prefix_goes_through_the_model_once_and_through_kfac_at_every_row():
+    model = build_model("mini-qwen3-xs", vocabulary=22, pad_id=0, end_id=1, seed=0)
+    packed = pack([[5, 6, 7, 8, 9]] * 4, [[3, 4], [6], [7, 7, 7], [3]], pad_id=0)
+    seen = []
+    layer = model.model.layers[0].mlp.up_proj
+    layer.register_forward_hook(lambda _, args, output: seen.append(tuple(output.shape[:2])))
+    once = response_hidden_states(model, packed)
+    every = response_hidden_states(model, packed, every_position=True)
+    assert seen == [(1, 4), (4, 4), (4, 8)]
+    torch.testing.assert_close(once, every)

@@ -19,13 +19,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
 
 from geosd.geometry import union_support
 from geosd.geometry.simplex import compute_dtype
-from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
 from geosd.objectives.objective import Objective, States
 from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
+
+# Least share of a pass's tokens that a common prefix must save: a second call has costs of its own.
+SHARED_PREFIX = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,31 @@ def response_logits(model: nn.Module, packed: Packed) -> ChunkedLogits:
     return ChunkedLogits(model, hidden_ND)
 
 
-def response_hidden_states(model: nn.Module, packed: Packed) -> Tensor:
-    """Hidden states [N, D] that predict each response token; the model's root is gathered."""
+def response_hidden_states(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> Tensor:
+    """Hidden states [N, D] that predict each response token; the model's root is gathered.
+
+    Args:
+        model: A causal language model.
+        packed: The sequences.
+        every_position: Run the model over every token of every row, as K-FAC needs it. Otherwise a
+            long prefix that all rows share goes through an unsharded model once.
+    """
+    prefix = packed.common_prefix
+    rows, width = packed.ids.shape
+    worthwhile = (rows - 1) * prefix > SHARED_PREFIX * rows * width
+    possible = not (every_position or isinstance(model, FSDPModule) or _recomputes(model))
+    if worthwhile and possible:
+        hidden_BTD = last_hidden_states_after(model, packed.ids, prefix)
+        return hidden_BTD[packed.row, packed.column - prefix]
     hidden_BTD = last_hidden_states(model, packed.ids)
     return hidden_BTD[packed.row, packed.column]
+
+
+def _recomputes(model: nn.Module) -> bool:
+    """Whether a pass makes activations again in the backward pass; it keeps no keys and values."""
+    return model.training and getattr(model, "is_gradient_checkpointing", False)
 
 
 def local_quantities(
