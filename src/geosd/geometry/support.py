@@ -19,7 +19,7 @@ _ROWS = 128
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """For each position, the tokens on which every distribution is compared.
+    """Token support of each position, on which every model's distribution is compared.
 
     Attributes:
         ids: [N, S] token ids, ascending within a row; a slot without a token holds 0.

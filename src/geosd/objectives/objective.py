@@ -100,7 +100,7 @@ class States:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What a step knows beyond single positions.
+    """What an objective knows of a whole step: rows of positions, rewards, size of the vocabulary.
 
     Attributes:
         sequence: [N] long, the row of each position, 0..B-1.
@@ -115,7 +115,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A step's loss before the mean over positions.
+    """Loss terms that an objective returns: per-position losses and weights, before the mean.
 
     Attributes:
         loss: [N] per-position loss, carries gradient.
@@ -131,7 +131,7 @@ class Terms:
 
 
 class Objective(ABC):
-    """A method. Subclasses are frozen dataclasses; their fields are its hyperparameters.
+    """Base class of an objective. Subclasses are frozen dataclasses of its hyperparameters.
 
     The annotation of a field says what is allowed (`geosd.objectives.hyperparameters`).
 

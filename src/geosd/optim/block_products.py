@@ -43,7 +43,7 @@ def _stacked(inverses: list[Inverse]) -> Inverse:
 
 
 def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
-    """(G + sqrt(gamma) I)^-1 dW, for a block-diagonal inverse over the rows of dW.
+    """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows.
 
     Rows of one block meet only rows of the same block, so a shard of whole row blocks can be
     preconditioned where it lies. Inverse and gradient may have one leading dimension of layers.

@@ -28,7 +28,7 @@ from geosd.optim.block_products import STACK, precondition_stack, solve_left, so
 from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import LayerCapture, ObservedBatch
 from geosd.optim.distributed import is_sharded, precondition, sum_over_ranks
-from geosd.optim.layer_selection import Select, input_factor_owners, is_projection, select_layers
+from geosd.optim.layer_selection import Select, is_projection, select_layers, shared_input_factors
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
 
@@ -111,7 +111,7 @@ class KFAC:
         self.layers = select_layers(model, select)
         self._input_owner = {name: name for name in self.layers}
         if share_inputs:
-            self._input_owner = input_factor_owners(list(self.layers))
+            self._input_owner = shared_input_factors(list(self.layers))
         dims, devices = {}, {}
         for name, layer in self.layers.items():
             sides = {f"{name}.G": layer.out_features}

@@ -33,7 +33,7 @@ def largest_eigenvalues(stack_Mbb: Tensor) -> Tensor:
 
 @torch.no_grad()
 def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
-    """Mean and largest eigenvalue of the bias-corrected averages.
+    """Mean and largest eigenvalue of K-FAC's bias-corrected factors.
 
     Args:
         factors: Named "<layer>.A" and "<layer>.G".

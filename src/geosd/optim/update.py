@@ -23,7 +23,7 @@ INNER_RULES = ("adamw", "plain")
 
 
 def warmup(step: int, steps: int) -> float:
-    """Factor on the learning rate: linear over the first `steps` steps, then 1.
+    """Warm-up factor on an update's learning rate: linear over the first `steps` steps, then 1.
 
     Args:
         step: The optimiser step, counted from 0.
@@ -51,7 +51,7 @@ def warmup(step: int, steps: int) -> float:
 
 
 class UpdateRule:
-    """Turns gradients into a step.
+    """Update rule: turns gradients into a step by AdamW, K-FAC before AdamW, or K-FAC alone.
 
     Args:
         model: Its parameters that require a gradient are trained.

@@ -15,7 +15,7 @@ MEGABYTE = 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Keep freed blocks of less than 32 MB in this process, for its next tensors.
+    """Make glibc's allocator keep freed blocks below 32 MB in this process, for its next tensors.
 
     Larger ones, such as logits over a real vocabulary, are given back as before.
 

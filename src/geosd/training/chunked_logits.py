@@ -50,7 +50,7 @@ class ChunkedLogits:
 
 
 def response_logits(model: nn.Module, packed: Packed) -> ChunkedLogits:
-    """Run a model's body once; its logits where it predicts each response token."""
+    """Chunked logits of a model where it predicts response tokens; its body runs once."""
     hidden_ND = with_root_gathered(model, lambda root: response_hidden_states(root, packed))
     return ChunkedLogits(model, hidden_ND)
 
@@ -85,7 +85,7 @@ def _recomputes(model: nn.Module) -> bool:
 def local_quantities(
     objective: Objective, models: dict[str, ChunkedLogits], token_N: Tensor, top_k: int, chunk: int
 ) -> dict[str, Tensor]:
-    """The objective's per-position quantities, each [N], with gradients to the student alone.
+    """An objective's quantities at each response position [N], from chunked logits of the models.
 
     Args:
         objective: The method.

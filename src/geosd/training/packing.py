@@ -86,7 +86,7 @@ def pack(
 
 
 def common_prefix_length(rows: Sequence[Sequence[int]]) -> int:
-    """How many leading tokens all rows share.
+    """How many leading token ids all packed rows share.
 
     Example:
         >>> common_prefix_length([[5, 6, 7], [5, 6, 8, 9]])
@@ -126,7 +126,7 @@ def split_into_microbatches(
     pad_id: int,
     device: torch.device,
 ) -> list[Microbatch]:
-    """This rank's responses, in passes; every rank has equally many.
+    """Cut a step's rollouts into this rank's packed microbatches; every rank has equally many.
 
     Args:
         rollouts: Those of the whole step, the same on every rank.
@@ -169,7 +169,7 @@ def split_into_microbatches(
 
 
 def response_index(rollouts: Rollouts, device: torch.device) -> Tensor:
-    """The response of each position of the step [N]."""
+    """The response to which each packed position of a step belongs [N]."""
     lengths = torch.tensor(list(map(len, rollouts.responses)), device=device)
     return torch.arange(len(lengths), device=device).repeat_interleave(lengths)
 

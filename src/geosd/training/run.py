@@ -38,14 +38,14 @@ from geosd.training.rollout_workers import (
 from geosd.training.rollouts import (
     LocalRollouts,
     ProblemSampler,
-    RolloutSettings,
+    RolloutBatchSettings,
     RolloutSource,
 )
 
 
 @dataclass(frozen=True)
 class TrainingArguments:
-    """Numbers that the loop reads; named as in the settings.
+    """Numbers of a training run that the loop reads; named as in the settings.
 
     Attributes:
         steps: Updates in all.
@@ -75,7 +75,7 @@ class TrainingArguments:
 
 
 def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
-    """The numbers that the loop reads, from settings."""
+    """Training arguments from the settings of a run."""
     return TrainingArguments(
         **{each.name: settings[each.name] for each in fields(TrainingArguments)}
     )
@@ -117,7 +117,7 @@ def assemble_run(
     ranks: Ranks | None = None,
     worker: RolloutWorker | WorkerLink | None = None,
 ) -> TrainingRun:
-    """Make the parts of a run.
+    """Assemble a training run: student, objective, update rule, reference models, rollouts.
 
     Args:
         settings: Plain values.
@@ -191,7 +191,7 @@ def assemble_run(
 def assemble_rollout_worker(
     settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
 ) -> RolloutWorker:
-    """Make the worker that samples and scores for a run; see `assemble_run` for the arguments.
+    """Assemble the rollout worker of a training run; see `assemble_run` for the arguments.
 
     Its models have the precision that the trainers compute in.
     """
@@ -218,7 +218,7 @@ def _local_rollouts(
     encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
     return LocalRollouts(
         student=student,
-        settings=RolloutSettings(
+        settings=RolloutBatchSettings(
             source=build(**settings["objective"]).rollouts,
             problems=settings["problems"],
             group=settings["group"],

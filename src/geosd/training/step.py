@@ -51,7 +51,7 @@ Scalars = dict[str, Tensor]
 
 
 def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
-    """Sample, compare, differentiate and update once.
+    """One training step: sample, compare with the reference models, differentiate, update.
 
     Args:
         run: The parts; the student is updated in place.
