@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
 from geosd.models.tiny_architectures import build
 
 FAMILIES = ["mini-qwen3", "mini-olmo3", "mini-llama"]
@@ -64,3 +64,26 @@ def test_the_head_is_not_called_for_hidden_states(monkeypatch):
     monkeypatch.setattr(model.lm_head, "forward", None)
     _, ids, mask = padded("right")
     assert last_hidden_states(model, ids, mask).shape == (3, WIDTH, 32)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_padding_on_the_right_needs_no_mask(name):
+    model = lively(name)
+    _, ids, mask = padded("right")
+    with torch.no_grad():
+        masked = last_hidden_states(model, ids, mask)[mask]
+        torch.testing.assert_close(last_hidden_states(model, ids)[mask], masked)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_with_a_common_prefix_get_the_same_states_and_gradients_when_it_is_run_once(name):
+    model = lively(name).double()
+    ids = torch.randint(3, 22, (5, 14), generator=torch.Generator().manual_seed(2))
+    ids[:, :6] = ids[0, :6]
+    grads = []
+    for states in (last_hidden_states(model, ids)[:, 6:], last_hidden_states_after(model, ids, 6)):
+        model.zero_grad()
+        (states.sin() * torch.linspace(1, 2, 8)[:, None]).sum().backward()
+        grads.append([states, *(p.grad for p in model.parameters() if p.grad is not None)])
+    for whole, shared in zip(*grads, strict=True):  # norms are float32 inside
+        assert (shared - whole).norm() < 1e-5 * whole.norm()

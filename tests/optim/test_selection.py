@@ -1,7 +1,7 @@
 import pytest
 from torch import nn
 
-from geosd.optim.layer_selection import input_factor_owners, is_projection, select_layers
+from geosd.optim.layer_selection import is_projection, select_layers, shared_input_factors
 
 
 def test_the_seven_projections_of_every_block_and_nothing_else(make_decoder):
@@ -36,6 +36,6 @@ def test_a_shared_weight_is_refused():
 
 def test_sisters_follow_the_first_of_them_within_their_own_block():
     names = [f"{layer}.{leaf}" for layer in (0, 1) for leaf in ("q_proj", "k_proj", "v_proj")]
-    leaders = input_factor_owners([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
+    leaders = shared_input_factors([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
     assert [leaders[name] for name in names] == ["0.q_proj"] * 3 + ["1.q_proj"] * 3
     assert all(leaders[n] == n for n in ("0.o_proj", "1.up_proj", "v_proj", "k_proj"))

@@ -172,9 +172,11 @@ def test_cutting_a_step_into_chunks_and_passes_changes_no_gradient(
         train_step(with_mixed_rewards(run), args, 0)
         gradients.append({n: p.grad for n, p in run.student.named_parameters()})
     largest = max(gradient.abs().max() for gradient in gradients[0].values())
-    for (_, microbatch, _), other in zip(cuts[1:], gradients[1:], strict=True):
+    for (_, microbatch, recompute), other in zip(cuts[1:], gradients[1:], strict=True):
         # Passes of other widths round otherwise: norms are float32 inside, whatever the model is.
-        apart = 1e-12 if microbatch is None else 1e-6 * largest
+        # GRPO's one prompt goes through the model once, but where activations are made again.
+        same_widths = microbatch is None and not (recompute and objective == "grpo")
+        apart = 1e-12 if same_widths else 1e-6 * largest
         for name, gradient in gradients[0].items():
             torch.testing.assert_close(other[name], gradient, rtol=1e-9, atol=float(apart))
 

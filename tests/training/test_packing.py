@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.training.packing import pack
+from geosd.training.packing import common_prefix_length, pack
 
 tokens = st.lists(st.integers(1, 50), max_size=6)
 filled = st.lists(st.integers(1, 50), min_size=1, max_size=6)
@@ -43,3 +43,17 @@ def test_an_empty_prompt_is_refused_because_nothing_predicts_its_first_token():
 def test_a_missing_response_is_refused():
     with pytest.raises(ValueError, match="2 prompts but 1 responses"):
         pack([[1], [2]], [[3]], pad_id=0)
+
+
+@given(st.lists(tokens, min_size=1, max_size=4), tokens)
+def test_the_common_prefix_is_the_longest_that_all_rows_begin_with(rows, start):
+    rows = [[*start, *row] for row in rows]
+    length = common_prefix_length(rows)
+    assert length >= len(start)
+    assert all(row[:length] == rows[0][:length] for row in rows)
+    assert any(row[: length + 1] != rows[0][: length + 1] or len(row) == length for row in rows)
+
+
+def test_the_token_that_predicts_a_response_is_no_part_of_the_common_prefix():
+    assert pack([[5, 6, 7], [5, 6, 7]], [[8, 9], [4]], pad_id=0).common_prefix == 2
+    assert pack([[5, 6, 7], [5]], [[8, 9], [4]], pad_id=0).common_prefix == 0

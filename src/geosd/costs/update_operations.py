@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from geosd.models.published_architectures import Architecture
 from geosd.optim.kfac_memory import Dimensions
-from geosd.optim.layer_selection import input_factor_owners
+from geosd.optim.layer_selection import shared_input_factors
 from geosd.optim.partition import partition
 
 FORWARD = 2.0
@@ -98,7 +98,7 @@ def kfac_units(
     """
     layers = list(projection_sizes(model).projections())
     names = [name for name, _, _ in layers]
-    leaders = input_factor_owners(names) if share_inputs else {name: name for name in names}
+    leaders = shared_input_factors(names) if share_inputs else {name: name for name in names}
     squares = cubes = products = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if leaders[name] == name else (outputs,)

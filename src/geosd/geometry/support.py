@@ -19,7 +19,7 @@ _ROWS = 128
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """For each position, the tokens on which every distribution is compared.
+    """Token support of each position, on which every model's distribution is compared.
 
     Attributes:
         ids: [N, S] token ids, ascending within a row; a slot without a token holds 0.
@@ -38,7 +38,28 @@ class Support:
         Returns:
             [N, S] in float32 or better; each row sums to one, slots without a token are -inf.
         """
-        return self._gather(logits).log_softmax(-1)
+        return self.normalise(self.gather(logits))
+
+    def gather(self, logits: Tensor) -> Tensor:
+        """The logits [N, S] of the union's tokens, in the dtype of `logits` [N, V].
+
+        Raises:
+            ValueError: `logits` are of another number of positions.
+        """
+        if logits.shape[:-1] != self.ids.shape[:-1]:
+            raise ValueError(
+                f"Support: logits of shape {tuple(logits.shape)} for {self.ids.shape[0]} positions;"
+                " expected [N, V] with the same N.\nHint: slice the support and the logits alike."
+            )
+        return logits.gather(-1, self.ids)
+
+    def normalise(self, gathered: Tensor) -> Tensor:
+        """Log-probabilities of the union's tokens from their logits, as `restrict` gives them.
+
+        Args:
+            gathered: [N, S], the result of `gather`; gradients flow into it.
+        """
+        return self._without_empty_slots(gathered).log_softmax(-1)
 
     @torch.no_grad()
     def mass(self, logits: Tensor) -> Tensor:
@@ -46,20 +67,15 @@ class Support:
 
         No gradient; this is for the log.
         """
-        kept = self._gather(logits).logsumexp(-1)
+        kept = self._without_empty_slots(self.gather(logits)).logsumexp(-1)
         dtype = kept.dtype
         # In slices of rows, because logsumexp makes a copy as large as its input.
         whole = [part.to(dtype).logsumexp(-1) for part in logits.split(_ROWS)]
         return (kept - torch.cat(whole)).exp().clamp(max=1.0)
 
-    def _gather(self, logits: Tensor) -> Tensor:
-        if logits.shape[:-1] != self.ids.shape[:-1]:
-            raise ValueError(
-                f"Support: logits of shape {tuple(logits.shape)} for {self.ids.shape[0]} positions;"
-                " expected [N, V] with the same N.\nHint: slice the support and the logits alike."
-            )
-        kept = logits.gather(-1, self.ids).to(compute_dtype(logits))
-        return kept.masked_fill(~self.mask, -torch.inf)
+    def _without_empty_slots(self, gathered: Tensor) -> Tensor:
+        gathered = gathered.to(compute_dtype(gathered))
+        return gathered.masked_fill(~self.mask, -torch.inf)
 
 
 @torch.no_grad()
@@ -91,12 +107,14 @@ def union_support(logits: Sequence[Tensor], k: int) -> Support:
     if k >= v:
         ids = torch.arange(v, device=device).expand(n, v)
         return Support(ids, torch.ones(n, v, dtype=torch.bool, device=device))
-    found = torch.cat([each.topk(k, sorted=False).indices for each in logits], dim=-1)
-    ids = found.sort(-1).values
-    # Sorted, a duplicate stands beside its twin. It is sent behind all tokens (id V), and the
-    # columns that hold no row's token are cut off.
-    ids[:, 1:].masked_fill_(ids[:, 1:] == ids[:, :-1], v)
-    ids = ids.sort(-1).values
-    mask = ids < v
-    width = int(mask.sum(-1).max()) if n else 0
-    return Support(ids[:, :width].masked_fill(~mask[:, :width], 0), mask[:, :width].contiguous())
+    # A table of N x V marks and not a sort of the N x K x models ids: several times faster.
+    chosen = torch.zeros(n, v, dtype=torch.bool, device=device)
+    for each in logits:
+        chosen.scatter_(-1, each.topk(k, sorted=False).indices, True)
+    row, token = chosen.nonzero().unbind(-1)  # row by row, tokens ascending
+    sizes = torch.bincount(row, minlength=n)
+    slots = torch.arange(int(sizes.max()) if n else 0, device=device)
+    mask = slots < sizes[:, None]
+    ids = torch.zeros(mask.shape, dtype=torch.long, device=device)
+    ids[mask] = token
+    return Support(ids, mask)

@@ -74,7 +74,7 @@ class OnlyWith:
 
 @dataclass(frozen=True)
 class Hyperparameter:
-    """A field of a method.
+    """Hyperparameter of an objective: its name, annotation, default and meaning.
 
     Attributes:
         name: Its name.
@@ -118,7 +118,7 @@ class Hyperparameter:
 
 
 def check(objective: Any) -> None:
-    """Hold an objective's values to the annotations of its class.
+    """Check an objective's hyperparameters against the bounds that its class declares.
 
     Raises:
         ValueError: Names the hyperparameter, its value, and what is allowed.

@@ -32,6 +32,9 @@ class States:
 
     A field is None where no model gave it.
 
+    A log-probability of the sampled token is a tensor, or a function that computes it when a method
+    reads it: a logsumexp over the vocabulary is not made for a method that has no use of it.
+
     Methods read the distributions through `student`, `teacher` and `anchor`, and the sampled
     token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but
     the student's come detached.
@@ -51,9 +54,9 @@ class States:
     log_p: Tensor | None
     log_q: Tensor | None
     log_anchor: Tensor | None
-    token_log_p: Tensor
-    token_log_q: Tensor | None
-    token_log_ref: Tensor | None
+    token_log_p: Tensor | Callable[[], Tensor]
+    token_log_q: Tensor | Callable[[], Tensor] | None
+    token_log_ref: Tensor | Callable[[], Tensor] | None
 
     @property
     def student(self) -> Tensor:
@@ -73,7 +76,7 @@ class States:
     @property
     def sampled(self) -> Tensor:
         """[N] log p(y_t), with gradient."""
-        return self.token_log_p
+        return self._required("token_log_p", "the student")
 
     @property
     def sampled_teacher(self) -> Tensor:
@@ -92,12 +95,12 @@ class States:
                 f"States.{name} is None, but the objective reads {model}.\n"
                 "Hint: name it in the objective's `needs`, so that the loop computes it."
             )
-        return value
+        return value() if callable(value) else value
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What a step knows beyond single positions.
+    """What an objective knows of a whole step: rows of positions, rewards, size of the vocabulary.
 
     Attributes:
         sequence: [N] long, the row of each position, 0..B-1.
@@ -112,7 +115,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A step's loss before the mean over positions.
+    """Loss terms that an objective returns: per-position losses and weights, before the mean.
 
     Attributes:
         loss: [N] per-position loss, carries gradient.
@@ -128,7 +131,7 @@ class Terms:
 
 
 class Objective(ABC):
-    """A method. Subclasses are frozen dataclasses; their fields are its hyperparameters.
+    """Base class of an objective. Subclasses are frozen dataclasses of its hyperparameters.
 
     The annotation of a field says what is allowed (`geosd.objectives.hyperparameters`).
 

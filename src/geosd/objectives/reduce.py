@@ -16,7 +16,7 @@ LossMean = Literal["sequence", "token"]
 def mean_loss(
     loss: Tensor, weight: Tensor, sequence: Tensor, over: LossMean = "sequence"
 ) -> Tensor:
-    """The weighted mean of a per-position loss.
+    """Reduce a per-position loss to one number: its weighted mean over tokens or sequences.
 
     over="sequence": (1/B) sum_b (sum_{t in b} w_t l_t / sum_{t in b} w_t), the paper's 1/T inside
         the expectation over trajectories: every trajectory counts alike, however long. A row

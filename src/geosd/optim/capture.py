@@ -27,7 +27,7 @@ Record = Callable[[Tensor | None, Tensor], None]
 
 
 class ObservedBatch:
-    """Which positions of a forward and backward pass count, and how their gradients are scaled.
+    """Positions of a pass whose inputs and output gradients K-FAC captures, and their scale.
 
     Args:
         mask: [B, T], true at non-padding positions; None counts every position. Positions that are
@@ -152,7 +152,7 @@ class _Probe(torch.autograd.Function):
 
 
 class LayerCapture:
-    """Records one linear layer.
+    """Captures a linear layer's inputs and output gradients in a backward pass, for K-FAC.
 
     Args:
         name: Its name, for messages.

@@ -48,7 +48,7 @@ def copy_full_into(value: Tensor, into: Tensor) -> None:
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
-    """Add up this step's sums and counts of positions over the ranks, in place.
+    """Add up K-FAC's sums and counts of positions over the ranks, in place.
 
     The factors become means over the positions of all ranks: the same as on one rank that saw them
     all, where each rank scaled its output gradients by the terms of the loss.
@@ -63,7 +63,7 @@ def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
 def precondition(
     grad: Tensor, name: str, factors: BlockFactors, solve: Callable[[Inverse, Tensor], Tensor]
 ) -> None:
-    """Replace a gradient, full or in shards, by the result of `solve`.
+    """Precondition a gradient in place, full or in FSDP2 shards, by the function `solve`.
 
     Args:
         grad: Of a weight [O, I] or a bias [O].

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from geosd.optim.layer_selection import Select, input_factor_owners, is_projection, select_layers
+from geosd.optim.layer_selection import Select, is_projection, select_layers, shared_input_factors
 from geosd.optim.partition import partition
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def factor_bytes(
     share_inputs: bool = True,
     select: Select = is_projection,
 ) -> int:
-    """Bytes of the averages and the damped inverses of a model's factors.
+    """Bytes that K-FAC keeps for a model: the averages and damped inverses of its factors.
 
     While a step is accumulated its float32 sums come on top: half as much again in float32 storage.
 
@@ -78,7 +78,7 @@ def factor_bytes(
             (n, m.in_features, m.out_features) for n, m in select_layers(model, select).items()
         ]
     names = [name for name, _, _ in layers]
-    leaders = input_factor_owners(names) if share_inputs else {name: name for name in names}
+    leaders = shared_input_factors(names) if share_inputs else {name: name for name in names}
     elements = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if leaders[name] == name else (outputs,)

@@ -54,11 +54,11 @@ def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
     return taken
 
 
-def input_factor_owners(names: list[str]) -> dict[str, str]:
-    """For each layer the one whose input factor A it uses: itself, or its first sister.
+def shared_input_factors(names: list[str]) -> dict[str, str]:
+    """For each selected layer, the layer that keeps its input factor A: itself or a sister.
 
     Example:
-        >>> input_factor_owners(["gate_proj", "up_proj", "down_proj"])
+        >>> shared_input_factors(["gate_proj", "up_proj", "down_proj"])
         {'gate_proj': 'gate_proj', 'up_proj': 'gate_proj', 'down_proj': 'down_proj'}
     """
     leaders = {}

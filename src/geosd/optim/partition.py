@@ -84,7 +84,7 @@ def blocks_starting_in(run: BlockRange, span: tuple[int, int]) -> tuple[int, Blo
 
 
 def splits_a_block(dim: int, blocks: int, ranks: int) -> bool:
-    """Whether some block of a factor lies on two ranks.
+    """Whether the partition of a factor into blocks puts some block on two ranks.
 
     Example:
         >>> splits_a_block(32, 4, 2), splits_a_block(34, 4, 2)

@@ -25,7 +25,7 @@ from geosd.scores.state_table import most_uncertain
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.seeds import seed_of
 from geosd.steps import begin
-from geosd.training.rollouts import LocalRollouts, ProblemSampler, Rollouts, RolloutSettings
+from geosd.training.rollouts import LocalRollouts, ProblemSampler, RolloutBatchSettings, Rollouts
 
 
 def main(
@@ -57,7 +57,7 @@ def main(
         read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed
     )
     # One step on all problems at once: what a first epoch would visit if nothing were learnt.
-    rollout_settings = RolloutSettings(
+    rollout_settings = RolloutBatchSettings(
         source="student",
         problems=len(problem_sampler.problems),
         group=1,

@@ -1,8 +1,10 @@
-"""How each model sees the response positions of a step, in chunks that fit in memory.
+"""Logits of a step's response positions, in chunks that fit in memory, and their gradients.
 
-The body of a model runs once over whole sequences and leaves hidden states; the output head, whose
+The body of a model runs once over whole sequences and leaves hidden states. The output head, whose
 logits over a real vocabulary are far larger than anything else, is applied to a chunk of positions
-at a time, and again in the backward pass. No full-batch logit tensor is ever formed.
+at a time. Of a chunk's logits only those on the union support are kept: the gradient of all others
+is zero, so that the backward pass needs the hidden states and the head, and no logits. No
+full-batch logit tensor is ever formed, and no logit is computed twice for a loss on the support.
 
 N = response positions of the step, n = positions of one chunk, D = hidden size, V = vocabulary,
 S = size of the union support, B = sequences, T = padded length.
@@ -12,16 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
+from torch.distributed.fsdp import FSDPModule
 
 from geosd.geometry import union_support
-from geosd.models.forward import head_logits, last_hidden_states
+from geosd.geometry.simplex import compute_dtype
+from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
 from geosd.objectives.objective import Objective, States
 from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
+
+# Least share of a pass's tokens that a common prefix must save: a second call has costs of its own.
+SHARED_PREFIX = 0.05
 
 
 @dataclass(frozen=True)
@@ -42,21 +50,42 @@ class ChunkedLogits:
 
 
 def response_logits(model: nn.Module, packed: Packed) -> ChunkedLogits:
-    """Run a model's body once; its logits where it predicts each response token."""
+    """Chunked logits of a model where it predicts response tokens; its body runs once."""
     hidden_ND = with_root_gathered(model, lambda root: response_hidden_states(root, packed))
     return ChunkedLogits(model, hidden_ND)
 
 
-def response_hidden_states(model: nn.Module, packed: Packed) -> Tensor:
-    """Hidden states [N, D] that predict each response token; the model's root is gathered."""
-    hidden_BTD = last_hidden_states(model, packed.ids, packed.mask)
+def response_hidden_states(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> Tensor:
+    """Hidden states [N, D] that predict each response token; the model's root is gathered.
+
+    Args:
+        model: A causal language model.
+        packed: The sequences.
+        every_position: Run the model over every token of every row, as K-FAC needs it. Otherwise a
+            long prefix that all rows share goes through an unsharded model once.
+    """
+    prefix = packed.common_prefix
+    rows, width = packed.ids.shape
+    worthwhile = (rows - 1) * prefix > SHARED_PREFIX * rows * width
+    possible = not (every_position or isinstance(model, FSDPModule) or _recomputes(model))
+    if worthwhile and possible:
+        hidden_BTD = last_hidden_states_after(model, packed.ids, prefix)
+        return hidden_BTD[packed.row, packed.column - prefix]
+    hidden_BTD = last_hidden_states(model, packed.ids)
     return hidden_BTD[packed.row, packed.column]
+
+
+def _recomputes(model: nn.Module) -> bool:
+    """Whether a pass makes activations again in the backward pass; it keeps no keys and values."""
+    return model.training and getattr(model, "is_gradient_checkpointing", False)
 
 
 def local_quantities(
     objective: Objective, models: dict[str, ChunkedLogits], token_N: Tensor, top_k: int, chunk: int
 ) -> dict[str, Tensor]:
-    """The objective's per-position quantities, each [N], with gradients to the student alone.
+    """An objective's quantities at each response position [N], from chunked logits of the models.
 
     Args:
         objective: The method.
@@ -65,40 +94,40 @@ def local_quantities(
         top_k: K of the union of top-K supports (paper, Training: 1024).
         chunk: Positions whose logits are held at once.
     """
-    student = models["student"]
-
-    def quantities_of_chunk(hidden_nD: Tensor, at: slice) -> dict[str, Tensor]:
-        logits = {name: model.logits(at) for name, model in models.items() if name != "student"}
-        logits["student"] = head_logits(student.model, hidden_nD)
-        return objective.local(_states(logits, token_N[at], top_k))
-
-    if len(token_N) <= chunk:
-        return quantities_of_chunk(student.hidden, slice(None))
-    # Logits are thrown away after the forward and made again in the backward.
+    keep = len(token_N) <= chunk
     pieces = [
-        checkpoint(quantities_of_chunk, student.hidden[at], at, use_reentrant=False)
+        objective.local(_states_of_chunk(models, token_N[at], at, top_k, keep))
         for at in chunks(len(token_N), chunk)
     ]
+    if len(pieces) == 1:
+        return pieces[0]
     return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
-def _states(logits: dict[str, Tensor], token_n: Tensor, top_k: int) -> States:
-    """What an objective reads of the models' logits, each [n, V]."""
+def _states_of_chunk(
+    models: dict[str, ChunkedLogits], token_n: Tensor, at: slice, top_k: int, keep: bool
+) -> States:
+    """What an objective reads of some positions; with `keep` their logits may stay in memory."""
+    with torch.no_grad():
+        logits = {name: model.logits(at) for name, model in models.items()}
+    head, hidden_nD = models["student"].model.lm_head, models["student"].hidden[at]
+    student = (hidden_nD, head.weight, head.bias, logits["student"])
     on_support = [name for name in ("student", "teacher", "anchor") if name in logits]
     log_prob = {}
     if len(on_support) > 1:
-        support = union_support([logits[name].detach() for name in on_support], top_k)
-        log_prob = {name: support.restrict(logits[name]) for name in on_support}
+        support = union_support([logits[name] for name in on_support], top_k)
+        log_prob = {name: support.restrict(logits[name]) for name in on_support[1:]}
+        log_prob["student"] = support.normalise(_GatheredLogits.apply(*student, support.ids))
     token_log_prob = {
-        name: _token_log_prob(logits[name], token_n)
-        for name in ("student", "teacher", "reference")
+        name: partial(_token_log_prob, logits[name], token_n)
+        for name in ("teacher", "reference")
         if name in logits
     }
     return States(
         log_p=log_prob.get("student"),
         log_q=log_prob.get("teacher"),
         log_anchor=log_prob.get("anchor"),
-        token_log_p=token_log_prob["student"],
+        token_log_p=partial(_TokenLogProb.apply, *student, token_n, keep),
         token_log_q=token_log_prob.get("teacher"),
         token_log_ref=token_log_prob.get("reference"),
     )
@@ -106,8 +135,75 @@ def _states(logits: dict[str, Tensor], token_n: Tensor, top_k: int) -> States:
 
 def _token_log_prob(logits: Tensor, token: Tensor) -> Tensor:
     """Full-softmax log-probability of each response token: z_y - logsumexp(z), [n]."""
-    logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+    logits = logits.to(compute_dtype(logits))
     return logits.gather(-1, token[:, None])[:, 0] - logits.logsumexp(-1)
+
+
+class _GatheredLogits(torch.autograd.Function):
+    """Logits z = W h + b at some tokens of each position [n, S], given all of them [n, V].
+
+    Keeps h and W for the backward pass, and no logits.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, logits: Tensor, ids: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(hidden, weight, bias, ids)
+        ctx.vocabulary = logits.shape[-1]
+        return logits.gather(-1, ids)
+
+    @staticmethod
+    def backward(ctx: Any, grad_nS: Tensor) -> tuple[Tensor | None, ...]:
+        *head, ids = ctx.saved_tensors
+        # Added and not set: slots without a token name token 0, with a gradient of 0.
+        grad_nV = grad_nS.new_zeros(len(ids), ctx.vocabulary).scatter_add_(-1, ids, grad_nS)
+        return *_head_gradients(grad_nV, *head, ctx.needs_input_grad), None, None
+
+
+class _TokenLogProb(torch.autograd.Function):
+    """Full-softmax log-probability of one token of each position [n], given all logits [n, V].
+
+    Keeps these logits for the backward pass, or computes them again there.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        logits: Tensor,
+        token: Tensor,
+        keep: bool,
+    ) -> Tensor:
+        ctx.save_for_backward(hidden, weight, bias, logits if keep else None, token)
+        ctx.dtype = logits.dtype
+        return _token_log_prob(logits, token)
+
+    @staticmethod
+    def backward(ctx: Any, grad_n: Tensor) -> tuple[Tensor | None, ...]:
+        hidden, weight, bias, logits, token = ctx.saved_tensors
+        if logits is None:
+            cast = None if bias is None else bias.to(ctx.dtype)
+            logits = nn.functional.linear(hidden.to(ctx.dtype), weight.to(ctx.dtype), cast)
+        # d log p(y) / d z_i = [i = y] - p_i
+        grad_nV = logits.to(compute_dtype(logits)).softmax(-1).mul_(-grad_n[:, None])
+        grad_nV.scatter_add_(-1, token[:, None], grad_n[:, None])
+        grads = _head_gradients(grad_nV.to(ctx.dtype), hidden, weight, bias, ctx.needs_input_grad)
+        return *grads, None, None, None
+
+
+def _head_gradients(
+    grad_nV: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None, needed: tuple[bool, ...]
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Gradients of hidden states, weight and bias of an output head from those of its logits."""
+    dtype = grad_nV.dtype
+    return (
+        (grad_nV @ weight.to(dtype)).to(hidden.dtype) if needed[0] else None,
+        (grad_nV.T @ hidden.to(dtype)).to(weight.dtype) if needed[1] else None,
+        grad_nV.sum(0).to(bias.dtype) if bias is not None and needed[2] else None,
+    )
 
 
 def chunks(positions: int, size: int) -> Iterator[slice]:

@@ -22,7 +22,7 @@ def diagnose_microbatches(
     chunk: int,
     positions: int,
 ) -> tuple[dict[str, float], list[OldPolicy]]:
-    """These microbatches' shares of the step's means, and the student's predictions in each.
+    """Diagnostics of a step's microbatches: shares of its mean overlap, mismatch and drift.
 
     Args:
         student: Has the output head, gathered.
@@ -94,7 +94,7 @@ def kl_of_update(
     old_policies: list[OldPolicy],
     positions: int,
 ) -> float:
-    """This rank's share of the mean KL(old || new) over the step's positions, in nats."""
+    """KL(old || new) of the student across an update, in nats: this rank's share of its mean."""
     return sum(
         old.kl_to(response_logits(student, microbatch.student), positions)
         for microbatch, old in zip(microbatches, old_policies, strict=True)

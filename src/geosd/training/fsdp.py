@@ -58,7 +58,7 @@ def shard(
 
 
 def with_root_gathered(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
-    """`work(model)`, with the root of a sharded model gathered while it runs.
+    """Call `work(model)` with the root of an FSDP2-sharded model gathered while it runs.
 
     Every rank that holds a shard calls this at the same time; tensors that `work` returns may be
     differentiated.
@@ -67,14 +67,14 @@ def with_root_gathered(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
 
 
 def reshard(model: nn.Module) -> None:
-    """Free the gathered root: a pass without gradients keeps it, an update makes it outdated."""
+    """Free the gathered root of an FSDP2-sharded model, which an update makes outdated."""
     if isinstance(model, FSDPModule):
         model.reshard()
 
 
 @contextmanager
 def summon_full_params(model: nn.Module) -> Iterator[None]:
-    """The whole model on every rank, so that a rank may run it alone: to sample from it."""
+    """Gather an FSDP2-sharded model whole on every rank, so that one rank may sample from it."""
     parts = [part for part in model.modules() if isinstance(part, FSDPModule)]
     for part in parts:
         part.unshard()
@@ -133,7 +133,7 @@ def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> 
 
 
 def full_model(model: nn.Module) -> nn.Module | None:
-    """A model that can be written: itself, or on the first rank a full copy on the CPU; else None.
+    """An unsharded model to write: itself, or a full CPU copy of a sharded one on the first rank.
 
     Every rank calls this at the same time.
     """

@@ -30,7 +30,7 @@ def train(
     snapshots: Snapshots | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
 ) -> StepLog | None:
-    """Train the student in place.
+    """The training loop: take every step of a run, log it, and save states and snapshots.
 
     Every rank calls this; only the first one logs and writes.
 

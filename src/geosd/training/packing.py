@@ -34,6 +34,8 @@ class Packed:
         row: Sequence of each response token [N].
         column: Column whose next token is that response token [N].
         token: The response token itself [N].
+        common_prefix: Columns at the left that are the same in all rows and predict no response
+            token: all but the last token of the prompt where all rows have one (GRPO).
     """
 
     ids: Tensor
@@ -41,6 +43,7 @@ class Packed:
     row: Tensor
     column: Tensor
     token: Tensor
+    common_prefix: int = 0
 
 
 def pack(
@@ -78,7 +81,20 @@ def pack(
         torch.tensor(row, dtype=torch.long, device=device),
         torch.tensor(column, dtype=torch.long, device=device),
         torch.tensor(token, dtype=torch.long, device=device),
+        common_prefix_length([prompt[:-1] for prompt in prompts]),
     )
+
+
+def common_prefix_length(rows: Sequence[Sequence[int]]) -> int:
+    """How many leading token ids all packed rows share.
+
+    Example:
+        >>> common_prefix_length([[5, 6, 7], [5, 6, 8, 9]])
+        2
+    """
+    first, last = min(rows, default=[]), max(rows, default=[])  # in lexical order
+    differing = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return next(differing, min(len(first), len(last)))
 
 
 @dataclass(frozen=True)
@@ -110,7 +126,7 @@ def split_into_microbatches(
     pad_id: int,
     device: torch.device,
 ) -> list[Microbatch]:
-    """This rank's responses, in passes; every rank has equally many.
+    """Cut a step's rollouts into this rank's packed microbatches; every rank has equally many.
 
     Args:
         rollouts: Those of the whole step, the same on every rank.
@@ -153,7 +169,7 @@ def split_into_microbatches(
 
 
 def response_index(rollouts: Rollouts, device: torch.device) -> Tensor:
-    """The response of each position of the step [N]."""
+    """The response to which each packed position of a step belongs [N]."""
     lengths = torch.tensor(list(map(len, rollouts.responses)), device=device)
     return torch.arange(len(lengths), device=device).repeat_interleave(lengths)
 

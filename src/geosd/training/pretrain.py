@@ -31,7 +31,7 @@ IGNORED = -100  # cross_entropy's own mark of a position without a target
 
 @dataclass(frozen=True)
 class PretrainingArguments:
-    """How a base model is trained.
+    """Settings of the pretraining of a miniature base model.
 
     The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
     from random weights, Muon comes to the same loss in about a third of AdamW's steps here
@@ -83,7 +83,7 @@ def pretrain(
     save_every: int = 100,
     progress: str | None = None,
 ) -> list[float]:
-    """Train a model in place.
+    """Pretrain a base model in place, on documents.
 
     A run that was killed continues from its last saved step and ends with the same bits.
 

@@ -25,7 +25,7 @@ EXIT_CODE = 75
 
 
 class ResumeState:
-    """One file, replaced whole, that holds the run's state after some number of steps.
+    """The file from which an interrupted run resumes: its state after some step, replaced whole.
 
     Args:
         folder: The run's scratch folder.
@@ -59,7 +59,7 @@ class ResumeState:
 
 
 class Snapshots:
-    """One file for each of some steps, written when that step is done.
+    """Snapshots of the weights after chosen steps, one file each.
 
     Looking at the student changes nothing of the run. A run that goes on after a kill has the
     snapshots of its earlier life: they were written before the state that it goes on from.
@@ -98,7 +98,7 @@ class PreemptionError(Exception):
 
 @contextmanager
 def catch_sigterm() -> Iterator[Callable[[], bool]]:
-    """Inside, SIGTERM does not end the process; yields a function that says whether one came."""
+    """Context in which SIGTERM does not end the process, but asks the run to save its state."""
     received = []
     previous = signal.signal(signal.SIGTERM, lambda *_: received.append(True))
     try:

@@ -37,7 +37,7 @@ SCORED = ("anchor", "reference")
 
 
 class RolloutWorker:
-    """Samples responses and scores them while it samples others.
+    """Inference worker: samples responses, and scores them with the frozen models at the same time.
 
     Args:
         local: Samples from this worker's own copy of the student.
@@ -82,7 +82,7 @@ class RolloutWorker:
         packed = pack([prompt], [response], self.local.encoding.pad_id, device)
         scores = {}
         for name in names:
-            hidden = last_hidden_states(self.frozen[name], packed.ids, packed.mask)
+            hidden = last_hidden_states(self.frozen[name], packed.ids)
             scores[name] = hidden[packed.row, packed.column]
         self.times["scored"].append((began, time.monotonic()))
         return scores
@@ -213,7 +213,7 @@ class RemoteRollouts:
 
 
 def serve(worker: RolloutWorker, link: WorkerLink) -> None:
-    """Serve the training ranks in other processes until `RemoteRollouts.end`."""
+    """Main loop of a rollout worker's process: serves the trainers until `RemoteRollouts.end`."""
     student, anchor = worker.local.student, worker.frozen["anchor"]
     dtype = next(student.parameters()).dtype
     while True:
@@ -239,7 +239,7 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
 
 
 def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:
-    """The frozen models to score: those that the objective reads, or all for the log."""
+    """Names of the frozen models that a rollout worker scores: an objective's, or all of them."""
     return [name for name in SCORED if measured or name in needs]
 
 

@@ -28,7 +28,7 @@ HiddenStates = dict[str, list[Tensor]]
 
 
 class ProblemSampler:
-    """Problems epoch by epoch, each epoch in an order of its own, without repeats inside it.
+    """Draws each step's problems: epoch by epoch, each in an order of its own, without repeats.
 
     An epoch need not be a whole number of steps: a step may hold the end of one and the beginning
     of the next. Every draw depends on the seed and the step alone, never on earlier draws.
@@ -75,7 +75,7 @@ class ProblemSampler:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """The responses of one step.
+    """Responses of one training step, with their problems, prompts and rewards.
 
     Attributes:
         problems: The problem of each response [B].
@@ -104,8 +104,8 @@ class Rollouts:
 
 
 @dataclass(frozen=True)
-class RolloutSettings:
-    """Where the responses of a step come from.
+class RolloutBatchSettings:
+    """Which responses a training step collects: of what source, for how many problems, sampled how.
 
     Attributes:
         source: "student" samples one response for each of `problems` problems; "group" samples
@@ -157,7 +157,7 @@ class LocalRollouts:
     """
 
     student: nn.Module
-    settings: RolloutSettings
+    settings: RolloutBatchSettings
     problem_sampler: ProblemSampler
     encoding: Encoding
     sampler: Sampler

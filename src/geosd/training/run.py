@@ -25,6 +25,7 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
+from geosd.training.allocator import keep_freed_memory
 from geosd.training.fsdp import shard
 from geosd.training.processes import Ranks, WorkerLink, local_device
 from geosd.training.reference_models import ReferenceModels
@@ -37,14 +38,14 @@ from geosd.training.rollout_workers import (
 from geosd.training.rollouts import (
     LocalRollouts,
     ProblemSampler,
-    RolloutSettings,
+    RolloutBatchSettings,
     RolloutSource,
 )
 
 
 @dataclass(frozen=True)
 class TrainingArguments:
-    """Numbers that the loop reads; named as in the settings.
+    """Numbers of a training run that the loop reads; named as in the settings.
 
     Attributes:
         steps: Updates in all.
@@ -74,7 +75,7 @@ class TrainingArguments:
 
 
 def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
-    """The numbers that the loop reads, from settings."""
+    """Training arguments from the settings of a run."""
     return TrainingArguments(
         **{each.name: settings[each.name] for each in fields(TrainingArguments)}
     )
@@ -116,7 +117,7 @@ def assemble_run(
     ranks: Ranks | None = None,
     worker: RolloutWorker | WorkerLink | None = None,
 ) -> TrainingRun:
-    """Make the parts of a run.
+    """Assemble a training run: student, objective, update rule, reference models, rollouts.
 
     Args:
         settings: Plain values.
@@ -132,6 +133,7 @@ def assemble_run(
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.files.DamagedLineError: A problem or pool line is damaged.
     """
+    keep_freed_memory()
     ranks = ranks or Ranks()
     compute = getattr(torch, settings["precision"])
     objective = build(**settings["objective"])
@@ -189,7 +191,7 @@ def assemble_run(
 def assemble_rollout_worker(
     settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
 ) -> RolloutWorker:
-    """Make the worker that samples and scores for a run; see `assemble_run` for the arguments.
+    """Assemble the rollout worker of a training run; see `assemble_run` for the arguments.
 
     Its models have the precision that the trainers compute in.
     """
@@ -216,7 +218,7 @@ def _local_rollouts(
     encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
     return LocalRollouts(
         student=student,
-        settings=RolloutSettings(
+        settings=RolloutBatchSettings(
             source=build(**settings["objective"]).rollouts,
             problems=settings["problems"],
             group=settings["group"],

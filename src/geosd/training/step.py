@@ -51,7 +51,7 @@ Scalars = dict[str, Tensor]
 
 
 def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
-    """Sample, compare, differentiate and update once.
+    """One training step: sample, compare with the reference models, differentiate, update.
 
     Args:
         run: The parts; the student is updated in place.
@@ -201,7 +201,8 @@ class StepLoss:
         needed = {name: each for name, each in references.items() if name in objective.needs}
 
         def forward(student: nn.Module) -> tuple[Scalars, Tensor]:
-            hidden_nD = response_hidden_states(student, microbatch.student)
+            every = self.run.update_rule.preconditioner is not None
+            hidden_nD = response_hidden_states(student, microbatch.student, every_position=every)
             logits = {"student": ChunkedLogits(student, hidden_nD), **needed}
             token_n = microbatch.student.token
             scalars = local_quantities(objective, logits, token_n, args.top_k, args.chunk)

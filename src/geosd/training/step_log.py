@@ -26,7 +26,7 @@ TRACKERS = ("tensorboard", "wandb", "trackio")
 
 
 class StepLog:
-    """One value per metric and step.
+    """Step log of a run: one value per metric and step, kept by DVCLive and other trackers.
 
     Args:
         folder: Where DVCLive keeps the run's log.
@@ -95,7 +95,7 @@ class StepLog:
 
 
 def check_trackers(trackers: Sequence[str | GeneralTracker]) -> None:
-    """Refuse trackers that do not exist or are not installed, before a run starts.
+    """Check the names of step-log trackers: refuse those that do not exist or are not installed.
 
     Raises:
         ValueError: There is no such tracker.
