@@ -58,8 +58,10 @@ wildcard_constraints:
 
 
 # As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
-# glibc must keep large buffers: giving them back on each free doubled a training step.
+# A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
+# slower than one. glibc must keep large buffers: giving them back on each free doubled a step.
 os.environ |= {
+    "OMP_WAIT_POLICY": "passive",
     "MALLOC_MMAP_THRESHOLD_": "1073741824",
     "MALLOC_TRIM_THRESHOLD_": "2147483648",
     # `python` is the interpreter that runs Snakemake, whether or not its venv is activated.
