@@ -88,11 +88,13 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
 
 
-@pytest.mark.parametrize("objective", ["geosd", "grpo"])
+@pytest.mark.parametrize(
+    ("objective", "precision"), [("geosd", "float32"), ("geosd", "bfloat16"), ("grpo", "float32")]
+)
 def test_a_run_killed_at_every_step_ends_like_one_never_killed(
-    tiny, settings, tmp_path, monkeypatch, objective
+    tiny, settings, tmp_path, monkeypatch, objective, precision
 ):
-    settings["objective"] = {"name": objective}
+    settings["objective"], settings["precision"] = {"name": objective}, precision
     settings["teacher"] = "average"
     undisturbed, log = run_to_end(tiny, settings, tmp_path / "whole")
     killed = tmp_path / "killed"

@@ -16,6 +16,20 @@ def test_a_state_of_another_run_is_not_continued(tmp_path):
     assert ResumeState(tmp_path, {"seed": 0, "rate": 1e-5}).load() is None
 
 
+def test_a_state_is_continued_in_as_many_threads_as_the_run_began_with(tmp_path):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        ResumeState(tmp_path, {}).save(7, {})
+        torch.set_num_threads(1)
+        assert ResumeState(tmp_path, {"other": 1}).load() is None
+        assert torch.get_num_threads() == 1
+        assert ResumeState(tmp_path, {}).load() == (7, {})
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_there_is_nothing_to_continue_at_first_and_after_the_end(tmp_path):
     state = ResumeState(tmp_path, {})
     assert state.load() is None

@@ -22,6 +22,7 @@ from yaml import safe_load
 from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import resolve, settings
+from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
 
 min_version("9.20")  # pathvars, subpath
@@ -56,10 +57,11 @@ wildcard_constraints:
     steps=r"\d+",
 
 
-# One thread a process and as many processes as cores: two threads beside a busy neighbour were seven
-# times slower. glibc must keep large buffers: giving them back on each free doubled a training step.
+# As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
+# A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
+# slower than one. glibc must keep large buffers: giving them back on each free doubled a step.
 os.environ |= {
-    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "passive",
     "MALLOC_MMAP_THRESHOLD_": "1073741824",
     "MALLOC_TRIM_THRESHOLD_": "2147483648",
     # `python` is the interpreter that runs Snakemake, whether or not its venv is activated.
@@ -138,6 +140,12 @@ def requested(rule, amount, factor=1):
     return lambda wildcards, attempt: getattr(
         PARAMS.resources_of(wildcards.model).job(rule), amount
     ) * factor ** (attempt - 1)
+
+
+def share_of_cores(rule):
+    """Threads function: a job's share of the cores; one training alone takes all that it may."""
+    cores = workflow.resource_settings.cores
+    return lambda wildcards: threads_of(rule, STUDY, wildcards.model, cores)
 
 
 def gpu_model(rule):

@@ -18,6 +18,7 @@ rule evaluate:
         "<logs>/evaluate/{model}/{recipe}/{seed}.log",
     wildcard_constraints:
         recipe="(?!pi_0-).+",
+    threads: share_of_cores("evaluate")
     resources:
         study=STUDY.name,
         gpu=requested("evaluate", "gpus"),

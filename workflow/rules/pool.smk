@@ -18,6 +18,8 @@ rule pool:
         manifest="results/pool/{model}-{digest}/manifest.json",
     log:
         "<logs>/pool/{model}-{digest}.log",
+    priority: 1  # before samples of pi_0, for which a core is left over later
+    threads: share_of_cores("pool")
     resources:
         study=STUDY.name,
         gpu=requested("pool", "gpus"),

@@ -19,6 +19,7 @@ rule states:
         rollouts="results/states/{model}-{digest}/states.jsonl",
     log:
         "<logs>/states/{model}-{digest}.log",
+    threads: share_of_cores("states")
     resources:
         study=STUDY.name,
         gpu=requested("states", "gpus"),

@@ -25,6 +25,8 @@ rule train:
         manifest="results/train/{model}/{recipe}/{seed}/manifest.json",
     log:
         "<logs>/train/{model}/{recipe}/{seed}.log",
+    priority: 1  # before samples of pi_0, for which a core is left over later
+    threads: share_of_cores("train")
     resources:
         study=STUDY.name,
         gpu=requested("train", "gpus"),

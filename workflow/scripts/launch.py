@@ -80,7 +80,7 @@ def options(processes: int) -> list[str]:
         "num_machines": 1,
         "gpu_ids": "all",
         "main_process_port": 0,
-        "mixed_precision": "no",  # the training's own: FSDP2 or autocast, by training.precision
+        "mixed_precision": "no",  # the training's own: by training.precision
         "dynamo_backend": "no",
     }
     return ["--multi_gpu", *(str(word) for k, v in values.items() for word in (f"--{k}", v))]

@@ -37,3 +37,25 @@ def job_counts(study: Study) -> dict[str, int]:
     if "figure_alignment" in study.outputs:
         counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
     return {rule: count for rule, count in counts.items() if count}
+
+
+def threads_of(rule: str, study: Study, model: str, cores: int | None) -> int:
+    """Give a rule's job its share of the cores, at most the threads that `resources` allows it.
+
+    All jobs of the rule in the study count, also those that are done, so that a job has the same
+    threads whatever else is left to do.
+
+    Args:
+        rule: A rule of section `resources`.
+        study: The resolved study.
+        model: The job's model.
+        cores: Of the machine; None is a cluster, where each job has a node's cores to itself.
+    """
+    most = study.params.resources_of(model).job(rule).threads
+    if cores is None or most == 1:
+        return most
+    counts = job_counts(study)
+    of_evaluation = ("evaluate", "evaluate_pi_0")
+    rules = of_evaluation if rule in of_evaluation else (rule,)
+    jobs = len(study.models) * sum(counts.get(each, 0) for each in rules)
+    return max(1, min(most, cores // max(1, jobs)))

@@ -18,6 +18,11 @@ class JobResources(Section):
     """Main memory, in MB."""
     minutes: Count
     """Longest run time, in minutes."""
+    threads: Count = Field(
+        default_factory=lambda: 1,
+        description="Most CPU threads of the job. Jobs that a study has side by side share the"
+        ' machine\'s cores: docs/performance.md, "Threads".',
+    )
 
 
 class TrainingResources(JobResources):

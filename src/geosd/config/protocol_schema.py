@@ -178,9 +178,10 @@ class Recipe(Section):
     """Decoupled weight decay. Not given; 0, because none is mentioned."""
     warmup: Annotated[int, Field(ge=0)]
     """Steps of linear warm-up. Table hparams: 20."""
-    precision: Literal["bfloat16", "float32"]
-    """Type of the forward and backward passes; master weights are float32. Table hparams:
-    bfloat16."""
+    precision: Literal["auto", "bfloat16", "float32"]
+    """Type of the forward and backward passes; master weights are float32. `auto` is bfloat16 where
+    the device has instructions for it (CUDA, AVX512-BF16, AMX); the manifest says which it was.
+    Table hparams: bfloat16."""
     top_k: Count
     """Logits K kept of student, teacher and anchor each; the union is renormalised. Table hparams:
     1024."""
@@ -263,10 +264,11 @@ class Rollout(Section):
     """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
     compile: bool
     """Whether one step of decoding is compiled for this machine. Read by transformers only."""
+    precision: Literal["auto", "bfloat16", "float32"]
+    """Type of the engine's copy of the weights; `auto` as in training. In a training transformers
+    has no copy: it samples in training.precision."""
     tensor_parallel: Count
     """Devices that share each matrix. Read by vllm only, as all that follow."""
-    precision: Literal["bfloat16", "float32"]
-    """Type of the engine's copy of the weights."""
     memory: Share
     """Share of a device's memory for the engine's weights and cache; of the host's on a CPU."""
     process: Literal["own", "same"]

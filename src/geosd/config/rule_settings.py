@@ -65,8 +65,19 @@ def sampling_settings(study: Study, model: str) -> Settings:
     if rollout["engine"] == "vllm":
         rollout = _without(rollout, "compile")
     else:
-        rollout = _only(rollout, "engine", "sequences", "compile")
+        # float32 is the precision of folders made before transformers read one, and keeps them.
+        plain = rollout["precision"] == "float32"
+        options = ("engine", "sequences", "compile", *([] if plain else ["precision"]))
+        rollout = _only(rollout, *options)
     return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
+
+
+def _training_sampling(study: Study, model: str) -> Settings:
+    """What puts problems to a model in training, where transformers samples the live student."""
+    settings = sampling_settings(study, model)
+    if settings["rollout"]["engine"] != "vllm":
+        settings["rollout"] = _without(settings["rollout"], "precision")
+    return settings
 
 
 def _pool(study: Study, model: str, _: Any) -> Settings:
@@ -79,7 +90,7 @@ def _train(study: Study, model: str, variant: str) -> Settings:
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
-    return {**training, **sampling_settings(study, model)}
+    return {**training, **_training_sampling(study, model)}
 
 
 def _evaluate(study: Study, model: str, _: Any) -> Settings:

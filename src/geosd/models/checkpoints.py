@@ -18,6 +18,7 @@ from transformers import (
 from transformers.utils import logging
 
 from geosd.files import atomic_write
+from geosd.models.precision import cast_parameters
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
@@ -42,11 +43,14 @@ def save_model(
     partial.rmdir()
 
 
-def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a checkpoint's model, in fp32 and evaluation mode, and its tokenizer.
+def load_model(
+    folder: Path | str, dtype: torch.dtype = torch.float32
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load a checkpoint's model, in evaluation mode, and its tokenizer.
 
     Args:
         folder: Written by `save_model`, or by Hugging Face's own `save_pretrained`.
+        dtype: Of the weights; buffers are float32.
 
     Raises:
         FileNotFoundError: The folder holds no model.
@@ -55,6 +59,8 @@ def load_model(folder: Path | str) -> tuple[PreTrainedModel, PreTrainedTokenizer
     model = AutoModelForCausalLM.from_pretrained(
         folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
     )
+    if dtype != torch.float32:
+        cast_parameters(model, dtype)
     return model.eval(), tokenizer
 
 

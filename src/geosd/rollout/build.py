@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from geosd.models.checkpoints import load_model
+from geosd.models.precision import resolve_precision
 from geosd.problems.encoding import Encoding
 from geosd.rollout.sampler import Sampler
 from geosd.rollout.transformers_sampler import TransformersSampler
@@ -18,6 +20,15 @@ from geosd.rollout.vllm_sampler import VllmSampler
 from geosd.rollout.weight_transfer import named_weights
 
 ENGINES = ("transformers", "vllm")
+
+
+def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an engine, with the precision that they stand for on this machine."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if settings["engine"] != "vllm":  # transformers loads a checkpoint on the CPU
+        device = torch.device("cpu")
+    precision = resolve_precision(settings.get("precision", "float32"), device)
+    return {**settings, "precision": precision}
 
 
 def build_sampler(
@@ -31,11 +42,12 @@ def build_sampler(
     """A sampler of a checkpoint, or of a model in training.
 
     Args:
-        settings: `engine` and `sequences`, and vLLM's own where it is the engine; see
-            `geosd.rollout.vllm_engine.start`.
+        settings: `engine`, `sequences` and `precision` (float32 where it is left out), and vLLM's
+            own where it is the engine; see `geosd.rollout.vllm_engine.start`.
         checkpoint: Folder of the weights; of a live model, those that it began with.
         encoding: Says which tokens end a response.
-        model: The same weights, loaded, where the caller has them anyway.
+        model: The same weights, loaded, where the caller has them anyway. A model that is not live
+            is sampled only where it has the precision.
         live: Whether the model is being trained: every call then samples it as it is.
         progress: What the progress bar says; None shows none.
 
@@ -43,9 +55,12 @@ def build_sampler(
         ValueError: There is no such engine.
         ModuleNotFoundError: The engine is vllm, and it is not installed.
     """
+    settings = resolve_engine(settings)
     engine, options = settings["engine"], {k: v for k, v in settings.items() if k != "engine"}
     if engine == "transformers":
-        sampled = load_model(checkpoint)[0] if model is None else model
+        dtype = getattr(torch, options["precision"])
+        usable = model is not None and (live or next(model.parameters()).dtype == dtype)
+        sampled = model if usable else load_model(checkpoint, dtype)[0]
         return TransformersSampler(
             sampled,
             encoding.end_ids,

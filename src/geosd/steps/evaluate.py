@@ -14,7 +14,7 @@ from geosd.files import read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.rollout.build import build_sampler
+from geosd.rollout.build import build_sampler, resolve_engine
 from geosd.rollout.sampler import SamplingParams
 from geosd.steps import begin
 from geosd.steps.job import Job
@@ -44,11 +44,12 @@ def main(
     """
     job = Job("evaluate", params, study, model)
     settings = job.settings
+    engine = resolve_engine(settings["rollout"])
     tokenizer, generation = load_tokenizer(checkpoint)
     source = get_data_source(settings["source"])
     encoding = source.encoding(tokenizer, settings["thinking"], generation)
     sampler = build_sampler(
-        settings["rollout"], checkpoint, encoding, progress=f"{model}, {variant}, seed {seed}"
+        engine, checkpoint, encoding, progress=f"{model}, {variant}, seed {seed}"
     )
     decoding = SamplingParams(
         settings["temperature"], settings["top_p"], settings["response_tokens"]
@@ -66,7 +67,14 @@ def main(
         )
     write_jsonl(out / "samples.jsonl", rows)
     inputs = [checkpoint / "model.safetensors", problems]
-    job.write_manifest(out, inputs, model=model, seed=seed, sampler=sampler.record())
+    job.write_manifest(
+        out,
+        inputs,
+        model=model,
+        seed=seed,
+        precision=engine["precision"],
+        sampler=sampler.record(),
+    )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from geosd.files import read_jsonl, write_json, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.rollout.build import build_sampler
+from geosd.rollout.build import build_sampler, resolve_engine
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.solution_pool import count_pool, pool_solutions
 from geosd.seeds import seed_of
@@ -37,10 +37,11 @@ def main(
     """
     job = Job("pool", params, study, model)
     settings = job.settings
+    engine = resolve_engine(settings["rollout"])
     tokenizer, generation = load_tokenizer(base)
     source = get_data_source(settings["source"])
     encoding = source.encoding(tokenizer, settings["thinking"], generation)
-    sampler = build_sampler(settings["rollout"], base, encoding, progress=f"pool of {model}")
+    sampler = build_sampler(engine, base, encoding, progress=f"pool of {model}")
     with closing(source.grader()) as grade:
         rows = pool_solutions(
             read_jsonl(problems, Problem),
@@ -54,7 +55,8 @@ def main(
         )
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
-    job.write_manifest(out, [base / "model.safetensors", problems])
+    inputs = [base / "model.safetensors", problems]
+    job.write_manifest(out, inputs, precision=engine["precision"])
 
 
 if __name__ == "__main__":

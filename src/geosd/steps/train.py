@@ -17,12 +17,13 @@ from pathlib import Path
 from geosd.files import atomic_write, sha256, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
+from geosd.models.precision import resolve_precision
 from geosd.problems.sources import get_data_source
 from geosd.steps import begin
 from geosd.steps.job import Job
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
-from geosd.training.processes import init_processes
+from geosd.training.processes import init_processes, local_device
 from geosd.training.resume_state import (
     EXIT_CODE,
     PreemptionError,
@@ -70,13 +71,15 @@ def main(
     check_trackers(trackers)
     job = Job("train", params, study, model, variant)
     settings = job.settings
+    precision = resolve_precision(settings["precision"], local_device())
+    resolved = {**settings, "precision": precision}
     inputs = {path: sha256(path) for path in (base / "model.safetensors", problems, pool)}
-    identity = {"settings": settings, "seed": seed, "inputs": list(inputs.values())}
+    identity = {"settings": resolved, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
     saved = Snapshots(out / "snapshots", snapshots)
     run_name = f"{model}/{variant}/{seed}"
     with init_processes(worker) as (ranks, link), catch_sigterm() as stop_requested:
-        arguments = (settings, base, problems, pool, seed)
+        arguments = (resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
             serve(assemble_rollout_worker(*arguments), link)
             return
@@ -86,7 +89,7 @@ def main(
         try:
             log = train(
                 run,
-                training_arguments(settings),
+                training_arguments(resolved),
                 resume,
                 lambda step: StepLog(scratch / "log", step, trackers, run_name, settings),
                 saved,
@@ -119,6 +122,7 @@ def main(
                 model=model,
                 seed=seed,
                 snapshots=saved.steps,
+                precision=precision,
                 ranks=ranks.size,
                 sampler=run.rollout_source.record(),
             )

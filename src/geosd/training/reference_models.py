@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 
+from geosd.models.precision import cast_parameters
 from geosd.training.fsdp import (
     full_state_dict,
     load_full_state_dict,
@@ -30,11 +31,13 @@ def frozen_copy(
 ) -> nn.Module:
     """A copy without gradients, independent of the original and sharded where it is.
 
-    The copy of a sharded model is stored as `dtype` and gathered as `compute`. bfloat16 loses
+    The copy is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses
     nothing where the student computes in it: these are its compute weights.
     """
-    sharded = isinstance(model, FSDPModule)
-    frozen = sharded_copy(model, dtype, compute) if sharded else copy.deepcopy(model)
+    if isinstance(model, FSDPModule):
+        frozen = sharded_copy(model, dtype, compute)
+    else:
+        frozen = cast_parameters(copy.deepcopy(model), dtype)
     return frozen.requires_grad_(False).eval()
 
 
@@ -54,7 +57,7 @@ class ReferenceModels:
         teacher: "live" is the student itself; "fixed" is pi_0; "delayed" is the anchor;
             "average" is an exponential moving average of the students.
         average_decay: Weight of the past in "average", per step.
-        compute: What a sharded student computes in.
+        compute: What the student computes in.
     """
 
     def __init__(

@@ -41,17 +41,25 @@ class ResumeState:
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Keep the state after `step` steps: tensors and plain values only."""
+        kept = {"identity": self.identity, "step": step, "state": state}
         with atomic_write(self.path) as temporary:
-            torch.save({"identity": self.identity, "step": step, "state": state}, temporary)
+            torch.save({**kept, "threads": torch.get_num_threads()}, temporary)
 
     def load(self) -> tuple[int, dict[str, Any]] | None:
-        """The steps done and the state after them; None where there is nothing to continue."""
+        """The steps done and the state after them; None where there is nothing to continue.
+
+        The process then computes in as many threads as the run began with: their number decides the
+        last bits of sums, and a run that was killed ends with the bits of one that was not.
+        """
         if not self.path.exists():
             return None
         # weights_only: a state file is data; nothing in it may run. mmap: of a state written whole,
         # every rank reads it and takes its shards; together they hold it in memory once.
         saved = torch.load(self.path, map_location="cpu", weights_only=True, mmap=True)
-        return (saved["step"], saved["state"]) if saved["identity"] == self.identity else None
+        if saved["identity"] != self.identity:
+            return None
+        torch.set_num_threads(saved.get("threads", torch.get_num_threads()))
+        return saved["step"], saved["state"]
 
     def clear(self) -> None:
         """Forget the state: the run is complete."""

@@ -51,7 +51,8 @@ class RolloutWorker:
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
         """Copy pi_0, which the student is now."""
         self.local, self.anchor_every = local, anchor_every
-        self.frozen = {name: frozen_copy(local.student) for name in SCORED}
+        dtype = next(local.student.parameters()).dtype
+        self.frozen = {name: frozen_copy(local.student, dtype) for name in SCORED}
         self.times: dict[str, list[tuple[float, float]]] = {"sampled": [], "scored": []}
 
     @torch.no_grad()
@@ -252,20 +253,28 @@ class ReferenceHeads:
         student: The model being trained, as it is at step 0, when it is pi_0.
         owner: Has the whole anchor.
         anchor_every: Steps between refreshes of the anchor.
+        compute: What the student computes in.
     """
 
+    average = None  # the teacher is no average
+
     def __init__(
-        self, student: nn.Module, owner: InProcessRollouts | RemoteRollouts, anchor_every: int
+        self,
+        student: nn.Module,
+        owner: InProcessRollouts | RemoteRollouts,
+        anchor_every: int,
+        compute: torch.dtype = torch.float32,
     ) -> None:
         """Copy the student's head as it is now."""
         self.student, self.owner, self.anchor_every = student, owner, anchor_every
+        self.compute = compute
         self.teacher = student
-        self.anchor, self.reference = _head_copy(student), _head_copy(student)
+        self.anchor, self.reference = _head_copy(student, compute), _head_copy(student, compute)
 
     def refresh(self, step: int) -> None:
         """Refresh the anchor's head at the steps at which the worker refreshes the rest."""
         if step % self.anchor_every == 0:
-            self.anchor = _head_copy(self.student)
+            self.anchor = _head_copy(self.student, self.compute)
 
     def reshard(self) -> None:
         """Nothing: heads are not sharded."""
@@ -282,9 +291,10 @@ class ReferenceHeads:
 
 
 @torch.no_grad()
-def _head_copy(student: nn.Module) -> nn.Module:
+def _head_copy(student: nn.Module, dtype: torch.dtype) -> nn.Module:
     head = nn.Module()
-    weight = with_root_gathered(student, lambda root: root.lm_head.weight.detach().clone())
+    copied = with_root_gathered(student, lambda root: root.lm_head.weight.detach().clone())
+    weight = copied.to(dtype)
     head.lm_head = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
     head.lm_head.weight = nn.Parameter(weight, requires_grad=False)
     return head

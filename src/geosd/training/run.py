@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerBase
 
 from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
+from geosd.models.precision import cast_parameters
 from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
@@ -174,7 +175,7 @@ def assemble_run(
             rollout_source = InProcessRollouts(student, worker, needs)
         else:
             rollout_source = RemoteRollouts(student, worker, needs, ranks, compute)
-        reference_models = ReferenceHeads(student, rollout_source, every)
+        reference_models = ReferenceHeads(student, rollout_source, every, compute)
     return TrainingRun(
         student=student,
         objective=objective,
@@ -196,8 +197,7 @@ def assemble_rollout_worker(
     Its models have the precision that the trainers compute in.
     """
     student, tokenizer = load_model(base)
-    for parameter in student.parameters():  # not .to(): rotary frequencies stay float32
-        parameter.data = parameter.data.to(getattr(torch, settings["precision"]))
+    cast_parameters(student, getattr(torch, settings["precision"]))
     student.to(local_device())
     local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, Ranks())
     return RolloutWorker(local, settings["anchor_every"])

@@ -22,7 +22,6 @@ from functools import cached_property
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
 
 from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import mean_loss
@@ -37,6 +36,7 @@ from geosd.training.chunked_logits import (
 )
 from geosd.training.diagnostics import diagnose_microbatches, kl_of_update
 from geosd.training.fsdp import reshard, with_root_gathered
+from geosd.training.master_weights import compute_weights
 from geosd.training.packing import (
     Microbatch,
     loss_terms_per_sequence,
@@ -62,13 +62,15 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         The step's values for the log.
     """
     device = next(run.student.parameters()).device
-    # A sharded student is gathered in its compute precision; another one needs autocast.
-    cast = args.precision == "bfloat16" and not isinstance(run.student, FSDPModule)
-    with torch.autocast(device.type, torch.bfloat16, enabled=cast):
-        measured = step % args.diagnose_every == 0 or step + 1 == args.steps
-
+    measured = step % args.diagnose_every == 0 or step + 1 == args.steps
+    run.reference_models.refresh(step)
+    run.update_rule.zero_grad()
+    precision = getattr(torch, args.precision)
+    with (
+        compute_weights(run.student, precision),
+        compute_weights(run.reference_models.average, precision),
+    ):
         # Responses of the current student, and the microbatches of this rank.
-        run.reference_models.refresh(step)
         rollouts, hidden_states = run.rollout_source.collect(step, measured)
         ranks, pad_id = run.ranks, run.encoding.pad_id
         microbatches = split_into_microbatches(
@@ -79,7 +81,6 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         references = [reference_logits(run, each, hidden_states, measured) for each in microbatches]
 
         # The student, the loss on the union support, and its gradient.
-        run.update_rule.zero_grad()
         step_loss = StepLoss(run, args, step, rollouts, microbatches, references)
         loss, terms, student_states = step_loss.backward()
         values = _loss_values(loss, terms, step_loss.index, args) | rollouts.summary()
@@ -95,18 +96,19 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
             values |= ranks.sum_values(shares)
             reshard(run.student)  # or the pass after the update would read the weights before it
 
-        # K-FAC and AdamW.
-        rate = args.learning_rate * warmup(step, args.warmup)
-        values |= {"update/learning_rate": rate, "update/gradient_norm": gradient_norm(run.student)}
-        run.update_rule.step(rate)
-        values["update/relative_size"] = run.update_rule.relative_step()
+    # K-FAC and AdamW.
+    rate = args.learning_rate * warmup(step, args.warmup)
+    values |= {"update/learning_rate": rate, "update/gradient_norm": gradient_norm(run.student)}
+    run.update_rule.step(rate)
+    values["update/relative_size"] = run.update_rule.relative_step()
 
-        if measured:
-            values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
+    if measured:
+        values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
+        with compute_weights(run.student, precision):
             moved = kl_of_update(run.student, microbatches, old_policies, positions)
-            values |= ranks.sum_values({"update/kl_old_new": moved})
-        reshard(run.student)
-        run.reference_models.reshard()
+        values |= ranks.sum_values({"update/kl_old_new": moved})
+    reshard(run.student)
+    run.reference_models.reshard()
     return values
 
 

@@ -1,0 +1,45 @@
+"""The type that a model computes in: bfloat16 where the device multiplies it natively."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+Precision = Literal["auto", "bfloat16", "float32"]
+"""A type by its name; "auto" is bfloat16 where the device has instructions for it."""
+
+
+def resolve_precision(precision: Precision, device: torch.device) -> Literal["bfloat16", "float32"]:
+    """The type that a precision of the settings stands for on a device.
+
+    Args:
+        precision: As in the settings.
+        device: Where the model computes.
+    """
+    if precision == "auto":
+        return "bfloat16" if has_bfloat16(device) else "float32"
+    return precision
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether a device has matrix instructions for bfloat16.
+
+    Of processors only AVX512-BF16 and AMX count. Others compute bfloat16 by way of float32, which
+    is slower than float32 itself.
+    """
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    has = torch.cpu.get_capabilities()
+    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
+
+
+def cast_parameters(model: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """Give a model's parameters another type, in place; its buffers keep theirs.
+
+    `model.to(dtype)` would round the frequencies of the rotary embedding too.
+    """
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(dtype)
+    return model
