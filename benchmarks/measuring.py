@@ -215,7 +215,9 @@ def machine() -> dict[str, Any]:
     info = Path("/proc/cpuinfo")
     if info.exists():
         text = info.read_text()
-        names = {key: re.search(rf"^{key}\s*: (.*)$", text, re.M) for key in ("model name", "flags")}
+        names = {
+            key: re.search(rf"^{key}\s*: (.*)$", text, re.M) for key in ("model name", "flags")
+        }
         cpu = names["model name"].group(1).strip() if names["model name"] else cpu
         flags = names["flags"].group(1) if names["flags"] else ""
     import torch
@@ -223,7 +225,9 @@ def machine() -> dict[str, Any]:
     wanted = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
     return {
         "cpu": cpu,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "capability": torch.backends.cpu.get_cpu_capability(),
         "extensions": [flag for flag in wanted if flag in flags.split()],
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
@@ -251,6 +255,7 @@ def versions() -> dict[str, str]:
 
 def commit() -> str:
     """The commit of this repository, with a mark where files differ from it."""
+
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
         return done.stdout.strip()
@@ -301,8 +306,7 @@ def digits(value: float | None) -> str:
         return "–"
     if isinstance(value, int) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    text = f"{value:.3g}"
-    return f"{value:.4f}" if "e" in text else text
+    return f"{value:.3g}"
 
 
 def with_spread(of: Mapping[str, float]) -> str:

@@ -40,12 +40,12 @@ NAMES = {
     ("geosd", "tip"): "ours, TIP",
     ("geosd", "tropd"): "ours, TrOPD",
     ("geosd", "sft"): "ours, SFT",
-    ("geosd", "grpo"): "ours, GRPO",
+    ("geosd", "grpo"): "ours, GRPO (beta 0)",
     ("geosd", "geosd"): "ours, GeoSD (K-FAC)",
     ("trl", "gkd"): "TRL, GKD",
     ("trl", "distillation"): "TRL, Distillation",
     ("trl", "sdft"): "TRL, SDFT",
-    ("trl", "grpo"): "TRL, GRPO",
+    ("trl", "grpo"): "TRL, GRPO (beta 0)",
 }
 PHASES = (
     "generate",
@@ -156,7 +156,7 @@ def headlines(runs: dict[tuple[str, str, str], list[dict[str, Any]]]) -> list[di
             own = cpu.get((model, "geosd", kind))
             if own and others:
                 ratio = own / min(others)
-                name = NAMES["geosd", kind].removeprefix("ours, ")
+                name = {"fwdkl": "FwdKL", "grpo": "GRPO"}[kind]
                 what = f"{name} step over the fastest of TRL's, {model}"
                 found.append(headline(what, ratio, "at most 0.5", ratio <= 0.5))
         both = [cpu.get((model, "geosd", kind)) for kind in ("geosd", "fwdkl")]
@@ -171,8 +171,8 @@ def main() -> None:
     """Measure the small models by turns, and SmolLM2 once where it is asked for."""
     options = parser(__doc__)
     options.add_argument("--trl", type=Path, help="Python of an environment that has TRL")
-    options.add_argument("--repetitions", type=int, default=3)
-    options.add_argument("--steps", type=int, default=4)
+    options.add_argument("--repetitions", type=int, default=2)
+    options.add_argument("--steps", type=int, default=3)
     options.add_argument("--models", nargs="*", default=["0.8M", "4.8M"])
     options.add_argument("--kinds", nargs="+", default=["fwdkl", "geosd", "grpo", "sft"])
     options.add_argument("--smollm2", action="store_true", help="also SmolLM2-135M, once")
@@ -180,7 +180,7 @@ def main() -> None:
     pythons = {"geosd": sys.executable}
     if given.trl and given.trl.exists():
         pythons["trl"] = str(given.trl)
-    common = ["--steps", str(given.steps), "--warmup", "2"]
+    common = ["--steps", str(given.steps), "--warmup", "1"]
     if given.smoke:
         common, given.repetitions, given.models = ["--smoke"], 1, ["tiny"]
     arguments = {engine: [*common, "--models", *given.models] for engine in pythons}
@@ -210,7 +210,8 @@ def main() -> None:
             for run in repeated
         ],
     }
-    finish(result("steps", tables, data, headlines(runs)), given.out)
+    section = "steps" if given.models else "smollm2"
+    finish(result(section, tables, data, headlines(runs)), given.out)
 
 
 if __name__ == "__main__":

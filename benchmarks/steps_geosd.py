@@ -39,6 +39,8 @@ from geosd.training.step import train_step
 
 KINDS = ("fwdkl", "revkl", "jsd", "skewkl", "tip", "tropd", "sft", "grpo", "geosd")
 GROUP = 8
+# As TRL's is by default: neither runs pi_0.
+NO_PENALTY = {"grpo": {"kl_coefficient": 0.0}}
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,7 @@ class SyntheticRollouts:
         asked = [text for text in asked for _ in range(each)]
         given = synthetic.texts(len(asked), work.privileged + synthetic.TEMPLATE_TOKENS, -step)
         prompts = [encoding.prompt(text) for text in asked]
-        privileged = [
-            encoding.prompt(text + more) for text, more in zip(asked, given, strict=True)
-        ]
+        privileged = [encoding.prompt(text + more) for text, more in zip(asked, given, strict=True)]
         if self.source == "solution":
             vocabulary = len(encoding.tokenizer)
             responses = synthetic.prompt_ids(len(asked), work.new, vocabulary, seed=step)
@@ -112,14 +112,12 @@ class SyntheticRollouts:
         texts = encoding.tokenizer.batch_decode(responses)
         rewards = [float(sum(map(str.isdigit, text))) for text in texts]
         rows = len(asked)
-        return Rollouts(
-            [None] * rows, prompts, privileged, responses, rewards, [True] * rows
-        ), {}
+        return Rollouts([None] * rows, prompts, privileged, responses, rewards, [True] * rows), {}
 
 
 def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> TrainingRun:
     """A run of one method on random prompts; GeoSD updates with K-FAC, the others with AdamW."""
-    objective = build(kind.removesuffix("+kfac"))
+    objective = build(kind.removesuffix("+kfac"), **NO_PENALTY.get(kind, {}))
     model.eval()
     kfac = kind in ("geosd", "fwdkl+kfac")
     update_rule = UpdateRule(

@@ -18,9 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-os.environ.update(
-    HF_HUB_OFFLINE="1", TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false"
-)
+os.environ.update(HF_HUB_OFFLINE="1", TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
 
 import synthetic
 import torch
@@ -123,9 +121,7 @@ def trainer(kind: str, model: Path, sizes: Any, out: str) -> Any:
             for prompt, more in zip(prompts, given, strict=True)
         ]
         args = configured(SDFTConfig, **{**common, "num_generations": 1})
-        return SDFTTrainer(
-            model=student, args=args, train_dataset=Dataset.from_list(data), **ours
-        )
+        return SDFTTrainer(model=student, args=args, train_dataset=Dataset.from_list(data), **ours)
     assert kind == "grpo", f"unknown kind {kind!r}; allowed are {', '.join(KINDS)}"
     batch = {"per_device_train_batch_size": sizes.problems * GROUP, "beta": 0.0}
     args = configured(GRPOConfig, **{**common, **batch, "num_generations": GROUP})
@@ -170,7 +166,9 @@ def ends(model: Any) -> list[int]:
     """The ids that end or fill a completion of this model."""
     config = model.generation_config
     both = (config.eos_token_id, config.pad_token_id)
-    return [i for each in both if each is not None for i in ([each] if isinstance(each, int) else each)]
+    return [
+        i for each in both if each is not None for i in ([each] if isinstance(each, int) else each)
+    ]
 
 
 def phases_of(made: Any) -> PhaseClock:
