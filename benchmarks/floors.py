@@ -172,7 +172,7 @@ def main() -> None:
     given = parser(__doc__).parse_args()
     work = MINIATURE
     if given.smoke:
-        work = replace(work, problems=2, new=4, steps=1, warmup=1)
+        work = replace(work, problems=2, new=4, steps=1, warmup=1, compiled=False)
     torch.set_num_threads(1)
     measured, smallest = rates(given.smoke), smallest_operation()
     of = miniature(work, measured)

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from measuring import (
     table,
     with_spread,
 )
+from steps_geosd import endless_sampler
 from synthetic import Shape
 from torch import Tensor, nn
 from transformers import GenerationConfig
@@ -133,25 +135,25 @@ class BareLoop:
         return torch.cat(tokens, 1)
 
 
-def engines(model: nn.Module, batch: int, prompt: int, new: int) -> dict[str, Callable[[], Any]]:
-    """Each engine's sampling of `batch` responses."""
-    vocabulary = model.config.vocab_size
-    prompts = synthetic.prompt_ids(batch, prompt, vocabulary)
+def engines(
+    model: nn.Module, batch: int, prompt: int, new: int, *, compiled: bool
+) -> dict[str, Callable[[], Any]]:
+    """Each engine's sampling of `batch` responses; ours with its step compiled too, if so asked."""
+    prompts = synthetic.prompt_ids(batch, prompt, model.config.vocab_size)
     ids = torch.tensor(prompts)
-    sampler = TransformersSampler(model, [vocabulary], synthetic.PAD, rows=batch)
     config = GenerationConfig(
         do_sample=True,
         temperature=1.0,
         top_k=0,
         top_p=1.0,
         max_new_tokens=new,
-        eos_token_id=vocabulary,  # no token ends a response
+        eos_token_id=model.config.vocab_size,  # no token ends a response
         pad_token_id=synthetic.PAD,
     )
     loop = BareLoop(model, batch, prompt + new)
     mask = torch.ones_like(ids)
 
-    def ours() -> None:
+    def ours(sampler: TransformersSampler) -> None:
         done = sampler.sample(prompts, SamplingParams(1.0, 1.0, new), seed=0)
         assert sum(len(each.ids) for each in done) == batch * new
 
@@ -160,7 +162,11 @@ def engines(model: nn.Module, batch: int, prompt: int, new: int) -> dict[str, Ca
         output = model.generate(input_ids=ids, attention_mask=mask, generation_config=config)
         assert output.shape == (batch, prompt + new)
 
-    return {"ours": ours, "generate()": generate, "bare loop": lambda: loop.generate(ids, new)}
+    made = {"generate()": generate, "bare loop": lambda: loop.generate(ids, new)}
+    for name in ("ours", "ours, not compiled") if compiled else ("ours",):
+        by = endless_sampler(model, synthetic.PAD, batch, compiled and name == "ours")
+        made[name] = partial(ours, by)
+    return made
 
 
 def rates(smoke: bool = False) -> dict[str, Any]:
@@ -255,7 +261,8 @@ def main() -> None:
             others = vllm(given.vllm, name, list(batches), prompt, new)
         for batch in batches:
             repetitions = 1 if given.smoke else REPETITIONS[batch]
-            times = by_turns(engines(model, batch, prompt, new), repetitions)
+            named = engines(model, batch, prompt, new, compiled=not given.smoke)
+            times = by_turns(named, repetitions)
             if batch in others:
                 times["vLLM"] = others[batch]
             floor = floor_seconds(shape, batch, prompt, new, measured)

@@ -24,7 +24,7 @@ from measuring import (
     table,
     with_spread,
 )
-from steps_geosd import Work, arguments, assemble, phases_of, synthetic_model
+from steps_geosd import SMOKE, Work, arguments, assemble, phases_of, synthetic_model
 
 from geosd.optim.kfac import KFAC
 from geosd.training.step import train_step
@@ -114,7 +114,7 @@ def main() -> None:
     torch.set_num_threads(1)
     work = Work(steps=given.steps)
     if given.smoke:
-        given.models, work = ["tiny"], replace(work, problems=2, new=4, top_k=8, steps=2, warmup=0)
+        given.models, work = ["tiny"], replace(work, **SMOKE, steps=2, warmup=0)
     found, rows, ratios = {}, [], []
     for name in given.models:
         found[name] = of = whole_steps(name, work)

@@ -188,9 +188,12 @@ def in_child(function: Callable[[], Any]) -> Any:
 
 
 def child_seconds(
-    command: Sequence[str], environment: Mapping[str, str] | None = None, cwd: Path = ROOT
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+    printed: list[str] | None = None,
 ) -> dict[str, float]:
-    """CPU and wall seconds of a command and of all that it started.
+    """CPU and wall seconds of a command and of all that it started; `printed` takes its stdout.
 
     Raises:
         RuntimeError: The command failed.
@@ -205,6 +208,8 @@ def child_seconds(
             f"{' '.join(map(str, command))} ended with status {done.returncode}:\n"
             f"{(done.stderr or done.stdout)[-2000:]}\nHint: run the command alone."
         )
+    if printed is not None:
+        printed.append(done.stdout)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"cpu": cpu, "wall": wall}
 

@@ -50,7 +50,7 @@ def measure(size: dict[str, int], steps: int) -> dict[str, float]:
     torch.set_num_threads(1)
     shape = synthetic.Shape(128, size["layers"], vocabulary=size["vocabulary"])
     work = Work(problems=size["batch"], new=size["length"], top_k=size["K"])
-    work = replace(work, warmup=1, steps=steps)
+    work = replace(work, warmup=1, steps=steps, compiled=False)
     run = assemble(synthetic.model(shape), synthetic.tokenizer(shape.vocabulary), "geosd", work)
     clock: PhaseClock = phases_of(run)
     laps = []
@@ -100,7 +100,10 @@ def main() -> None:
         rows.append([span, *ends, *(f"{fit:.2f}" for fit in fits)])
     at = ", ".join(f"{name} {value:,}" for name, value in base.items())
     columns = ["what grows", "first, CPU s", "last, CPU s", "whole step", *PARTS]
-    notes = f"GeoSD with K-FAC, hidden 128, around {at}. Exponents of CPU seconds."
+    notes = (
+        f"GeoSD with K-FAC, hidden 128, around {at}. Exponents of CPU seconds."
+        " The sampler's step is not compiled here: each size would need a compilation of its own."
+    )
     tables = [table("Growth of a step", columns, rows, notes)]
     finish(result("scaling", tables, {"base": base, "sweeps": data}), given.out)
 

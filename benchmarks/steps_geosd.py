@@ -8,6 +8,7 @@ same. Each kind runs in a process of its own, so that its peak memory is its own
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +40,7 @@ from geosd.training.step import train_step
 
 KINDS = ("fwdkl", "revkl", "jsd", "skewkl", "tip", "tropd", "sft", "grpo", "geosd")
 GROUP = 8
+SMOKE = {"problems": 2, "new": 4, "top_k": 8, "compiled": False}
 # As TRL's is by default: neither runs pi_0.
 NO_PENALTY = {"grpo": {"kl_coefficient": 0.0}}
 
@@ -53,7 +55,10 @@ class Work:
         privileged: Tokens that the teacher's prompt has beyond that.
         new: Tokens of a response.
         top_k: K of the union support.
-        kfac: Arguments of K-FAC.
+        blocks: Of a K-FAC factor.
+        subsample: Share of the tokens that enters the factors.
+        chunk: Positions whose logits are held at once.
+        compiled: Whether the sampler's step is compiled, as in a study on a CPU.
         warmup: Steps that are not counted.
         steps: Steps that are.
     """
@@ -66,6 +71,7 @@ class Work:
     blocks: int = 4
     subsample: float = 0.125
     chunk: int = 4096
+    compiled: bool = True
     warmup: int = 2
     steps: int = 5
 
@@ -115,6 +121,15 @@ class SyntheticRollouts:
         return Rollouts([None] * rows, prompts, privileged, responses, rewards, [True] * rows), {}
 
 
+def endless_sampler(
+    model: torch.nn.Module, pad_id: int, rows: int, compiled: bool
+) -> TransformersSampler:
+    """The sampler of a run, but that no token ends a response."""
+    known = inspect.signature(TransformersSampler).parameters  # not in commits before it
+    more = {"compiled": compiled} if "compiled" in known else {}
+    return TransformersSampler(model, [], pad_id, rows=rows, **more)
+
+
 def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> TrainingRun:
     """A run of one method on random prompts; GeoSD updates with K-FAC, the others with AdamW."""
     objective = build(kind.removesuffix("+kfac"), **NO_PENALTY.get(kind, {}))
@@ -127,8 +142,7 @@ def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> T
         kfac={"blocks": work.blocks, "subsample": work.subsample},
     )
     encoding = SyntheticEncoding(tokenizer, work)
-    # No token ends a response: the one that would is beyond the vocabulary.
-    sampler = TransformersSampler(model, [model.config.vocab_size], encoding.pad_id, rows=256)
+    sampler = endless_sampler(model, encoding.pad_id, 256, work.compiled)
     return TrainingRun(
         student=model,
         objective=objective,
@@ -232,7 +246,7 @@ def main() -> None:
     given = options.parse_args()
     work = Work(steps=given.steps, warmup=given.warmup)
     if given.smoke:
-        given.models, work = ["tiny"], replace(work, problems=2, new=4, top_k=8, steps=1, warmup=0)
+        given.models, work = ["tiny"], replace(work, **SMOKE, steps=1, warmup=0)
     runs = []
     for name, kind in itertools.product(given.models, given.kinds):
         known = name in synthetic.SHAPES
