@@ -30,8 +30,14 @@ from steps_geosd import Work, arguments, assemble, phases_of
 from synthetic import Shape, tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from geosd.costs.roofline import decoding_seconds
-from geosd.costs.update_cost import BACKWARD, FORWARD, UpdateSize, counted, kfac_units
+from geosd.costs.hours_and_disk import decoding_seconds
+from geosd.costs.update_operations import (
+    BACKWARD,
+    FORWARD,
+    UpdateSize,
+    kfac_units,
+    units_counted,
+)
 from geosd.costs.workload import Assumptions, SamplingWorkload
 from geosd.models.published_architectures import architecture
 from geosd.models.tiny_architectures import build, dimensions
@@ -140,11 +146,11 @@ def h200() -> list[tuple[str, float, float]]:
     """Least seconds of the parts of an 8B step on one H200, and at usual shares of its sheet."""
     model, size = architecture("qwen3-8b"), UpdateSize()
     sampling, rows = SamplingWorkload(size.sequences, size.tokens), []
-    # As costs.roofline reckons for plans: 0.4 of the operations, 0.7 of the bandwidth.
+    # As costs.hours_and_disk reckons for plans: 0.4 of the operations, 0.7 of the bandwidth.
     for assumed in (Assumptions(mfu=1.0, bandwidth_share=1.0, prompt=256), Assumptions()):
         rate = assumed.mfu * assumed.device.flops
         unit = model.parameters * size.total / rate
-        units = counted(model, size, kfac_units(model, size, share_inputs=True).total)
+        units = units_counted(model, size, kfac_units(model, size, share_inputs=True).total)
         student = units.student * unit
         # AdamW reads weight, gradient and two moments, and writes all but the gradient.
         adamw = 7 * 4 * model.parameters / (assumed.bandwidth_share * assumed.device.bandwidth)
