@@ -33,6 +33,7 @@ from measuring import (
     parser,
     result,
     table,
+    timed,
     with_spread,
 )
 from steps_geosd import endless_sampler
@@ -262,6 +263,7 @@ def main() -> None:
         for batch in batches:
             repetitions = 1 if given.smoke else REPETITIONS[batch]
             named = engines(model, batch, prompt, new, compiled=not given.smoke)
+            first = timed(named["ours"])
             times = by_turns(named, repetitions)
             if batch in others:
                 times["vLLM"] = others[batch]
@@ -283,7 +285,9 @@ def main() -> None:
             ratio = cpu["generate()"]["median"] / floor["floor"]
             floor_name = f"floor ({by_what}), {name}, batch {batch}"
             rows.append([floor_name, digits(floor["floor"]), per_second, digits(ratio), "1"])
-            data.append({"model": name, "batch": batch, "times": times, "floor": floor})
+            data.append(
+                {"model": name, "batch": batch, "times": times, "first": first, "floor": floor}
+            )
             faster = cpu["generate()"]["median"] / cpu["ours"]["median"]
             bare = cpu["bare loop"]["median"] / cpu["ours"]["median"]
             what = f"sampling at batch {batch}, {name}"
@@ -298,6 +302,11 @@ def main() -> None:
     notes = (
         f"The floor's rates, one thread: matrix product {measured['flops'] / 1e9:.0f} GFLOP/s;"
         f" reading {speed}."
+    )
+    firsts = max(each["first"]["wall"] for each in data)
+    notes += (
+        f" Our first call took {firsts:.1f} s at most: it compiles the step of a model that this"
+        " machine has not met."
     )
     if not (given.vllm and given.vllm.exists()):
         notes += " vLLM is not installed here (`make .venv-vllm/installed`)."

