@@ -21,6 +21,7 @@ from measuring import (
     median_phases,
     parser,
     result,
+    rotated,
     table,
     with_spread,
 )
@@ -41,10 +42,10 @@ def whole_steps(name: str, work: Work) -> dict[str, dict[str, Any]]:
     laps: dict[str, list[dict[str, float]]] = {kind: [] for kind in runs}
     args = arguments(work)
     for step in range(1, 1 + work.warmup + work.steps):
-        for kind, run in runs.items():
+        for kind in rotated(list(runs), step):
             clocks[kind].lap()
             watch = Stopwatch()
-            train_step(run, args, step)
+            train_step(runs[kind], args, step)
             seconds, lap = watch.read(), clocks[kind].lap()
             if step > work.warmup:
                 times[kind].append(seconds)

@@ -53,15 +53,21 @@ def timed(function: Callable[[], Any]) -> dict[str, float]:
 def by_turns(
     variants: Mapping[str, Callable[[], Any]], repetitions: int, warmup: int = 1
 ) -> dict[str, list[dict[str, float]]]:
-    """Times of each variant: A B C, A B C, ... so that a disturbance meets all of them alike."""
+    """Times of each variant: A B C, B C A, ... so that a disturbance meets all of them alike."""
     for _ in range(warmup):
         for function in variants.values():
             function()
     times: dict[str, list[dict[str, float]]] = {name: [] for name in variants}
-    for _ in range(repetitions):
-        for name, function in variants.items():
-            times[name].append(timed(function))
+    for repetition in range(repetitions):
+        for name in rotated(list(variants), repetition):
+            times[name].append(timed(variants[name]))
     return times
+
+
+def rotated(names: Sequence[str], by: int) -> list[str]:
+    """The names in turn, from another one on each time: none comes always after the same."""
+    at = by % len(names)
+    return [*names[at:], *names[:at]]
 
 
 def median_and_spread(values: Sequence[float]) -> dict[str, float]:
