@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -53,7 +54,9 @@ def about(section: Mapping[str, Any]) -> str:
     """Machine, versions and commit of a section in one line."""
     of = section["machine"]
     extensions = ", ".join(of["extensions"])
-    packages = ", ".join(f"{name} {version}" for name, version in section["versions"].items())
+    engines = section["data"].get("versions", {}).values()  # of environments of their own
+    known = {name: version for each in engines for name, version in each.items()}
+    packages = ", ".join(f"{n} {version}" for n, version in (known | section["versions"]).items())
     return (
         f"{of['cpu']}, {of['cores']} cores, {of['capability']} ({extensions}),"
         f" {of['memory_gb']} GB, {of['system']}; {packages}; commit {section['commit']}; load"
@@ -84,7 +87,7 @@ def page(text: str, made: Mapping[str, list[str]]) -> str:
     """The page with its blocks filled; a block without a measurement says so."""
 
     def filled(match: re.Match[str]) -> str:
-        lines = made.get(match[2], ["Not measured on this machine.", ""])
+        lines = made.get(match[2], ["Not measured here yet.", ""])
         return match[1] + "\n".join(lines).rstrip() + "\n" + match[3]
 
     return BLOCK.sub(filled, text)
@@ -108,6 +111,9 @@ def main() -> None:
     text += [line for key in ("summary", *sections, "machine") for line in made[key]]
     (given.out / f"{name}.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
     if given.page is not None:
+        path = (given.out / f"{name}.md").resolve()
+        link = os.path.relpath(path, given.page.resolve().parent)
+        made["machine"] = [f"[{path.name}]({link}) holds the same tables.", "", *made["machine"]]
         filled = page(given.page.read_text(encoding="utf-8"), made)
         given.page.write_text(filled, encoding="utf-8")
     print(f"{given.out / name}.md")

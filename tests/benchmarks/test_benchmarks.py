@@ -150,7 +150,7 @@ def test_results_are_joined_and_the_page_is_filled(root, tmp_path, monkeypatch):
     assert "| this | 2 | at most 1 | **no** |" in joined.read_text()
     filled = page.read_text()
     assert "| this | 2 |" in filled and "old" not in filled and "After." in filled
-    assert "Not measured on this machine." in filled
+    assert "Not measured here yet." in filled
     (data,) = tmp_path.glob("bench-*.json")
     assert json.loads(data.read_text())["kfac"]["data"] == {"value": 2.0}
     for made in (joined, data):
