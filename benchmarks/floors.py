@@ -11,6 +11,8 @@ what as many of the smallest operation cost, which is most of a small model's st
 
 from __future__ import annotations
 
+import itertools
+import re
 import time
 from collections import Counter
 from dataclasses import replace
@@ -28,6 +30,7 @@ from measuring import (
 )
 from steps_geosd import Work, arguments, assemble, phases_of
 from synthetic import Shape, tokenizer
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from geosd.costs.hours_and_disk import decoding_seconds
@@ -71,6 +74,31 @@ class CountOperations(TorchDispatchMode):
         """Count one and run it."""
         self.started[self.clock._stack[-1]] += 1
         return func(*args, **(kwargs or {}))
+
+
+KINDS = {  # of operations, by their names; the first that matches
+    "attention": r"aten::\w*(attention|sdpa)",
+    "factorisations": r"aten::\w*(linalg|cholesky|triangular)",
+    "matrix products": r"aten::\w*(mm|matmul|linear|bmm|mv|dot|einsum)",
+    "top K, gathers, scatters": r"aten::\w*(topk|sort|gather|scatter|index|embedding|where|masked)",
+    "copies and new tensors": r"aten::\w*(copy|cat|clone|empty|zeros|fill|contiguous|resize|_to_)",
+    "elementwise and sums": r"aten::",
+    "autograd and Python functions": r"",
+}
+
+
+def shares_by_kind(step: Any, steps: int) -> dict[str, tuple[float, int]]:
+    """Share of torch's own time and number of operations a step, by kind of operation."""
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        for _ in range(steps):
+            step()
+    spent, started = Counter(), Counter()
+    for event in seen.key_averages():
+        kind = next(kind for kind, names in KINDS.items() if re.match(names, event.key))
+        spent[kind] += event.self_cpu_time_total
+        started[kind] += event.count // steps
+    total = sum(spent.values())
+    return {kind: (spent[kind] / total, started[kind]) for kind in KINDS}
 
 
 def smallest_operation() -> float:
@@ -134,10 +162,13 @@ def miniature(work: Work, measured: dict[str, Any]) -> dict[str, Any]:
         laps.append(clock.lap())
     with CountOperations(clock) as counter:
         train_step(run, args, 1 + work.warmup + work.steps)
+    after = itertools.count(2 + work.warmup + work.steps)
+    kinds = shares_by_kind(lambda: train_step(run, args, next(after)), min(5, work.steps))
     shape = Shape(of.hidden, of.layers, vocabulary=LETTERS, head=of.head)
     return {
         "phases": median_phases(laps[work.warmup :]),
         "operations": dict(counter.started),
+        "kinds": kinds,
         "floor": miniature_floor(shape, work, measured),
     }
 
@@ -204,6 +235,12 @@ def main() -> None:
     both = "H200 SXM by its data sheet: 989 TFLOP/s in bf16, 4.8 TB/s. Reckoned, not measured."
     tables = [
         table("The miniature's step and its floor", columns, rows, notes),
+        table(
+            "What the miniature's step does, by kind of operation",
+            ["kind", "share of torch's time", "operations"],
+            [[kind, f"{100 * share:.0f} %", count] for kind, (share, count) in of["kinds"].items()],
+            "By torch's profiler, whose own cost makes small operations dearer than they are.",
+        ),
         table(
             "Qwen3-8B on one H200, GeoSD: the step's floor",
             ["part", "floor, s", "share", "at 0.4 of the operations, 0.7 of the bandwidth, s"],

@@ -97,9 +97,12 @@ def test_exponents(program):
 
 def test_floors(program):
     made = program("floors")
-    step, h200 = made["tables"]
+    step, kinds, h200 = made["tables"]
     assert all(float(row[1].replace(",", "")) >= float(row[2]) for row in step["rows"][:-2])
     assert h200["rows"][-1][0] == "whole step"
+    assert sum(share for share, _ in made["data"]["miniature"]["kinds"].values()) == pytest.approx(
+        1
+    )
 
 
 def test_the_workflow(program):
