@@ -23,6 +23,7 @@ from geosd.steps.forkserver import FOLDER, OWNER, SERVED
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="servers are Linux's"),
     pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="none where a GPU is"),
 ]

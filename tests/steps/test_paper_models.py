@@ -72,7 +72,7 @@ def unpacked(path):
 
 @pytest.fixture(scope="module", autouse=True)
 def tokenizers_once():
-    """Tokenizers of equal files are read once: 28 folders of each model hold the same 150,000 words."""
+    """Read tokenizers of equal files once: 28 folders of a model hold the same 150,000 words."""
     read, known = checkpoints.AutoTokenizer.from_pretrained, {}
 
     def read_once(folder, **options):
