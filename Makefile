@@ -25,7 +25,7 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
+.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -78,6 +78,9 @@ repro: dvc  ## bring study quick up to date with DVC, one job after another
 
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --durations 15
+
+test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, nothing of minutes
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-core:  ## the core alone and beside TRL, in an environment of its own
 	$(or $(PYTHON),python3) tests/core/beside_trl.py .venv-trl $(PIP_ARGS)

@@ -14,7 +14,7 @@ from geosd import steps
 PROGRAMS = [
     path
     for path in sorted(Path(steps.__file__).parent.glob("*.py"))
-    if "__main__" in path.read_text(encoding="utf-8")
+    if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
 ]
 
 

@@ -7,7 +7,10 @@ scaling are those of the real models.
 
 import copy
 import gzip
+import hashlib
 import json
+from functools import cache
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -18,6 +21,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFa
 
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import read_jsonl, write_jsonl
+from geosd.models import checkpoints
 from geosd.models.checkpoints import load_model, save_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.steps import analyse, base, data, evaluate, pool, train
@@ -60,14 +64,36 @@ def narrow(published):
     return AutoConfig.for_model(**told)
 
 
+@cache
+def unpacked(path):
+    """A published tokenizer; five of the models share one."""
+    return Tokenizer.from_str(gzip.decompress(path.read_bytes()).decode())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tokenizers_once():
+    """Read tokenizers of equal files once: 28 folders of a model hold the same 150,000 words."""
+    read, known = checkpoints.AutoTokenizer.from_pretrained, {}
+
+    def read_once(folder, **options):
+        files = [*sorted(Path(folder).glob("*token*")), *Path(folder).glob("*.jinja")]
+        key = tuple(hashlib.sha256(file.read_bytes()).digest() for file in files)
+        if key not in known:
+            known[key] = read(folder, **options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints.AutoTokenizer, "from_pretrained", read_once)
+        yield
+
+
 def released(shared_data, name, folder):
     """A released checkpoint of one of the seven, with random weights in bfloat16."""
     config_name, family, tokenizer_name = MODELS[name]
     published = json.loads((shared_data / f"configs/{config_name}.config.json").read_text())
     special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
-    packed = shared_data / f"tokenizers/{tokenizer_name}.tokenizer.json.gz"
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(gzip.decompress(packed.read_bytes()).decode()),
+        tokenizer_object=unpacked(shared_data / f"tokenizers/{tokenizer_name}.tokenizer.json.gz"),
         bos_token=special["bos"],
         eos_token=special["eos"],
         pad_token=special.get("pad"),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -32,14 +37,40 @@ COPIED = (
 )
 
 
+PLANS = {"-n", "--dry-run", "--summary", "--detailed-summary", "--touch"}
+"""Arguments with which Snakemake starts no job."""
+
+
+WORKFLOWS = {"untouched", "fresh", "done_once", "done"}
+"""Fixtures of this file whose tests run Snakemake."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that runs Snakemake as slow."""
+    for item in items:
+        if isinstance(item, pytest.Function) and WORKFLOWS & {*item.fixturenames}:
+            item.add_marker(pytest.mark.slow)
+
+
 @dataclass(frozen=True)
 class Workflow:
-    """A folder with the workflow in it."""
+    """A folder with the workflow in it.
+
+    Attributes:
+        folder: The folder.
+        forks: Whether Snakemake plans in a fork of this process, which has it imported: to import
+            it takes half of the time of a plan. Jobs are always started by a Snakemake of its own.
+    """
 
     folder: Path
+    forks: bool = True
 
     def snakemake(self, *arguments: str, check: bool = True) -> str:
         """What Snakemake prints."""
+        if self.forks and PLANS & {*arguments}:
+            status, printed = _forked(self.folder, arguments)
+            assert not check or status == 0, printed
+            return printed
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments],
             cwd=self.folder,
@@ -81,6 +112,54 @@ class Workflow:
         """Add a text at the end of a file."""
         with (self.folder / path).open("a", encoding="utf-8") as file:
             file.write(text)
+
+
+def _forked(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str]:
+    """Exit status and words of `python -m snakemake` in a folder, by a fork of this process."""
+    import snakemake.cli  # noqa: F401
+
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = os.fork()
+        if not process:
+            _become_snakemake(folder, arguments, output.fileno(), errors.fileno())
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        printed = []
+        for file in (output, errors):
+            file.seek(0)
+            printed.append(file.read().decode())
+        return status, "".join(printed)
+
+
+def _become_snakemake(
+    folder: Path, arguments: tuple[str, ...], output: int, errors: int
+) -> NoReturn:
+    """Run Snakemake in this process, with the folder's own geosd, and end."""
+    status = 1
+    try:
+        atexit._clear()  # what pytest does at its end
+        os.dup2(output, 1)
+        os.dup2(errors, 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        os.chdir(folder)
+        os.environ["PYTHONPATH"] = str(folder / "src")
+        sys.path.insert(0, str(folder / "src"))
+        for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
+            del sys.modules[name]
+        sys.argv = ["snakemake", *arguments]
+        import snakemake.cli
+
+        try:
+            snakemake.cli.main(list(arguments))
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(bool(end.code))
+        threading._shutdown()
+        atexit._run_exitfuncs()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def _copied(source: Path, target: Path) -> Workflow:

@@ -123,7 +123,9 @@ def run(arguments: list[str], lock: int) -> int:
     Returns:
         Its exit status; 128 + n where signal n ended it, as shells say it.
     """
-    environment = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(SAVING_S), **os.environ}
+    environment = {**os.environ}
+    if "accelerate.commands.launch" in arguments:
+        environment.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING_S))
     # Blocked until there is a child to hand it to: a SIGTERM in between must not be lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     unblock = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})

@@ -4,7 +4,9 @@ What a driver does before its first job, and at the end of a dry run.
 
 import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 
 
 onstart:
@@ -14,6 +16,12 @@ onstart:
     workflow.scheduler.job_rate_limiter = None
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/orphaned_jobs.py")
+    # On this machine programs are forked with torch loaded (geosd.steps.forkserver): its servers lie
+    # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
+    if workflow.local_exec:
+        servers = tempfile.mkdtemp(prefix="geosd-")
+        os.environ |= {"GEOSD_FORKSERVER": servers, "GEOSD_FORKSERVER_OWNER": str(os.getpid())}
+        atexit.register(shutil.rmtree, servers, ignore_errors=True)
 
 
 onerror:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from geosd.problems.prompt_format import revealed_parts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # A sentence ends at . ! ? before white space, and at the end of a line.
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|\n+|\Z)", re.DOTALL)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from transformers import GenerationConfig, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from geosd.problems.prompt_format import PromptFormat
 from geosd.problems.records import Problem
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 
 class Encoding:

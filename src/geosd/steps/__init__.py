@@ -11,7 +11,10 @@ import gc
 import sys
 from collections.abc import Callable
 
+from geosd.steps import forkserver
+
 if sys.argv[:1] == ["-m"]:  # `python -m geosd.steps.NAME`: the program's own imports come next
+    forkserver.run_forked()
     gc.disable()
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.dapo.raw_files import read_raw_files
@@ -14,6 +12,9 @@ from geosd.problems.dapo.splits import clean_and_split
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.sources.data_source import DataSource, register
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
-
-from transformers import GenerationConfig, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading.grader_interface import Grader
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 
 class DataSource(ABC):

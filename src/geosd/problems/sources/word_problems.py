@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits, generate_splits
 from geosd.problems.sources.data_source import DataSource, register
 from geosd.problems.word_problem_stories import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION, draw_story
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any
 
 from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.chains import (
@@ -19,6 +17,9 @@ from geosd.problems.miniature.chains import (
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
 from geosd.problems.sources.data_source import DataSource, register
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @register("world")
