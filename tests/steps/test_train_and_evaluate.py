@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+import torch
 import yaml
 
 from geosd.config import load, resolve
@@ -45,12 +46,33 @@ def test_training_twice_gives_the_same_weights(small, tmp_path, variant):
     assert weights_of(small.trained(tmp_path / "3", variant, seed=1)) != first
 
 
+def test_precision_auto_is_what_the_processor_has_and_the_manifests_say_which(
+    small, tmp_path, monkeypatch
+):
+    values = yaml.safe_load((small.folder / "params.yaml").read_text())
+    quick = values["studies"]["quick"]
+    quick["training"]["precision"] = quick["rollout"]["precision"] = "auto"
+    params = tmp_path / "params.yaml"
+    params.write_text(yaml.safe_dump(values))
+    made = {}
+    for has in (False, True):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda has=has: {"avx512_bf16": has})
+        small.trained(tmp_path / f"{has}", params=params)
+        made[has] = json.loads((tmp_path / f"{has}/manifest.json").read_text())
+    assert [made[has]["precision"] for has in (False, True)] == ["float32", "bfloat16"]
+    assert {one["settings"]["precision"] for one in made.values()} == {"auto"}
+    assert weights_of(tmp_path / "False") != weights_of(tmp_path / "True")
+    small.trained(tmp_path / "plain")
+    assert weights_of(tmp_path / "False") == weights_of(tmp_path / "plain")
+
+
 def test_a_trained_folder_says_what_made_it_and_leaves_no_state_behind(small, tmp_path):
     small.trained(tmp_path / "out")
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert manifest["settings"] == json.loads((tmp_path / "out/settings.json").read_text())
     assert str(small.folder / "pool.jsonl") in manifest["inputs"]
     assert manifest["wall_s"] > 0 and manifest["peak_memory_bytes"]["host"] > 0
+    assert (manifest["precision"], manifest["device"]["threads"]) == ("float32", 1)
     header, *rows = (tmp_path / "out/steps.csv").read_text().splitlines()
     assert header.startswith("step,") and len(rows) == 4
     assert not (tmp_path / "out-scratch/state.pt").exists()
