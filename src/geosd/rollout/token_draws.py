@@ -13,6 +13,9 @@ from torch import Tensor
 from geosd.rollout.sampler import SamplingParams
 from geosd.seeds import seed_of
 
+PREFIX = 256
+"""Likeliest tokens among which a nucleus is looked for before all of the vocabulary is sorted."""
+
 
 def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:
     """Uniform numbers in [0, 1) for the tokens of some requests, each from its own generator.
@@ -50,7 +53,7 @@ def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams)
     p_BV = (logits_BV.to(wide) / sampling.temperature).softmax(-1)
     if sampling.top_p >= 1:
         return first_beyond(p_BV.cumsum(-1, dtype=torch.float64), uniforms_B)
-    p_BV, ids_BV = p_BV.sort(dim=-1, descending=True, stable=True)
+    p_BV, ids_BV = likeliest_first(p_BV, sampling.top_p)
     mass_BV = p_BV.cumsum(-1, dtype=torch.float64)
     # A token belongs to the nucleus if those before it have less than top_p; the first always does.
     outside_BV = (mass_BV - p_BV >= sampling.top_p).index_fill_(
@@ -58,6 +61,27 @@ def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams)
     )
     nucleus_BV = p_BV.masked_fill(outside_BV, 0.0).cumsum(-1, dtype=torch.float64)
     return ids_BV.gather(-1, first_beyond(nucleus_BV, uniforms_B)[:, None])[:, 0]
+
+
+def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
+    """Probabilities in descending order and their tokens, ties by token, as many as nuclei need.
+
+    Args:
+        p_BV: Probabilities of all tokens.
+        top_p: Mass of a nucleus.
+
+    Returns:
+        Probabilities and tokens [B, K], or [B, V] where some nucleus is larger than `PREFIX`.
+    """
+    if p_BV.shape[1] > PREFIX:
+        p_BK, ids_BK = p_BV.topk(PREFIX)
+        ids_BK, order_BK = ids_BK.sort(-1)
+        p_BK, again_BK = p_BK.gather(-1, order_BK).sort(dim=-1, descending=True, stable=True)
+        # Others of the last one's probability may be missing, so none of these may be needed.
+        complete_BK = p_BK.masked_fill(p_BK == p_BK[:, -1:], 0.0)
+        if bool((complete_BK.sum(-1, dtype=torch.float64) > top_p + 1e-9).all()):
+            return p_BK, ids_BK.gather(-1, again_BK)
+    return p_BV.sort(dim=-1, descending=True, stable=True)
 
 
 def first_beyond(mass_BV: Tensor, uniforms_B: Tensor) -> Tensor:
