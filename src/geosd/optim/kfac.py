@@ -281,7 +281,7 @@ def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
 
 
 def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
-    """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over blocks of its columns."""
+    """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over column blocks."""
     parts = []
     for run, blocks_cbb in inverse:
         columns_Ocb = grad_OI[:, run.start : run.stop].unflatten(1, (run.count, run.size))
