@@ -3,8 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.optim.block_products import solve_left, solve_right
 from geosd.optim.blocks import BlockFactors
+from geosd.optim.kfac import solve_left, solve_right
 from geosd.optim.partition import partition
 
 CPU = torch.device("cpu")

@@ -24,10 +24,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from geosd.optim.block_products import STACK, precondition_stack, solve_left, solve_right
-from geosd.optim.blocks import BlockFactors
+from geosd.optim.blocks import BlockFactors, Inverse
 from geosd.optim.capture import LayerCapture, ObservedBatch
-from geosd.optim.distributed import is_sharded, precondition, sum_over_ranks
+from geosd.optim.distributed import precondition, sum_over_ranks
 from geosd.optim.layer_selection import Select, is_projection, select_layers, shared_input_factors
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
@@ -218,8 +217,18 @@ class KFAC:
             self.factors.invert(self.decay, shift)
         self.steps += 1
         self._unobserved = None
-        self._precondition_weights()
+        input_owner, inverse_a = None, []
         for name, layer in self.layers.items():
+            if (grad := layer.weight.grad) is not None:
+                if input_owner != self._input_owner[name]:  # sisters follow each other
+                    input_owner = self._input_owner[name]
+                    inverse_a = self.factors.full_inverse(f"{input_owner}.A")
+                precondition(
+                    grad,
+                    f"{name}.G",
+                    self.factors,
+                    lambda g, rows_OI, a=inverse_a: solve_right(a, solve_left(g, rows_OI)),
+                )
             if layer.bias is not None and (grad := layer.bias.grad) is not None:
                 precondition(
                     grad,
@@ -227,32 +236,6 @@ class KFAC:
                     self.factors,
                     lambda g, rows_O: solve_left(g, rows_O[:, None])[:, 0] / (1 + shift),
                 )
-
-    def _precondition_weights(self) -> None:
-        grads = {n: each.weight.grad for n, each in self.layers.items()}
-        grads = {name: grad for name, grad in grads.items() if grad is not None}
-        if self.group is None and not any(map(is_sharded, grads.values())):
-            by_shape: dict[torch.Size, list[str]] = {}
-            for name, grad in grads.items():
-                by_shape.setdefault(grad.shape, []).append(name)
-            for shape, names in by_shape.items():
-                size = max(1, STACK // shape.numel())
-                for first in range(0, len(names), size):
-                    some = names[first : first + size]
-                    owners = [self._input_owner[name] for name in some]
-                    precondition_stack([grads[name] for name in some], some, owners, self.factors)
-            return
-        input_owner, inverse_a = None, []
-        for name, grad in grads.items():
-            if input_owner != self._input_owner[name]:  # sisters follow each other
-                input_owner = self._input_owner[name]
-                inverse_a = self.factors.full_inverse(f"{input_owner}.A")
-            precondition(
-                grad,
-                f"{name}.G",
-                self.factors,
-                lambda g, rows_OI, a=inverse_a: solve_right(a, solve_left(g, rows_OI)),
-            )
 
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.
@@ -282,3 +265,26 @@ class KFAC:
         """Take the hooks off the model."""
         for capture in self._captures.values():
             capture.handle.remove()
+
+
+def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
+    """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows.
+
+    Rows of one block meet only rows of the same block, so a shard of whole row blocks can be
+    preconditioned where it lies.
+    """
+    parts = []
+    for run, blocks_cbb in inverse:
+        rows_cbI = grad_OI[run.start : run.stop].unflatten(0, (run.count, run.size))
+        parts.append(torch.bmm(blocks_cbb, rows_cbI).flatten(0, 1))
+    return torch.cat(parts)
+
+
+def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
+    """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over column blocks."""
+    parts = []
+    for run, blocks_cbb in inverse:
+        columns_Ocb = grad_OI[:, run.start : run.stop].unflatten(1, (run.count, run.size))
+        solved_cOb = torch.bmm(columns_Ocb.transpose(0, 1), blocks_cbb)
+        parts.append(solved_cOb.transpose(0, 1).flatten(1))
+    return torch.cat(parts, dim=1)
