@@ -39,7 +39,7 @@ class PreallocatedSession:
     """Prompts and tokens in a preallocated cache.
 
     Args:
-        model: A causal language model with the inner model as `.model`.
+        model: A causal language model.
         step: Computes one token of every row.
         prompts: Token ids of each row, not empty.
         pad_id: Fills the left of short prompts.
@@ -74,7 +74,7 @@ def prefill(
     """Run the prompts through the model; each distinct prompt once, however often it stands there.
 
     Args:
-        model: A causal language model with the inner model as `.model`.
+        model: A causal language model.
         prompts: Token ids of each row, not empty.
         pad_id: Fills the left of short prompts.
         new_tokens: Most tokens that each row will append.
@@ -88,14 +88,14 @@ def prefill(
     width, padded = ids_BP.shape[1], len(set(map(len, place_of))) > 1
     columns_P = torch.arange(width, device=ids_BP.device)
     kept = DynamicCache()  # without the configuration no layer forgets what has left its window
-    hidden_BPD = model.model(
+    logits_BV = model(
         input_ids=ids_BP,
         attention_mask=(columns_P >= first_B[:, None]).long() if padded else None,
         position_ids=(columns_P - first_B[:, None]).clamp(min=0),
         past_key_values=kept,
         use_cache=True,
-    ).last_hidden_state
-    logits_BV = model.lm_head(hidden_BPD[:, -1])
+        logits_to_keep=1,
+    ).logits[:, -1]
     rows = None
     if len(place_of) < len(prompts):
         rows = torch.tensor(places, device=ids_BP.device)

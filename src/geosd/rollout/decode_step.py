@@ -74,7 +74,7 @@ def attend(
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    columns: Columns,
+    columns: Columns | None = None,
     scaling: float | None = None,
     sliding_window: int | None = None,
     **other: Any,
@@ -90,7 +90,7 @@ def attend(
         key: The whole cache [B, K, C, D].
         value: The whole cache [B, K, C, D].
         attention_mask: None; `columns` stands for it.
-        columns: Which columns hold tokens.
+        columns: Which columns hold tokens; None if the model does not pass it on.
         scaling: Factor of the products; None is D ** -0.5.
         sliding_window: Tokens that a query sees, its own included; None sees all.
         other: What else a model passes.
@@ -105,6 +105,11 @@ def attend(
         raise UnsupportedAttentionError(
             f"{type(module).__name__} passes {', '.join(sorted(changes))} to its attention, which"
             " this one does not apply.\nHint: the sampler uses the model's own attention then."
+        )
+    if columns is None:
+        raise UnsupportedAttentionError(
+            f"{type(module).__name__} does not get the columns to read.\nHint: the sampler uses the"
+            " model's own attention then."
         )
     B, H, _, D = query.shape
     scale = D**-0.5 if scaling is None else scaling
@@ -138,14 +143,15 @@ def next_logits(
 ) -> Tensor:
     """Logits [B, V] after one more token a row; `layers` get its keys and values in place."""
     cache = Cache(layers=[PreallocatedLayer(*pair, columns.filled) for pair in layers])
-    hidden_B1D = model.model(
+    # The whole model, not its inner one: a sharded model's forward begins at its root.
+    return model(
         input_ids=ids_B[:, None],
         position_ids=(columns.filled - 1 - columns.first)[:, None],
         past_key_values=cache,
         use_cache=True,
         columns=columns,
-    ).last_hidden_state
-    return model.lm_head(hidden_B1D[:, 0])
+        logits_to_keep=1,
+    ).logits[:, -1]
 
 
 @contextmanager
