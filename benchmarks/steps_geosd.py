@@ -8,7 +8,6 @@ same. Each kind runs in a process of its own, so that its peak memory is its own
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from dataclasses import dataclass, replace
 from functools import partial
@@ -125,9 +124,7 @@ def endless_sampler(
     model: torch.nn.Module, pad_id: int, rows: int, compiled: bool
 ) -> TransformersSampler:
     """The sampler of a run, but that no token ends a response."""
-    known = inspect.signature(TransformersSampler).parameters  # not in commits before it
-    more = {"compiled": compiled} if "compiled" in known else {}
-    return TransformersSampler(model, [], pad_id, rows=rows, **more)
+    return TransformersSampler(model, [], pad_id, rows=rows, compiled=compiled)
 
 
 def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> TrainingRun:

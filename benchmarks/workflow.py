@@ -16,7 +16,6 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from measuring import (
@@ -32,10 +31,7 @@ from measuring import (
     with_spread,
 )
 
-try:
-    from geosd.steps import forkserver
-except ImportError:  # a commit before it
-    forkserver = SimpleNamespace(SERVED=frozenset())
+from geosd.steps import forkserver
 
 # program -> (arguments, where its work begins: module and function)
 STARTS: dict[str, tuple[str, str, str]] = {
