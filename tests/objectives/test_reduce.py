@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.objectives.reduce import mean_loss
+from geosd.objectives.reduce import loss_terms, mean_loss
 
 
 def naive(loss, weight, sequence, over):
@@ -75,3 +75,12 @@ def test_an_unknown_mean_and_unequal_shapes_are_refused():
         mean_loss(torch.ones(2), torch.ones(2), torch.arange(2), "batch")
     with pytest.raises(ValueError, match="one shape"):
         mean_loss(torch.ones(2), torch.ones(3), torch.arange(2))
+
+
+@pytest.mark.parametrize("over", ["sequence", "token"])
+def test_the_number_of_terms_is_one_over_the_weight_of_a_token(over):
+    length = torch.tensor([3, 1, 6])
+    sequence = torch.arange(3).repeat_interleave(length)
+    loss = torch.zeros(10, requires_grad=True)
+    mean_loss(loss, torch.ones(10), sequence, over).backward()
+    torch.testing.assert_close(1 / loss_terms(length, over)[sequence], loss.grad)

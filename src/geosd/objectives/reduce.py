@@ -60,6 +60,21 @@ def mean_loss(
     return (row_loss / _or_one(row_weight)).sum() / rows
 
 
+def loss_terms(length: Tensor, over: LossMean) -> Tensor:
+    """How many terms `mean_loss` is a mean of, as seen from the tokens of each sequence [B].
+
+    Over sequences of means over tokens, a token of sequence b weighs 1 / (B T_b): B T_b terms.
+    Over tokens, each weighs 1 / sum_b T_b.
+
+    Args:
+        length: [B] T_b, response tokens of each sequence.
+        over: See `mean_loss`.
+    """
+    if over == "token":
+        return length.sum().expand_as(length).float()
+    return len(length) * length.float()
+
+
 def _or_one(total: Tensor) -> Tensor:
     """The divisor, or 1 where it would be 0."""
     return torch.where(total > 0, total, 1.0)

@@ -20,7 +20,6 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from geosd.objectives.reduce import LossMean
 from geosd.training.rollouts import Rollouts
 
 
@@ -172,18 +171,3 @@ def response_index(rollouts: Rollouts, device: torch.device) -> Tensor:
     """The response to which each packed position of a step belongs [N]."""
     lengths = torch.tensor(list(map(len, rollouts.responses)), device=device)
     return torch.arange(len(lengths), device=device).repeat_interleave(lengths)
-
-
-def loss_terms_per_sequence(
-    microbatch: Microbatch, rollouts: Rollouts, loss_mean: LossMean
-) -> Tensor:
-    """How many terms the step's loss is a mean of, as seen from each sequence [b].
-
-    Over sequences of means over tokens, a token of sequence b weighs 1 / (B T_b).
-    """
-    lengths = [len(response) for response in rollouts.responses]
-    device = microbatch.student.ids.device
-    if loss_mean == "token":
-        return torch.full((len(microbatch.student.ids),), float(sum(lengths)), device=device)
-    lengths_b = torch.tensor(lengths[microbatch.rows], dtype=torch.float32, device=device)
-    return len(lengths) * lengths_b

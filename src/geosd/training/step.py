@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.objectives.objective import Batch, Objective, Terms
-from geosd.objectives.reduce import mean_loss
+from geosd.objectives.reduce import loss_terms, mean_loss
 from geosd.optim.distributed import full_tensor
 from geosd.optim.update import warmup
 from geosd.seeds import seed_of
@@ -39,7 +39,6 @@ from geosd.training.fsdp import reshard, with_root_gathered
 from geosd.training.master_weights import compute_weights
 from geosd.training.packing import (
     Microbatch,
-    loss_terms_per_sequence,
     response_index,
     split_into_microbatches,
 )
@@ -171,9 +170,11 @@ class StepLoss:
         single = len(self.microbatches) == 1
         if not single:
             _, _, grads = self._loss_and_grads(self._first_pass_scalars())
+        lengths = [len(response) for response in self.rollouts.responses]
+        terms_B = loss_terms(torch.tensor(lengths, device=self.index.device), self.args.loss_mean)
         all_scalars, all_hidden = [], []
         for microbatch, references in zip(self.microbatches, self.references, strict=True):
-            terms_b = loss_terms_per_sequence(microbatch, self.rollouts, self.args.loss_mean)
+            terms_b = terms_B[microbatch.rows]
             with self.run.update_rule.observe(
                 microbatch.student.mask,
                 terms_b,
