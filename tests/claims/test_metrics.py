@@ -9,7 +9,7 @@ from scipy import stats
 
 from geosd.claims.claim import Claim, ComputedNumber
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
-from geosd.claims.metrics import accuracy, gradient_norm, mismatch
+from geosd.claims.metrics import accuracy, gradient_norm_of_states, mismatch
 from geosd.claims.verdicts import judge_claims
 from geosd.scores import state_table as states
 from geosd.scores.early_stop_gaps import early_stop_gaps
@@ -182,7 +182,7 @@ def test_a_share_of_states_has_the_spread_of_problems_and_not_of_states():
 def test_too_few_states_of_low_overlap_are_not_read():
     evidence = Evidence(states=seen(50, np.random.default_rng(1)))
     with pytest.raises(MissingDataError, match="20 problems with states of overlap lowest"):
-        gradient_norm("fwdkl", overlap="lowest").values(evidence, "m")
+        gradient_norm_of_states("fwdkl", overlap="lowest").values(evidence, "m")
 
 
 @pytest.mark.parametrize(

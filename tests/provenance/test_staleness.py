@@ -96,7 +96,7 @@ def test_a_result_that_has_moved_says_which_settings_it_had(study):
 
 
 def test_a_manifest_lists_the_code_of_its_step():
-    files = made.code_files("analyse", {})
+    files = made.code_hashes("analyse", {})
     assert list(files) == code_of("analyse")
     assert {"geosd/__init__.py", "geosd/provenance/manifest.py"} <= set(files)
     assert not any("config" in name for name in files)
@@ -106,9 +106,9 @@ def test_a_manifest_lists_the_code_of_its_step():
 def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatch):
     changed = os.stat(made.__file__).st_mtime
     monkeypatch.setattr(made, "_BEGAN", changed - 1)
-    assert made.code_files("analyse", {})["geosd/provenance/manifest.py"] is None
+    assert made.code_hashes("analyse", {})["geosd/provenance/manifest.py"] is None
     monkeypatch.setattr(made, "_BEGAN", time.time())
-    assert made.code_files("analyse", {})["geosd/provenance/manifest.py"]
+    assert made.code_hashes("analyse", {})["geosd/provenance/manifest.py"]
 
 
 def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):

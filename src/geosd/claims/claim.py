@@ -176,7 +176,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComputedNumber:
-    """A number printed in the paper that a claim on costs computes anew.
+    """The kind of claim that computes one of the paper's printed costs anew.
 
     Attributes:
         quantity: Its name in `geosd.claims.computed_costs`.

@@ -211,7 +211,7 @@ def mismatch() -> Quantity:
     return replace(_quantity("mismatch", "pi_0", read), paired_by="problem")
 
 
-def gradient_norm(
+def gradient_norm_of_states(
     divergence: Literal["fwdkl", "revkl", "hellinger"],
     overlap: Literal["lowest", "low", "below half"],
 ) -> Quantity:

@@ -14,7 +14,7 @@ _HALF = (torch.bfloat16, torch.float16)
 
 
 def compute_dtype(*tensors: Tensor) -> torch.dtype:
-    """Precision in which log-probabilities are compared: the widest tensor's, at least float32."""
+    """Precision of arithmetic on the simplex: that of the widest tensor, at least float32."""
     dtype = tensors[0].dtype
     for tensor in tensors[1:]:
         dtype = torch.promote_types(dtype, tensor.dtype)

@@ -71,12 +71,12 @@ def code_version(step: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         "version": geosd.__version__,
         "commit": commit,
         "dirty": None if commit is None or changed is None else bool(changed),
-        "files": code_files(step, settings),
+        "files": code_hashes(step, settings),
     }
 
 
-def code_files(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]:
-    """A manifest's hashes of the files of code behind a step.
+def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]:
+    """The entry of a manifest that holds the hashes of the code files behind its step.
 
     Returns:
         Path from the folder that holds the package -> SHA-256; None where the file has been edited

@@ -39,7 +39,7 @@ torch.library.register_fake("geosd::decode_attention", lambda *arguments: None, 
 
 
 class UnsupportedAttentionError(NotImplementedError):
-    """A model's attention is more than a softmax over scaled products, such as a cap on scores."""
+    """The decode step cannot serve a model: its attention is more than a softmax over products."""
 
 
 class DecodeStep(Protocol):

@@ -78,7 +78,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class WorkerLink:
-    """The connection between the training ranks and the worker that samples: the last process.
+    """Process groups that join the training ranks and the rollout worker, the last process.
 
     Attributes:
         everyone: All processes.
