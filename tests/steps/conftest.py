@@ -25,7 +25,7 @@ SMALL = {
     "training": {
         "steps": 4,
         "warmup": 2,
-        "response_tokens": 16,
+        "response_tokens": 40,  # GRPO learns from right answers alone, and they must fit
         "save_every": 1,
         "diagnose_every": 2,
         "anchor_every": 2,
@@ -38,9 +38,9 @@ def shrunk(params: Path, folder: Path) -> Path:
     """params.yaml with study quick, and its selection, made small."""
     values = yaml.safe_load(params.read_text())
     values["models"]["mini-qwen3"]["base"]["pretraining"] |= {
-        "steps": 3,
-        "documents": 4,
-        "warmup": 1,
+        "steps": 80,
+        "documents": 16,
+        "warmup": 10,
     }
     for study in ("quick", "quick_selection"):
         for section, changes in SMALL.items():
@@ -54,7 +54,7 @@ def shrunk(params: Path, folder: Path) -> Path:
 def small(tmp_path_factory):
     """A small study up to its pool: folders, the arguments that all programs share, the next two.
 
-    A base model of three steps solves nothing, so the pool is made by the world's own solver.
+    A base model of 80 steps guesses, so the pool is made by the world's own solver.
     """
     folder = tmp_path_factory.mktemp("small")
     params = shrunk(ROOT / "params.yaml", folder)

@@ -106,7 +106,7 @@ def test_its_card_and_its_manifest_are_those_of_the_trained_one(taken):
     stopped, trained = (json.loads((f / "manifest.json").read_text()) for f in (out, plain))
     assert stopped.keys() == trained.keys()
     assert all(name.startswith(str(longer)) for name in stopped["inputs"])
-    for key in ("settings", "sampler", "model", "seed", "ranks"):
+    for key in ("settings", "sampler", "model", "seed", "ranks", "precision"):
         assert stopped[key] == trained[key]
 
 

@@ -62,7 +62,7 @@ def main(
             copy(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
     recorded = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
-    same = {key: recorded[key] for key in ("model", "seed", "ranks", "sampler")}
+    same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
     job.write_manifest(out, [snapshot, longer / "steps.csv"], **same, snapshots=[])
 
 

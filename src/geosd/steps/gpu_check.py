@@ -77,7 +77,7 @@ class LiveTeacherAndAnchor:
         """Copy the student as it is now."""
         self.teacher = student
         self.anchor = frozen_copy(student, compute, compute) if needed else None
-        self.reference = None
+        self.reference = self.average = None
 
     def refresh(self, step: int) -> None:
         """Keep the anchor: one serves the whole GPU check."""
