@@ -192,7 +192,8 @@ def test_the_anchor_is_refreshed_every_k_steps_and_first_at_the_start(tiny, sett
 
 
 def test_the_proximal_term_is_the_logged_drift_squared_in_the_mean_sense(tiny, settings, tmp_path):
-    settings |= {"top_k": 4096}
+    # The logged drift is a mean over positions, so the loss must be one too.
+    settings |= {"top_k": 4096, "loss_mean": "token"}
     _, log = run_to_end(tiny, settings, tmp_path)
     # Jensen: the mean of d^2 is at least the square of the mean of d.
     later = log.iloc[1:]
