@@ -105,4 +105,4 @@ def _hidden(
     for rollout in batch:
         chosen += [before + position for position in rollout.selected]
         before += len(rollout.response)
-    return response_logits(model, packed).hidden[chosen]
+    return response_logits(model, packed, every_position=True).hidden[chosen]

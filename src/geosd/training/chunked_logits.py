@@ -49,9 +49,19 @@ class ChunkedLogits:
         return head_logits(self.model, self.hidden[at])
 
 
-def response_logits(model: nn.Module, packed: Packed) -> ChunkedLogits:
-    """Chunked logits of a model where it predicts response tokens; its body runs once."""
-    hidden_ND = with_root_gathered(model, lambda root: response_hidden_states(root, packed))
+def response_logits(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> ChunkedLogits:
+    """Chunked logits of a model where it predicts response tokens; its body runs once.
+
+    Args:
+        model: A causal language model.
+        packed: The sequences.
+        every_position: See `response_hidden_states`.
+    """
+    hidden_ND = with_root_gathered(
+        model, lambda root: response_hidden_states(root, packed, every_position)
+    )
     return ChunkedLogits(model, hidden_ND)
 
 
