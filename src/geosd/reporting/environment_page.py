@@ -93,7 +93,7 @@ def _packages(runs: Sequence[StepManifest]) -> str:
 def duration_in_words(seconds: float) -> str:
     """A duration on the environment page, in the unit that people would use.
 
-    >>> duration(74.7), duration(372), duration(9000)
+    >>> duration_in_words(74.7), duration_in_words(372), duration_in_words(9000)
     ('75 s', '6.2 min', '2.5 h')
     """
     if seconds < 120:
