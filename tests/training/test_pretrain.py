@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
+from geosd.problems.miniature.pretraining_documents import ChainCorpus
 from geosd.problems.miniature.tokenizer import VOCABULARY, build_tokenizer
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
@@ -25,7 +25,7 @@ class Killed(Exception):
 
 def trained(name="mini-qwen3-xs", args=ARGS, **rest):
     model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
-    losses = pretrain(model, TOKENIZER, PretrainingCorpus(), (), args, seed=5, **rest)
+    losses = pretrain(model, TOKENIZER, ChainCorpus(), (), args, seed=5, **rest)
     return model, losses
 
 
@@ -56,16 +56,16 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
 
 
 def test_the_seed_names_the_documents():
-    one = draw_batches(PretrainingCorpus(), (), 4, 5, 0)
-    assert one == draw_batches(PretrainingCorpus(), (), 4, 5, 0)
-    assert one != draw_batches(PretrainingCorpus(), (), 4, 6, 0)
-    assert one != draw_batches(PretrainingCorpus(), (), 4, 5, 1)
+    one = draw_batches(ChainCorpus(), (), 4, 5, 0)
+    assert one == draw_batches(ChainCorpus(), (), 4, 5, 0)
+    assert one != draw_batches(ChainCorpus(), (), 4, 6, 0)
+    assert one != draw_batches(ChainCorpus(), (), 4, 5, 1)
     assert [len(batch) for batch in one] == [4] * BUCKET
 
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
     documents = [
-        document for batch in draw_batches(PretrainingCorpus(), (), 4, 5, 0) for document in batch
+        document for batch in draw_batches(ChainCorpus(), (), 4, 5, 0) for document in batch
     ]
     ids, mask, target = tensors(TOKENIZER, documents)
     for document, row, seen, wanted in zip(documents, ids, mask, target, strict=True):

@@ -16,11 +16,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.forward import head_logits, last_hidden_states
-from geosd.problems.miniature.pretraining_documents import (
-    Document,
-    PretrainingCorpus,
-    draw_document,
-)
+from geosd.problems.pretraining_corpus import Corpus, Document
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 
@@ -75,7 +71,7 @@ class PretrainingArguments:
 def pretrain(
     model: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
-    corpus: PretrainingCorpus,
+    corpus: Corpus,
     held_out: Collection[str],
     args: PretrainingArguments,
     seed: int,
@@ -136,7 +132,7 @@ def pretrain(
 
 
 def draw_batches(
-    corpus: PretrainingCorpus, held_out: Collection[str], documents: int, seed: int, bucket: int
+    corpus: Corpus, held_out: Collection[str], documents: int, seed: int, bucket: int
 ) -> list[list[Document]]:
     """The batches of one bucket: documents of like length together, in a random order of batches.
 
@@ -144,7 +140,7 @@ def draw_batches(
     known without the steps before it.
     """
     draw = random.Random(seed_of(seed, "documents", bucket))
-    drawn = [draw_document(corpus, held_out, draw) for _ in range(BUCKET * documents)]
+    drawn = [corpus.draw_document(held_out, draw) for _ in range(BUCKET * documents)]
     drawn.sort(key=lambda document: len(document.prompt) + len(document.response))
     batches = [drawn[at : at + documents] for at in range(0, len(drawn), documents)]
     draw.shuffle(batches)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from geosd.problems.miniature.pretraining_documents import Document
 from geosd.problems.miniature.prompts import STEP_END, MiniaturePrompts
+from geosd.problems.miniature.tokenizer import SPECIAL
+from geosd.problems.pretraining_corpus import Document
 from geosd.problems.search.equations import BENCHMARKS, MODULUS, Question, bands, draw_question
-from geosd.problems.search.policies import Policy, search
+from geosd.problems.search.policies import FAIL, PASS, Policy, search
+
+VOCABULARY = (
+    *SPECIAL,
+    *("Q:", "R:", "S:", "A:", "=", FAIL, PASS, ",", "*", "+"),
+    *map(str, range(MODULUS)),
+)
+"""The search world's: markers, operators, and one token for each number."""
 
 BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.15)), check=0.2, repeat=0.3)
 """How documents without a reference search; so pi_0 searches."""
@@ -25,13 +34,15 @@ class SearchCorpus:
         stray: With a reference, the share of the first choice that falls on other values than x.
         guided_check: `check` of a document with a reference.
         guided_repeat: `repeat` of a document with a reference.
-        with_attempt: With a whole reference, probability that failing trials of a blind search stand
-            before the document's own solution. They are context, not targets: so the teacher
-            knows how to go on from a student's attempt.
+        with_attempt: With a whole reference, probability that failing trials of a blind search
+            stand before the document's own solution. They are context, not targets: so the
+            teacher knows how to go on from a student's attempt.
         with_reference: Probability that a document shows a verified solution before its own.
         reference_truncated: Probability that the reference ends at a random step; its document
             goes on blindly, without the values that the reference has tried.
     """
+
+    vocabulary: ClassVar[tuple[str, ...]] = VOCABULARY
 
     mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
     blind: Policy = BLIND
@@ -43,7 +54,7 @@ class SearchCorpus:
     reference_truncated: float = 0.25
 
     def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
-        """One document whose question is not held out."""
+        """Draw one pretraining document of the search world; see `Corpus.draw_document`."""
         (benchmark,) = rng.choices(BENCHMARKS, self.mixture)
         while str(question := draw_question(benchmark, rng)) in held_out:
             pass

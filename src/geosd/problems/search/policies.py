@@ -1,4 +1,4 @@
-"""How solutions of the search world are written: policies, and what each would reach.
+"""How solutions of the search world are written: the policies of a search by trial.
 
 A solution is a row of trials. A trial writes x, the product a x and the left side a x + b, perhaps
 both once more; then `;` where the left side is not c, `ok` where it is. After `ok` the second
@@ -10,11 +10,10 @@ equation is checked in the same way, or it is not, and `A: x` ends.
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from geosd.problems.search.equations import MODULUS, Benchmark, Question, draw_question
+from geosd.problems.search.equations import MODULUS, Question
 
 FAIL, PASS = ";", "ok"
 
@@ -27,25 +26,55 @@ class Policy:
         weights: Of each x among those not yet tried.
         check: That a value that solves the first equation is put into the second.
         repeat: That the two numbers of a trial are written twice.
+        top_p: Nucleus of the choice of x: the smallest set of values with at least this mass.
     """
 
     weights: tuple[float, ...]
     check: float
     repeat: float
+    top_p: float = 1.0
 
-    def at_temperature(self, temperature: float) -> Policy:
-        """The policy of a model that draws from these probabilities at a temperature."""
+    def sampled(self, temperature: float, top_p: float) -> Policy:
+        """The policy of a sampler that draws from these probabilities.
+
+        Args:
+            temperature: Probabilities are raised to its inverse, as logits are divided by it.
+            top_p: Nucleus of each choice, after the temperature.
+        """
         return replace(
             self,
             weights=tuple(w ** (1 / temperature) for w in self.weights),
-            check=_sharpen(self.check, temperature),
-            repeat=_sharpen(self.repeat, temperature),
+            check=_sampled(self.check, temperature, top_p),
+            repeat=_sampled(self.repeat, temperature, top_p),
+            top_p=top_p,
         )
 
+    def draw(self, left: Sequence[int], rng: random.Random) -> int:
+        """The next x among those not yet tried."""
+        weights = {x: self.weights[x] for x in left}
+        if self.top_p < 1:
+            weights = _nucleus(weights, self.top_p, rng)
+        (x,) = rng.choices(list(weights), list(weights.values()))
+        return x
 
-def _sharpen(p: float, temperature: float) -> float:
+
+def _sampled(p: float, temperature: float, top_p: float) -> float:
+    """Probability of one of two choices, after temperature and nucleus."""
     yes, no = p ** (1 / temperature), (1 - p) ** (1 / temperature)
-    return yes / (yes + no)
+    p = yes / (yes + no)
+    return float(p > 0.5) if top_p <= max(p, 1 - p) else p
+
+
+def _nucleus(weights: Mapping[int, float], top_p: float, rng: random.Random) -> dict[int, float]:
+    """The heaviest values, equal ones in a random order, up to a share of the whole weight."""
+    kept: dict[int, float] = {}
+    mass, enough = 0.0, top_p * sum(weights.values())
+    for x in sorted(weights, key=lambda x: (-weights[x], rng.random())):
+        if mass >= enough:
+            break
+        kept[x] = weights[x]
+        mass += weights[x]
+    return kept
 
 
 def search(
@@ -65,7 +94,7 @@ def search(
     words: list[str] = []
     left = [x for x in range(MODULUS) if x not in tried]
     while True:
-        (x,) = rng.choices(left, [policy.weights[x] for x in left])
+        x = policy.draw(left, rng)
         left.remove(x)
         ended = _write_trial(words, question, x, policy, rng)
         if ended:
@@ -87,51 +116,3 @@ def _write_trial(
     words += [str(value) for value in question.values(x, 1)]
     words.append(PASS if question.holds(x, 1) else FAIL)
     return question.holds(x, 1)
-
-
-@dataclass(frozen=True)
-class Reached:
-    """What a policy reaches on a benchmark, each in [0, 1].
-
-    Attributes:
-        accuracy: avg@k.
-        pass_at_k: Share of problems that one of the k samples solves.
-        false_consensus: Share of problems on which three quarters of the samples agree wrongly.
-        truncated: Share of samples that the cap ends.
-    """
-
-    accuracy: float
-    pass_at_k: float
-    false_consensus: float
-    truncated: float
-
-
-def simulate(
-    policy: Policy, benchmark: Benchmark, cap: int, problems: int, samples: int, seed: int
-) -> Reached:
-    """What samples of a policy reach; no model is involved.
-
-    Args:
-        policy: As sampled: `at_temperature` where the temperature is not 1.
-        benchmark: Kind of the questions.
-        cap: Tokens of a response, the end of sequence included.
-        problems: Questions drawn.
-        samples: k, for each question.
-        seed: Of all draws.
-    """
-    rng = random.Random(seed)
-    right = solved = agreed = cut = 0
-    for _ in range(problems):
-        question = draw_question(benchmark, rng)
-        drawn = [search(question, policy, rng).split() for _ in range(samples)]
-        answers = [int(words[-1]) for words in drawn if len(words) + 1 <= cap]
-        votes = Counter(answers)
-        correct = votes[question.answer()]
-        right += correct
-        solved += correct > 0
-        cut += samples - len(answers)
-        if votes:
-            answer, count = votes.most_common(1)[0]
-            agreed += count >= 0.75 * samples and answer != question.answer()
-    drawn_samples = problems * samples
-    return Reached(right / drawn_samples, solved / problems, agreed / problems, cut / drawn_samples)
