@@ -4,6 +4,7 @@ import torch
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.pretraining_documents import ChainCorpus
 from geosd.problems.miniature.tokenizer import VOCABULARY, build_tokenizer
+from geosd.problems.search.documents import SearchCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
     BUCKET,
@@ -96,3 +97,18 @@ def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
 def test_a_recipe_without_steps_is_refused():
     with pytest.raises(ValueError, match="steps is 0(.|\n)*Hint"):
         PretrainingArguments(steps=0)
+
+
+def test_an_attempt_behind_the_prompt_is_context_and_no_target():
+    tokenizer = build_tokenizer(SearchCorpus().vocabulary)
+    documents = [d for batch in draw_batches(SearchCorpus(), (), 16, 5, 0) for d in batch]
+    attempts = 0
+    for document, row, wanted in zip(documents, *tensors(tokenizer, documents)[::2], strict=True):
+        words = f"{document.prompt} {document.response} <eos>".split()
+        solution, begin = words.index("S:"), len(document.prompt.split())
+        attempts += begin > solution + 1
+        reference = words.index("R:") if "R:" in words else solution
+        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        assert places == [*range(reference, solution), *range(begin - 1, len(words) - 1)]
+        assert torch.equal(wanted[places], row[1:][places])
+    assert attempts > 5

@@ -67,7 +67,7 @@ class Question:
             ValueError: The text is not a question.
         """
         words = text.split()
-        numbers = words[1::2]
+        numbers = [word for word in words if word.isdigit()]
         try:
             a, b, c, e, f, g = map(int, numbers)
             question = cls((a, b, c), (e, f, g))

@@ -18,6 +18,7 @@ IDEAL_POLICIES = {
     "concise, always checks": replace(BLIND, repeat=0.02, check=0.97),
     "always checks": replace(BLIND, check=0.97),
     "ID habit": HABIT,
+    "ID habit, repeats": replace(HABIT, repeat=0.97),
     "ID habit, concise, never checks": replace(HABIT, repeat=0.02, check=0.03),
     "ID habit, concise, always checks": replace(HABIT, repeat=0.02, check=0.97),
 }
