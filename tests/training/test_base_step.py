@@ -1,12 +1,16 @@
 import json
 from collections import Counter
+from typing import get_args
 
 import pytest
 import yaml
 
+from geosd.config.protocol_schema import Pretraining
 from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem
+from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.equations import BENCHMARKS, Question
 from geosd.steps import base, data
 
 SPLITS = ("train", "select_train", "select_validation", "test")
@@ -53,3 +57,24 @@ def test_the_same_seed_makes_the_same_bytes(made):
 def test_a_pretraining_without_problems_says_what_is_missing(made, tmp_path):
     with pytest.raises(ValueError, match="no folder of problems(.|\n)*Hint: --data"):
         base.main("quick", "mini-qwen3", tmp_path, tmp_path, params=made / "params.yaml")
+
+
+def test_a_base_model_of_the_search_world_has_its_words(root, tmp_path):
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    values["studies"]["search"]["base"]["pretraining"] |= {"steps": 2, "documents": 4}
+    params = tmp_path / "params.yaml"
+    params.write_text(yaml.safe_dump(values, sort_keys=False))
+    data.main("search", tmp_path / "data", params)
+    folders = tmp_path / "base", tmp_path / "scratch", tmp_path / "data"
+    base.main("search", "mini-qwen3", *folders, params)
+    model, tokenizer = load_model(tmp_path / "base")
+    assert tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))) == list(VOCABULARY)
+    assert model.config.vocab_size == len(VOCABULARY)
+    tested = read_jsonl(tmp_path / "data" / "test.jsonl", Problem)
+    assert {problem.benchmark for problem in tested} == {kind.name for kind in BENCHMARKS}
+    assert all(str(Question.parse(p.question).answer()) == p.answer for p in tested)
+
+
+def test_the_configuration_allows_every_corpus_and_no_other():
+    allowed = get_args(Pretraining.model_fields["corpus"].annotation)
+    assert set(allowed) == set(base.CORPORA)

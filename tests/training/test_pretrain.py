@@ -2,8 +2,9 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
+from geosd.problems.miniature.pretraining_documents import ChainCorpus
 from geosd.problems.miniature.tokenizer import VOCABULARY, build_tokenizer
+from geosd.problems.search.documents import SearchCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
     BUCKET,
@@ -25,7 +26,7 @@ class Killed(Exception):
 
 def trained(name="mini-qwen3-xs", args=ARGS, **rest):
     model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
-    losses = pretrain(model, TOKENIZER, PretrainingCorpus(), (), args, seed=5, **rest)
+    losses = pretrain(model, TOKENIZER, ChainCorpus(), (), args, seed=5, **rest)
     return model, losses
 
 
@@ -56,16 +57,16 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
 
 
 def test_the_seed_names_the_documents():
-    one = draw_batches(PretrainingCorpus(), (), 4, 5, 0)
-    assert one == draw_batches(PretrainingCorpus(), (), 4, 5, 0)
-    assert one != draw_batches(PretrainingCorpus(), (), 4, 6, 0)
-    assert one != draw_batches(PretrainingCorpus(), (), 4, 5, 1)
+    one = draw_batches(ChainCorpus(), (), 4, 5, 0)
+    assert one == draw_batches(ChainCorpus(), (), 4, 5, 0)
+    assert one != draw_batches(ChainCorpus(), (), 4, 6, 0)
+    assert one != draw_batches(ChainCorpus(), (), 4, 5, 1)
     assert [len(batch) for batch in one] == [4] * BUCKET
 
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
     documents = [
-        document for batch in draw_batches(PretrainingCorpus(), (), 4, 5, 0) for document in batch
+        document for batch in draw_batches(ChainCorpus(), (), 4, 5, 0) for document in batch
     ]
     ids, mask, target = tensors(TOKENIZER, documents)
     for document, row, seen, wanted in zip(documents, ids, mask, target, strict=True):
@@ -96,3 +97,18 @@ def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
 def test_a_recipe_without_steps_is_refused():
     with pytest.raises(ValueError, match="steps is 0(.|\n)*Hint"):
         PretrainingArguments(steps=0)
+
+
+def test_an_attempt_behind_the_prompt_is_context_and_no_target():
+    tokenizer = build_tokenizer(SearchCorpus().vocabulary)
+    documents = [d for batch in draw_batches(SearchCorpus(), (), 16, 5, 0) for d in batch]
+    attempts = 0
+    for document, row, wanted in zip(documents, *tensors(tokenizer, documents)[::2], strict=True):
+        words = f"{document.prompt} {document.response} <eos>".split()
+        solution, begin = words.index("S:"), len(document.prompt.split())
+        attempts += begin > solution + 1
+        reference = words.index("R:") if "R:" in words else solution
+        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        assert places == [*range(reference, solution), *range(begin - 1, len(words) - 1)]
+        assert torch.equal(wanted[places], row[1:][places])
+    assert attempts > 5

@@ -19,7 +19,8 @@ class Data(Section):
 
     source: Name
     """Where problems come from, a name of geosd.problems.sources: `dapo-math` is DAPO-Math-17k and
-    the paper's four benchmarks (Appendix "Data and privileged context"), `world` the miniature."""
+    the paper's four benchmarks (Appendix "Data and privileged context"), `world` and
+    `search` are the miniature's worlds."""
     raw: str | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; others need none."""
     thinking: bool
@@ -48,6 +49,10 @@ class Data(Section):
 
 class Pretraining(Section):
     """Protocol section `base.pretraining`: how a base model of the miniature is made."""
+
+    corpus: Literal["chains", "search"]
+    """World whose documents it is pretrained on: the miniature world's chains (docs/world.md), or
+    the search world's (docs/search.md)."""
 
     steps: Count
     """Optimiser steps."""

@@ -1,4 +1,4 @@
-"""Make the base model pi_0: pretrain it on the miniature's documents, or take a released one.
+"""Make the base model pi_0: pretrain it on a world's documents, or take a released one.
 
 Writes the model in Hugging Face form, `loss.csv` where it was pretrained, and, last, a manifest.
 A pretraining that was killed goes on from its scratch folder.
@@ -18,9 +18,11 @@ from geosd.models.released_checkpoints import (
     load_gguf_package,
 )
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.pretraining_documents import PretrainingCorpus
+from geosd.problems.miniature.pretraining_documents import ChainCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.pretraining_corpus import Corpus
 from geosd.problems.records import Problem
+from geosd.problems.search.documents import SearchCorpus
 from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.steps.job import Job
@@ -28,6 +30,8 @@ from geosd.training.pretrain import PretrainingArguments, pretrain
 from geosd.training.resume_state import ResumeState
 
 PROBLEM_FILES = ("train.jsonl", "select_train.jsonl", "select_validation.jsonl", "test.jsonl")
+CORPORA: dict[str, type[Corpus]] = {"chains": ChainCorpus, "search": SearchCorpus}
+"""The worlds' documents, by the names that `base.pretraining.corpus` allows."""
 
 
 def main(
@@ -84,9 +88,10 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
 def _pretrain(
     model: str, settings: Mapping[str, Any], held_out: set[str], resume: ResumeState, out: Path
 ) -> None:
-    tokenizer = build_tokenizer()
     recipe = dict(settings)
     seed = recipe.pop("seed")
+    corpus = CORPORA[recipe.pop("corpus", "chains")]()
+    tokenizer = build_tokenizer(corpus.vocabulary)
     network = build(
         model,
         len(tokenizer),
@@ -97,7 +102,7 @@ def _pretrain(
     losses = pretrain(
         network,
         tokenizer,
-        PretrainingCorpus(),
+        corpus,
         held_out,
         PretrainingArguments(**recipe),
         seed,

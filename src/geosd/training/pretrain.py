@@ -16,11 +16,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.forward import head_logits, last_hidden_states
-from geosd.problems.miniature.pretraining_documents import (
-    Document,
-    PretrainingCorpus,
-    draw_document,
-)
+from geosd.problems.pretraining_corpus import Corpus, Document
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 
@@ -75,7 +71,7 @@ class PretrainingArguments:
 def pretrain(
     model: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
-    corpus: PretrainingCorpus,
+    corpus: Corpus,
     held_out: Collection[str],
     args: PretrainingArguments,
     seed: int,
@@ -136,7 +132,7 @@ def pretrain(
 
 
 def draw_batches(
-    corpus: PretrainingCorpus, held_out: Collection[str], documents: int, seed: int, bucket: int
+    corpus: Corpus, held_out: Collection[str], documents: int, seed: int, bucket: int
 ) -> list[list[Document]]:
     """The batches of one bucket: documents of like length together, in a random order of batches.
 
@@ -144,7 +140,7 @@ def draw_batches(
     known without the steps before it.
     """
     draw = random.Random(seed_of(seed, "documents", bucket))
-    drawn = [draw_document(corpus, held_out, draw) for _ in range(BUCKET * documents)]
+    drawn = [corpus.draw_document(held_out, draw) for _ in range(BUCKET * documents)]
     drawn.sort(key=lambda document: len(document.prompt) + len(document.response))
     batches = [drawn[at : at + documents] for at in range(0, len(drawn), documents)]
     draw.shuffle(batches)
@@ -156,9 +152,9 @@ def tensors(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """A batch as right-padded tensors.
 
-    Every token after the question is a target, those of a shown reference too: it is a solution of
-    the same question, and its lesson costs no further forward pass. Questions are random, so
-    there is nothing to learn in them.
+    Targets are the response and a shown reference: it is a solution of the same question, and its
+    lesson costs no further forward pass. Questions are random, so there is nothing to learn in
+    them. What a prompt holds behind `S:`, an attempt at a solution, is context alone.
 
     Returns:
         ids_BT, mask_BT and target_BT: the next token, or `IGNORED` where none is supervised.
@@ -167,17 +163,18 @@ def tensors(
     prompts = tokenizer([d.prompt for d in documents], add_special_tokens=False).input_ids
     responses = tokenizer([d.response for d in documents], add_special_tokens=False).input_ids
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
-    markers = set(tokenizer.convert_tokens_to_ids(["R:", "S:"]))
+    reference, solution = tokenizer.convert_tokens_to_ids(["R:", "S:"])
     rows = [[*p, *r, end] for p, r in zip(prompts, responses, strict=True)]
     width = max(map(len, rows))
     ids_BT = torch.full((len(rows), width), pad)
     mask_BT = torch.zeros((len(rows), width), dtype=torch.bool)
     target_BT = torch.full((len(rows), width), IGNORED)
     for place, row in enumerate(rows):
-        question_end = next(at for at, token in enumerate(row) if token in markers)
+        question_end = next(at for at, token in enumerate(row) if token in (reference, solution))
         ids_BT[place, : len(row)] = torch.tensor(row)
         mask_BT[place, : len(row)] = True
         target_BT[place, question_end : len(row) - 1] = torch.tensor(row[question_end + 1 :])
+        target_BT[place, row.index(solution) : len(prompts[place]) - 1] = IGNORED
     return ids_BT, mask_BT, target_BT
 
 

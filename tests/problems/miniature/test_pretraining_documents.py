@@ -2,12 +2,12 @@ import random
 
 from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.chains import BENCHMARKS, Benchmark, evaluate
-from geosd.problems.miniature.pretraining_documents import PretrainingCorpus, draw_document
+from geosd.problems.miniature.pretraining_documents import ChainCorpus
 
 
 def drawn(corpus, number=1500, held_out=()):
     draw = random.Random(0)
-    return [draw_document(corpus, held_out, draw) for _ in range(number)]
+    return [corpus.draw_document(held_out, draw) for _ in range(number)]
 
 
 def question_of(document):
@@ -15,13 +15,13 @@ def question_of(document):
 
 
 def test_every_response_answers_its_question():
-    for document in drawn(PretrainingCorpus()):
+    for document in drawn(ChainCorpus()):
         assert MiniatureGrader()(document.response, str(evaluate(question_of(document)))).correct
 
 
 def test_references_are_shown_repeated_and_cut_as_often_as_the_corpus_says():
     documents = drawn(
-        PretrainingCorpus(with_reference=0.4, reference_repeated=0.75, reference_truncated=0.25),
+        ChainCorpus(with_reference=0.4, reference_repeated=0.75, reference_truncated=0.25),
         number=4000,
     )
     shown = [document for document in documents if " R:" in document.prompt]
@@ -41,7 +41,5 @@ def test_held_out_questions_never_appear(monkeypatch):
     held_out = {
         f"{value} {sign} {digit}" for value in range(5) for sign in "+-" for digit in range(10)
     }
-    questions = {
-        question_of(document) for document in drawn(PretrainingCorpus(), held_out=held_out)
-    }
+    questions = {question_of(document) for document in drawn(ChainCorpus(), held_out=held_out)}
     assert questions and not questions & held_out

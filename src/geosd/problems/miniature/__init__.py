@@ -1,1 +1,1 @@
-"""The miniature's world: chains of operations modulo 10, their prompts, tokens and documents."""
+"""The miniature world's chains and documents, and the prompts and tokenizer of both worlds."""

@@ -1,18 +1,21 @@
-"""The documents that a base model of the miniature is trained on."""
+"""The documents that a base model of the miniature world is trained on."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import ClassVar
 
 from geosd.problems.miniature.chains import BENCHMARKS, Benchmark, draw_question, solve
 from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import VOCABULARY
+from geosd.problems.pretraining_corpus import Document
 
 
 @dataclass(frozen=True)
-class PretrainingCorpus:
-    """The distribution of the documents that a base model of the miniature is pretrained on.
+class ChainCorpus:
+    """The distribution of the documents that a base model of the miniature world is pretrained on.
 
     Attributes:
         mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
@@ -25,40 +28,28 @@ class PretrainingCorpus:
             has seen partial privilege before any teacher is given it.
     """
 
+    vocabulary: ClassVar[tuple[str, ...]] = VOCABULARY
+
     mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
     jumps: tuple[float, ...] = (0.57, 0.32, 0.11)
     with_reference: float = 0.6
     reference_repeated: float = 0.75
     reference_truncated: float = 0.25
 
-
-@dataclass(frozen=True)
-class Document:
-    """A pretraining document: a prompt and the solution that answers it."""
-
-    prompt: str
-    response: str
-
-
-def draw_document(
-    corpus: PretrainingCorpus, held_out: Collection[str], rng: random.Random
-) -> Document:
-    """Draw one pretraining document whose question is not held out.
-
-    Held out are the questions of every train, select and test problem.
-    """
-    benchmark = rng.choices(BENCHMARKS, corpus.mixture)[0]
-    question = _fresh_question(benchmark, held_out, rng)
-    response = solve(question, rng, corpus.jumps)
-    prompts = MiniaturePrompts()
-    if rng.random() >= corpus.with_reference:
-        return Document(prompts.student(question), response)
-    reference = response
-    if rng.random() >= corpus.reference_repeated:
-        reference = solve(question, rng, corpus.jumps)
-    if rng.random() < corpus.reference_truncated:
-        reference = prompts.truncate_solution(reference, rng.random())
-    return Document(prompts.teacher(question, reference), response)
+    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
+        """Draw one pretraining document of the miniature world; see `Corpus.draw_document`."""
+        benchmark = rng.choices(BENCHMARKS, self.mixture)[0]
+        question = _fresh_question(benchmark, held_out, rng)
+        response = solve(question, rng, self.jumps)
+        prompts = MiniaturePrompts()
+        if rng.random() >= self.with_reference:
+            return Document(prompts.student(question), response)
+        reference = response
+        if rng.random() >= self.reference_repeated:
+            reference = solve(question, rng, self.jumps)
+        if rng.random() < self.reference_truncated:
+            reference = prompts.truncate_solution(reference, rng.random())
+        return Document(prompts.teacher(question, reference), response)
 
 
 def _fresh_question(benchmark: Benchmark, held_out: Collection[str], rng: random.Random) -> str:

@@ -1,6 +1,8 @@
-"""The miniature's tokenizer: one token a digit, an operator or a marker."""
+"""The miniature's tokenizer: one token a number, an operator or a marker."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -8,24 +10,30 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import PreTrainedTokenizerFast
 
 PAD, END, UNKNOWN = "<pad>", "<eos>", "<unk>"
+SPECIAL = (PAD, END, UNKNOWN)
+"""The first words of every vocabulary."""
 MARKERS = ("Q:", "R:", "S:", "A:", "=", ";")
 OPERATORS = ("+", "-", "*")
 DIGITS = tuple("0123456789")
-VOCABULARY = (PAD, END, UNKNOWN, *MARKERS, *OPERATORS, *DIGITS)
+VOCABULARY = (*SPECIAL, *MARKERS, *OPERATORS, *DIGITS)
+"""The miniature world's; the search world's is in `geosd.problems.search.documents`."""
 
 
-def build_tokenizer() -> PreTrainedTokenizerFast:
+def build_tokenizer(vocabulary: Sequence[str] = VOCABULARY) -> PreTrainedTokenizerFast:
     """The word-level tokenizer of the miniature, which is saved with every model of it.
 
-    It maps words between blanks to their place in `VOCABULARY` and back; a word that is not in it
+    It maps words between blanks to their place in the vocabulary and back; a word that is not in it
     becomes `<unk>`, and is never dropped in silence.
+
+    Args:
+        vocabulary: All words of a world; the first three are `SPECIAL`.
 
     Example:
         >>> tokenizer = build_tokenizer()
         >>> tokenizer.decode(tokenizer("7 + 8 = 5").input_ids)
         '7 + 8 = 5'
     """
-    places = {word: place for place, word in enumerate(VOCABULARY)}
+    places = {word: place for place, word in enumerate(vocabulary)}
     words = Tokenizer(WordLevel(places, unk_token=UNKNOWN))
     words.pre_tokenizer = WhitespaceSplit()
     return PreTrainedTokenizerFast(

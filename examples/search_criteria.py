@@ -1,0 +1,264 @@
+"""Measure a base model of the search world against the criteria that docs/search.md fixes.
+
+    python examples/search_criteria.py --base BASE --twice BASE_OF_TWICE_THE_STEPS
+
+No method is trained. Questions are drawn anew, the same ones for both base models.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+
+import torch
+import tyro
+
+from geosd.models.checkpoints import load_model
+from geosd.models.forward import head_logits, last_hidden_states
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.search.equations import BENCHMARKS, Question, draw_question
+from geosd.problems.search.policies import FAIL, PASS
+from geosd.rollout.sampler import SamplingParams
+from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.seeds import seed_of
+
+MISMATCH_STATES = 150  # problems with one rollout each whose states are compared
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sampled response: its answer where it ended by itself, its tokens and words."""
+
+    answer: str | None
+    right: bool
+    ended: bool
+    ids: tuple[int, ...]
+    text: str
+
+
+@dataclass
+class Measured:
+    """What was measured of one base model.
+
+    Attributes:
+        accuracy: Benchmark -> avg@k of each problem.
+        shares: Benchmark -> pass@k, false consensus, truncated, each in [0, 1].
+        values: Numbers that the responses compute: right, all.
+        verdicts: Comparisons of a computed number with the equation: right, all.
+        student, teacher: Shares right at temperature 1 on problems with a verified solution.
+        mismatch: Share of visited states with q* >= .8 and p* <= .1.
+    """
+
+    accuracy: dict[str, list[float]] = field(default_factory=dict)
+    shares: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    values: tuple[int, int] = (0, 0)
+    verdicts: tuple[int, int] = (0, 0)
+    student: float = 0.0
+    teacher: float = 0.0
+    mismatch: float = 0.0
+
+    def outside(self, which: int) -> float:
+        """Mean of one of `shares` over the OOD benchmarks."""
+        return fmean(self.shares[benchmark.name][which] for benchmark in BENCHMARKS[1:])
+
+
+def main(
+    base: Path,
+    twice: Path | None = None,
+    problems: int = 600,
+    samples: int = 16,
+    training_cap: int = 42,
+    evaluation_cap: int = 52,
+    seed: int = 0,
+) -> None:
+    """Print pi_0's accuracy by benchmark, then each criterion with its bound.
+
+    Args:
+        base: Folder of the base model.
+        twice: Folder of a base model of twice the steps; None leaves convergence out.
+        problems: Of benchmark `id`; the others have half as many, the training problems a quarter.
+        samples: Of each problem.
+        training_cap: Tokens of a rollout at temperature 1.
+        evaluation_cap: Tokens of a test sample, at temperature 0.6 and top-p 0.95.
+        seed: Of all draws.
+    """
+    folders = [base] if twice is None else [base, twice]
+    caps = training_cap, evaluation_cap
+    measured = [measure(folder, problems, samples, *caps, seed) for folder in folders]
+    for folder, numbers in zip(folders, measured, strict=True):
+        print(f"{folder}\n\n| benchmark | avg@{samples} | s.e. | pass@{samples} |", end="")
+        print(" false consensus | truncated |\n|---|---|---|---|---|---|")
+        for name, accuracy in numbers.accuracy.items():
+            error = stdev(accuracy) / len(accuracy) ** 0.5
+            shares = (fmean(accuracy), error, *numbers.shares[name])
+            print(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
+        print()
+    print("| criterion | value | bound | met |\n|---|---|---|---|")
+    for name, value, low, high in criteria(*measured):
+        met = "yes" if low <= value <= high else "no"
+        print(f"| {name} | {value:.2f} | {low:g} to {high:g} | {met} |")
+
+
+def criteria(
+    numbers: Measured, twice: Measured | None = None
+) -> list[tuple[str, float, float, float]]:
+    """Each criterion with its value and bounds, in per cent or points."""
+    rows = [
+        ("numbers computed right", percent(*numbers.values), 99.5, 100.0),
+        ("comparisons right", percent(*numbers.verdicts), 99.5, 100.0),
+        ("mismatch of visited states", 100 * numbers.mismatch, 10.0, 100.0),
+        ("teacher above student", 100 * (numbers.teacher - numbers.student), 25.0, 100.0),
+        ("OOD pass@k", 100 * numbers.outside(0), 60.0, 95.0),
+        ("OOD false consensus", 100 * numbers.outside(1), 2.0, 100.0),
+        ("ID truncated", 100 * numbers.shares["id"][2], 5.0, 35.0),
+        ("OOD truncated", 100 * numbers.outside(2), 5.0, 35.0),
+    ]
+    if twice is not None:
+        for name, chosen in (("ID", BENCHMARKS[:1]), ("OOD", BENCHMARKS[1:])):
+            change, error = difference(numbers, twice, [benchmark.name for benchmark in chosen])
+            label = f"{name} of twice the steps less {name} (s.e. {error:.2f})"
+            rows.append((label, change, -2.0, 2.0))
+    return rows
+
+
+def difference(one: Measured, other: Measured, names: Sequence[str]) -> tuple[float, float]:
+    """Change of the mean accuracy over benchmarks, and its standard error, problems paired."""
+    changes = [
+        [100 * (b - a) for a, b in zip(one.accuracy[n], other.accuracy[n], strict=True)]
+        for n in names
+    ]
+    variance = sum(stdev(change) ** 2 / len(change) for change in changes)
+    return fmean(map(fmean, changes)), variance**0.5 / len(names)
+
+
+def percent(right: int, total: int) -> float:
+    """A share in per cent."""
+    return 100 * right / total
+
+
+def measure(
+    folder: Path, problems: int, samples: int, training_cap: int, evaluation_cap: int, seed: int
+) -> Measured:
+    """Sample one base model on all benchmarks and on training problems."""
+    model, tokenizer = load_model(folder)
+    encoding = Encoding(tokenizer, MiniaturePrompts())
+    grade = MiniatureGrader()
+    sampler = TransformersSampler(model, encoding.end_ids, encoding.pad_id)
+
+    def sampled(
+        prompts: Sequence[str],
+        questions: Sequence[Question],
+        decoding: SamplingParams,
+        purpose: str,
+    ) -> list[Sample]:
+        asked = [tokenizer(text, add_special_tokens=False).input_ids for text in prompts]
+        drawn = []
+        completions = sampler.sample(asked, decoding, seed_of(seed, purpose))
+        for completion, question in zip(completions, questions, strict=True):
+            text, ended = encoding.text(completion.ids), completion.finish == "stop"
+            verdict = grade(text, str(question.answer()))
+            answer = verdict.answer if ended else None
+            drawn.append(Sample(answer, ended and verdict.correct, ended, completion.ids, text))
+        return drawn
+
+    numbers = Measured()
+    prompts = MiniaturePrompts()
+    values, verdicts = Counter(), Counter()
+    for benchmark in BENCHMARKS:
+        rng = random.Random(seed_of(seed, "questions", benchmark.name))
+        number = problems if benchmark.name == "id" else problems // 2
+        questions = [draw_question(benchmark, rng) for _ in range(number)]
+        asked = [question for question in questions for _ in range(samples)]
+        decoding = SamplingParams(0.6, 0.95, evaluation_cap)
+        drawn = sampled([prompts.student(str(q)) for q in asked], asked, decoding, benchmark.name)
+        for question, sample in zip(asked, drawn, strict=True):
+            count_operations(question, sample.text.split(), values, verdicts)
+        groups = [drawn[at : at + samples] for at in range(0, len(drawn), samples)]
+        numbers.accuracy[benchmark.name] = [fmean(s.right for s in group) for group in groups]
+        numbers.shares[benchmark.name] = (
+            fmean(any(s.right for s in group) for group in groups),
+            fmean(falsely_agreed(group) for group in groups),
+            fmean(not s.ended for s in drawn),
+        )
+    numbers.values = values[True], values.total()
+    numbers.verdicts = verdicts[True], verdicts.total()
+
+    rng = random.Random(seed_of(seed, "training questions"))
+    questions = [draw_question(BENCHMARKS[0], rng) for _ in range(problems // 4)]
+    asked = [question for question in questions for _ in range(samples)]
+    at_one = SamplingParams(1.0, 1.0, training_cap)
+    pool = sampled([prompts.student(str(q)) for q in asked], asked, at_one, "pool")
+    shown, first = [], []
+    for at, question in enumerate(questions):
+        group = pool[at * samples : (at + 1) * samples]
+        if verified := [sample.text for sample in group if sample.right]:
+            shown.append((question, rng.choice(verified), fmean(s.right for s in group)))
+            first.append(group[0].ids)
+    teachers = [prompts.teacher(str(question), solution) for question, solution, _ in shown]
+    repeated = [(t, q) for t, (q, _, _) in zip(teachers, shown, strict=True) for _ in range(8)]
+    taught = sampled([t for t, _ in repeated], [q for _, q in repeated], at_one, "teacher")
+    numbers.student = fmean(right for _, _, right in shown)
+    numbers.teacher = fmean(sample.right for sample in taught)
+
+    mismatched: list[bool] = []
+    for teacher, (question, _, _), response in list(zip(teachers, shown, first, strict=True))[
+        :MISMATCH_STATES
+    ]:
+        q_TV, p_TV = (
+            probabilities(model, tokenizer(text, add_special_tokens=False).input_ids, response)
+            for text in (teacher, prompts.student(str(question)))
+        )
+        q_T, best_T = q_TV.max(-1)
+        p_T = p_TV.gather(1, best_T[:, None])[:, 0]
+        mismatched += ((q_T >= 0.8) & (p_T <= 0.1)).tolist()
+    numbers.mismatch = fmean(mismatched)
+    return numbers
+
+
+def falsely_agreed(group: Sequence[Sample]) -> bool:
+    """Whether three quarters of the samples agree on a wrong answer."""
+    votes = Counter(s.answer for s in group if s.answer is not None and not s.right)
+    return bool(votes) and max(votes.values()) >= 0.75 * len(group)
+
+
+def count_operations(
+    question: Question, words: Sequence[str], values: Counter, verdicts: Counter
+) -> None:
+    """Count the numbers and the comparisons of a response: right (True) and wrong (False)."""
+    x, second, segment = "", False, list[str]()
+    for word in words:
+        if word == "A:":
+            return
+        if word not in (FAIL, PASS):
+            segment.append(word)
+            continue
+        x, written = (x, segment) if second else (segment[0] if segment else "", segment[1:])
+        if not x.isdigit() or len(written) not in (2, 4):
+            values[False] += 1
+            return
+        expected = [str(value) for value in question.values(int(x), int(second))]
+        for at, value in enumerate(written):
+            values[value == expected[at % 2]] += 1
+        target = (question.first, question.second)[second][2]
+        verdicts[(word == PASS) == (written[-1] == str(target))] += 1
+        second, segment = word == PASS, []
+
+
+@torch.inference_mode()
+def probabilities(
+    model: torch.nn.Module, prompt: Sequence[int], response: Sequence[int]
+) -> torch.Tensor:
+    """The next token's distribution at each position of a response, T x V."""
+    ids_BT = torch.tensor([[*prompt, *response]])
+    hidden_BTH = last_hidden_states(model, ids_BT, torch.ones_like(ids_BT))
+    return head_logits(model, hidden_BTH[0, len(prompt) - 1 : -1]).softmax(-1)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,32 @@
+"""What a world's pretraining documents are: a vocabulary, and a draw of documents."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Document:
+    """A pretraining document: a prompt and the solution that answers it."""
+
+    prompt: str
+    response: str
+
+
+class Corpus(Protocol):
+    """Interface of the documents that a base model of one world is pretrained on."""
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All words of the world, each with one token, in the order of their ids."""
+        ...
+
+    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
+        """Draw one document whose question is not held out.
+
+        Held out are the questions of every train, select and test problem.
+        """
+        ...

@@ -1,0 +1,93 @@
+"""The documents that a base model of the search world is trained on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from geosd.problems.miniature.prompts import STEP_END, MiniaturePrompts
+from geosd.problems.miniature.tokenizer import SPECIAL
+from geosd.problems.pretraining_corpus import Document
+from geosd.problems.search.equations import BENCHMARKS, MODULUS, Question, bands, draw_question
+from geosd.problems.search.policies import FAIL, PASS, Policy, search
+
+VOCABULARY = (
+    *SPECIAL,
+    *("Q:", "R:", "S:", "A:", "=", FAIL, PASS, ",", "*", "+"),
+    *map(str, range(MODULUS)),
+)
+"""The search world's: markers, operators, and one token for each number."""
+
+BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.15)), check=0.2, repeat=0.3)
+"""How documents without a reference search; so pi_0 searches."""
+
+
+@dataclass(frozen=True)
+class SearchCorpus:
+    """The distribution of the base model's documents.
+
+    Attributes:
+        mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
+        blind: The policy of a document without a reference.
+        stray: With a reference, the share of the first choice that falls on other values than x.
+        guided_check: `check` of a document with a reference.
+        guided_repeat: `repeat` of a document with a reference.
+        with_attempt: With a whole reference, probability that failing trials of a blind search
+            stand before the document's own solution. They are context, not targets: so the
+            teacher knows how to go on from a student's attempt.
+        with_reference: Probability that a document shows a verified solution before its own.
+        reference_truncated: Probability that the reference ends at a random step; its document
+            goes on blindly, without the values that the reference has tried.
+    """
+
+    vocabulary: ClassVar[tuple[str, ...]] = VOCABULARY
+
+    mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
+    blind: Policy = BLIND
+    stray: float = 0.02
+    guided_check: float = 0.15
+    guided_repeat: float = 0.05
+    with_attempt: float = 0.5
+    with_reference: float = 0.5
+    reference_truncated: float = 0.25
+
+    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
+        """Draw one pretraining document of the search world; see `Corpus.draw_document`."""
+        (benchmark,) = rng.choices(BENCHMARKS, self.mixture)
+        while str(question := draw_question(benchmark, rng)) in held_out:
+            pass
+        prompts = MiniaturePrompts()
+        if rng.random() >= self.with_reference:
+            return Document(prompts.student(str(question)), search(question, self.blind, rng))
+        reference = self._verified(question, rng)
+        if rng.random() < self.reference_truncated:
+            reference = prompts.truncate_solution(reference, rng.random())
+        prompt = prompts.teacher(str(question), reference)
+        if "A:" in reference:
+            attempt = self._attempt(question, rng) if rng.random() < self.with_attempt else []
+            tried = [int(trial.split()[0]) for trial in attempt]
+            prompt = " ".join([prompt, *attempt])
+            response = search(question, self._guided(question.answer()), rng, tried)
+        else:
+            tried = [int(step.split()[0]) for step in reference.split(STEP_END) if step.strip()]
+            response = search(question, self.blind, rng, tried)
+        return Document(prompt, response)
+
+    def _attempt(self, question: Question, rng: random.Random) -> list[str]:
+        """The first failing trials of a blind search, some or all, each with its `;`."""
+        steps = search(question, replace(self.blind, check=1.0), rng).split(STEP_END)[:-1]
+        trials = [f"{step.strip()} {STEP_END}" for step in steps]
+        return trials[: rng.randint(0, len(trials))]
+
+    def _verified(self, question: Question, rng: random.Random) -> str:
+        while True:
+            solution = search(question, self.blind, rng)
+            if int(solution.split()[-1]) == question.answer():
+                return solution
+
+    def _guided(self, x: int) -> Policy:
+        weights = [self.stray / (MODULUS - 1)] * MODULUS
+        weights[x] = 1 - self.stray
+        return Policy(tuple(weights), self.guided_check, self.guided_repeat)

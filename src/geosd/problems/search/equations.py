@@ -1,0 +1,114 @@
+"""The search world: pairs of equations in one unknown modulo 16, and the benchmarks drawn from it.
+
+A question `* 6 + 3 = 5 , * 7 + 1 = 2` has the answer x with 6 x + 3 = 5 and 7 x + 1 = 2 modulo 16.
+The second factor is odd, so the second equation has one solution. The first may have several, and
+then only the second decides. docs/search.md says why it is so.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+MODULUS = 16
+ODD = tuple(range(1, MODULUS, 2))
+EVEN = (2, 4, 6, 10, 12, 14)
+"""Even factors whose equation has two or four solutions."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A kind of question.
+
+    Attributes:
+        name: As it appears in problem files, tables and figures.
+        ambiguous: Probability that the first equation has several solutions.
+        low: Probability that x lies below 6.
+        high: Probability that x lies at 12 or above; the rest falls on 6 to 11.
+    """
+
+    name: str
+    ambiguous: float
+    low: float
+    high: float
+
+    def weights(self) -> list[float]:
+        """Probability of each x."""
+        middle = 1 - self.low - self.high
+        return bands(self.low / 6, middle / 6, self.high / 4)
+
+
+def bands(low: float, middle: float, high: float) -> list[float]:
+    """One weight for each x: for 0 to 5, for 6 to 11, for 12 to 15."""
+    return [low] * 6 + [middle] * 6 + [high] * 4
+
+
+@dataclass(frozen=True)
+class Question:
+    """a x + b = c and e x + f = g, all modulo 16.
+
+    Attributes:
+        first: a, b, c.
+        second: e, f, g; e is odd.
+    """
+
+    first: tuple[int, int, int]
+    second: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        """As the prompt words it."""
+        return " , ".join("* {} + {} = {}".format(*line) for line in (self.first, self.second))
+
+    @classmethod
+    def parse(cls, text: str) -> Question:
+        """Read a question as `str` writes it.
+
+        Raises:
+            ValueError: The text is not a question.
+        """
+        words = text.split()
+        numbers = [word for word in words if word.isdigit()]
+        try:
+            a, b, c, e, f, g = map(int, numbers)
+            question = cls((a, b, c), (e, f, g))
+        except ValueError:
+            question = None
+        if question is None or str(question) != " ".join(words):
+            raise ValueError(
+                f"{text!r} is not a question of the search world; allowed is"
+                " `* a + b = c , * e + f = g`.\nHint: words are separated by blanks."
+            )
+        return question
+
+    def answer(self) -> int:
+        """The x that solves both equations."""
+        (x,) = (x for x in range(MODULUS) if self.holds(x, 0) and self.holds(x, 1))
+        return x
+
+    def holds(self, x: int, equation: int) -> bool:
+        """Whether x solves the first (0) or the second (1) equation."""
+        return self.values(x, equation)[1] == (self.first, self.second)[equation][2]
+
+    def values(self, x: int, equation: int) -> tuple[int, int]:
+        """The product and the left side of an equation at x, modulo 16."""
+        factor, summand, _ = (self.first, self.second)[equation]
+        product = factor * x % MODULUS
+        return product, (product + summand) % MODULUS
+
+
+IN_DISTRIBUTION = Benchmark("id", ambiguous=0.15, low=0.75, high=0.10)
+OUT_OF_DISTRIBUTION = (
+    Benchmark("ambiguous", ambiguous=0.80, low=0.375, high=0.25),
+    Benchmark("large", ambiguous=0.15, low=0.15, high=0.55),
+    Benchmark("flat", ambiguous=0.50, low=0.375, high=0.25),
+    Benchmark("both", ambiguous=0.80, low=0.15, high=0.55),
+)
+BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
+
+
+def draw_question(benchmark: Benchmark, rng: random.Random) -> Question:
+    """A question of a benchmark; x is drawn first, then equations that x solves."""
+    (x,) = rng.choices(range(MODULUS), benchmark.weights())
+    a = rng.choice(EVEN if rng.random() < benchmark.ambiguous else ODD)
+    b, e, f = rng.randrange(MODULUS), rng.choice(ODD), rng.randrange(MODULUS)
+    return Question((a, b, (a * x + b) % MODULUS), (e, f, (e * x + f) % MODULUS))
