@@ -14,7 +14,7 @@ def test_the_end_of_training_is_the_mean_of_the_last_logged_values(tmp_path):
     lines = [f"{step},{step},{'' if step % 2 else step / 4}" for step in range(20)]
     log.write_text("\n".join(["step,loss/total,drift/pi_0", *lines]))
     last_eight, last_eight_even = range(12, 20), range(4, 20, 2)
-    assert drift.final_values(log) == {
+    assert drift.values_at_the_end(log) == {
         "loss/total": sum(last_eight) / 8,
         "drift/pi_0": sum(last_eight_even) / 4 / 8,
     }
@@ -23,7 +23,7 @@ def test_the_end_of_training_is_the_mean_of_the_last_logged_values(tmp_path):
 def test_a_short_log_is_averaged_over_what_it_has(tmp_path):
     log = tmp_path / "steps.csv"
     log.write_text("step,drift/pi_0,other\n0,0.5,9\n1,0.25,9\n")
-    assert drift.final_values(log) == {"drift/pi_0": 0.375}
+    assert drift.values_at_the_end(log) == {"drift/pi_0": 0.375}
 
 
 def test_rows_are_tidy_and_read_back(tmp_path):
@@ -44,12 +44,12 @@ def test_a_damaged_log_is_named(tmp_path, text):
     log = tmp_path / "steps.csv"
     log.write_text(text)
     with pytest.raises(ValueError, match="(?s)steps.csv: not a step log.*Hint:"):
-        drift.final_values(log)
+        drift.values_at_the_end(log)
 
 
 def test_a_missing_log_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)steps.csv.*Hint:"):
-        drift.final_values(tmp_path / "steps.csv")
+        drift.values_at_the_end(tmp_path / "steps.csv")
 
 
 def test_no_runs_give_a_table_that_reads_back_empty(tmp_path):

@@ -99,7 +99,7 @@ class Quantity:
 
 
 def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
-    """The claim that |a - b| < within.
+    """The comparison |a - b| < within of a claim: two quantities are near each other.
 
     Raises:
         ValueError: `within` is not above 0.

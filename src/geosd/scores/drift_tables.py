@@ -25,12 +25,12 @@ WINDOW = 8
 def collect_drift(logs: Mapping[Run, Path]) -> pd.DataFrame:
     """The table of drift at the end of training, from the step log of each run.
 
-    A quantity that a method does not log has no row. Errors are those of `final_values`.
+    A quantity that a method does not log has no row. Errors are those of `values_at_the_end`.
     """
     rows = [
         (*astuple(run), quantity, value)
         for run, path in logs.items()
-        for quantity, value in final_values(path).items()
+        for quantity, value in values_at_the_end(path).items()
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["drift"]))
 
@@ -54,7 +54,7 @@ def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[list(COLUMNS["drift_over_steps"])]
 
 
-def final_values(path: Path) -> dict[str, float]:
+def values_at_the_end(path: Path) -> dict[str, float]:
     """Drift, overlap and loss at the end of training: means of the last `WINDOW` logged values.
 
     Args:
@@ -72,7 +72,7 @@ def final_values(path: Path) -> dict[str, float]:
 
 
 def _read_step_log(path: Path) -> pd.DataFrame:
-    """A run's step log in the order of its steps; errors are those of `final_values`."""
+    """A run's step log in the order of its steps; errors are those of `values_at_the_end`."""
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: the step log is missing.\nHint: let the workflow train the run again."
