@@ -169,7 +169,7 @@ def headlines(runs: dict[tuple[str, str, str], list[dict[str, Any]]]) -> list[di
 
 
 def main() -> None:
-    """Measure the small models by turns, and SmolLM2 once where it is asked for."""
+    """Measure the small models by turns; with `--smollm2` measure SmolLM2 once."""
     options = parser(__doc__)
     options.add_argument("--trl", type=Path, help="Python of an environment that has TRL")
     options.add_argument("--repetitions", type=int, default=2)

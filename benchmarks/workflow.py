@@ -200,7 +200,7 @@ def copy_of_tree() -> Any:
 
 
 def planning(study: str, profile: str, folder: Path) -> dict[str, float]:
-    """A dry run of a study of which nothing has been made."""
+    """A dry run of a study that has no results yet."""
     words = ["--profile", profile, "--dry-run", "--quiet", "all", "--config", f"study={study}"]
     return child_seconds(
         [sys.executable, "-m", "snakemake", *words],

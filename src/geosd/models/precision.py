@@ -36,7 +36,7 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def cast_parameters(model: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """Give a model's parameters another type, in place; its buffers keep theirs.
+    """Cast the parameters of a model to a type, in place; buffers keep their own type.
 
     `model.to(dtype)` would round the frequencies of the rotary embedding too.
     """

@@ -15,7 +15,7 @@ TRIES = 1000
 
 
 class BenchmarkKind(Protocol):
-    """Interface of a kind of generated problems, of which splits are drawn."""
+    """Interface of a kind of generated problems; splits are drawn from such kinds."""
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 
 @dataclass(frozen=True)
 class LabelledPoint:
-    """A point of a figure and the label to be placed beside it.
+    """A label of a figure and the point that it names.
 
     Attributes:
         x: In data coordinates.

@@ -38,7 +38,7 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
 
     Args:
         samples: Every sample of the run.
-        first: m, how many samples of a problem are asked for their agreement.
+        first: m, the number of samples of a problem that are compared for agreement.
     """
     benchmarks = group_by_benchmark(
         s for s in samples if is_out_of_distribution(s.benchmark)

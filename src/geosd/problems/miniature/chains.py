@@ -20,7 +20,7 @@ MULTIPLIERS = (3, 7, 9)
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark of the miniature world: how long its chains are, and of which operations.
+    """A benchmark of the miniature world: the length and the operations of its chains.
 
     Attributes:
         name: As it appears in problem files, tables and figures.
