@@ -17,6 +17,7 @@ from geosd.models.released_checkpoints import (
     download_checkpoint,
     load_gguf_package,
 )
+from geosd.models.shipped_checkpoints import check_files
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.pretraining_documents import ChainCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
@@ -40,6 +41,7 @@ def main(
     out: Path,
     scratch: Path,
     data: Path | None = None,
+    draw: int = 0,
     params: Path = Path("params.yaml"),
 ) -> None:
     """Make a base model pi_0: pretrain it, or take a released checkpoint.
@@ -51,13 +53,13 @@ def main(
         scratch: Folder of the state that a killed pretraining continues from.
         data: Folder of the problems; none of their questions is pretrained on. A released model
             needs none.
+        draw: The draw of a base model that the repository ships.
         params: The configuration.
     """
-    job = Job("base", params, study, model)
+    job = Job("base", params, study, model, draw=draw)
     settings = job.settings
     if settings["source"] == "released":
-        inputs = []
-        _released(settings["checkpoint"], out)
+        inputs = _released(settings["checkpoint"], out)
     elif data is None:
         raise ValueError(
             f"{model} is pretrained, and no folder of problems was given.\nHint: --data names the"
@@ -69,12 +71,18 @@ def main(
         identity = {"settings": settings, "model": model, "held_out": sorted(held_out)}
         resume = ResumeState(scratch, identity)
         _pretrain(model, settings["pretraining"], held_out, resume, out)
-    job.write_manifest(out, inputs, model=model)
-    if inputs:
+    job.write_manifest(out, inputs, model=model, draw=draw)
+    if settings["source"] == "pretrained":
         resume.clear()
 
 
-def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
+def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
+    """Take a released checkpoint, and return the files that were read where they are pinned."""
+    if pinned := checkpoint.get("files"):
+        folder = Path(checkpoint["folder"])
+        check_files(folder, pinned)
+        copy_checkpoint(folder, out)
+        return {folder / name: digest for name, digest in pinned.items()}
     if folder := checkpoint.get("folder"):
         copy_checkpoint(Path(folder), out)
     elif checkpoint.get("repo"):
@@ -83,6 +91,7 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
         save_model(
             *load_gguf_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out
         )
+    return {}
 
 
 def _pretrain(
