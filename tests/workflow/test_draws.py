@@ -25,9 +25,10 @@ OUTPUTS = ["table_main", "figure_alignment", "figure_density"]
 
 
 @pytest.fixture
-def copied(fresh, tmp_path):
-    """The workflow as cloned, to be edited."""
+def copied(fresh, tmp_path, monkeypatch):
+    """The workflow as cloned, to be edited; paths of its configuration start from there."""
     shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
+    monkeypatch.chdir(tmp_path / "copy")
     return type(fresh)(tmp_path / "copy")
 
 
