@@ -27,12 +27,12 @@ from measuring import (
     result,
 )
 
+from geosd.allocator import keep_freed_memory
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.training import step as step_module
-from geosd.training.allocator import keep_freed_memory
 from geosd.training.reference_models import ReferenceModels
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
@@ -130,7 +130,7 @@ def endless_sampler(
 
 def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> TrainingRun:
     """A run of one method on random prompts; GeoSD updates with K-FAC, the others with AdamW."""
-    keep_freed_memory()  # as assemble_run does
+    keep_freed_memory()  # as every step program does
     objective = build(kind.removesuffix("+kfac"), **NO_PENALTY.get(kind, {}))
     model.eval()
     kfac = kind in ("geosd", "fwdkl+kfac")

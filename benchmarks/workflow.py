@@ -31,6 +31,7 @@ from measuring import (
     with_spread,
 )
 
+from geosd.problems.chains.documents import VOCABULARY
 from geosd.steps import forkserver
 
 # program -> (arguments, where its work begins: module and function)
@@ -115,7 +116,7 @@ def inputs() -> Any:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        tokenizer = build_tokenizer()
+        tokenizer = build_tokenizer(VOCABULARY)
         ends = (tokenizer.pad_token_id, tokenizer.eos_token_id)
         save_model(build("mini-qwen3", len(tokenizer), *ends, seed=0), tokenizer, folder / "model")
         (folder / "data").mkdir()

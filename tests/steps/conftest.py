@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from geosd.files import read_jsonl, write_jsonl
-from geosd.problems.miniature.chains import solve
+from geosd.problems.chains.questions import solve
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.steps import base, data, evaluate, pool, train
 

@@ -23,7 +23,7 @@ import random, yaml
 from pathlib import Path
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.miniature.chains import solve
+from geosd.problems.chains.questions import solve
 from geosd.steps import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,9 +24,6 @@ class Corpus(Protocol):
         """All words of the world, each with one token, in the order of their ids."""
         ...
 
-    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
-        """Draw one document whose question is not held out.
-
-        Held out are the questions of every train, select and test problem.
-        """
+    def draw_document(self, rng: random.Random) -> Document:
+        """Draw one document whose question is not held out (`geosd.problems.held_out`)."""
         ...

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from geosd.problems.held_out import is_held_out
 from geosd.problems.miniature.prompts import STEP_END, MiniaturePrompts
 from geosd.problems.miniature.tokenizer import SPECIAL
 from geosd.problems.pretraining_corpus import Document
@@ -20,7 +20,7 @@ VOCABULARY = (
 )
 """The search world's: markers, operators, and one token for each number."""
 
-BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.15)), check=0.2, repeat=0.3)
+BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.25)), check=0.2, repeat=0.3)
 """How documents without a reference search; so pi_0 searches."""
 
 
@@ -53,10 +53,10 @@ class SearchCorpus:
     with_reference: float = 0.5
     reference_truncated: float = 0.25
 
-    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
+    def draw_document(self, rng: random.Random) -> Document:
         """Draw one pretraining document of the search world; see `Corpus.draw_document`."""
         (benchmark,) = rng.choices(BENCHMARKS, self.mixture)
-        while str(question := draw_question(benchmark, rng)) in held_out:
+        while is_held_out(str(question := draw_question(benchmark, rng))):
             pass
         prompts = MiniaturePrompts()
         if rng.random() >= self.with_reference:
