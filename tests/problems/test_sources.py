@@ -14,7 +14,9 @@ def test_every_source_is_found_and_is_one():
 
 
 def test_an_unknown_source_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="(?s)'dapo-mth'; allowed are dapo-math.*Did you mean"):
+    with pytest.raises(
+        ValueError, match="(?s)'dapo-mth'; allowed are chains, dapo-math.*Did you mean"
+    ):
         get_data_source("dapo-mth")
 
 

@@ -10,10 +10,17 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Document:
-    """A pretraining document: a prompt and the solution that answers it."""
+    """A pretraining document: a prompt and what follows it.
+
+    Attributes:
+        prompt: A question, with or without a reference, and the beginning of a solution if any.
+        response: The solution, or the rest of it.
+        ends: Whether the end of the response is learned too.
+    """
 
     prompt: str
     response: str
+    ends: bool = True
 
 
 class Corpus(Protocol):

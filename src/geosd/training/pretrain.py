@@ -168,6 +168,8 @@ def tensors(
         ids_BT[place, : len(row)] = torch.tensor(row)
         target_BT[place, question_end : len(row) - 1] = torch.tensor(row[question_end + 1 :])
         target_BT[place, row.index(solution) : len(prompts[place]) - 1] = IGNORED
+        if not documents[place].ends:
+            target_BT[place, len(row) - 2] = IGNORED
     return ids_BT, target_BT
 
 

@@ -14,8 +14,8 @@ from geosd.problems.search.equations import Question
 TRIAL = re.compile(r"(\d+) (\d+) (\d+)(?P<again> \2 \3)? (;|ok)(?: (\d+) (\d+) (;|ok))?(?: |$)")
 
 
-def drawn(number, seed=0):
-    rng, corpus = random.Random(seed), SearchCorpus()
+def drawn(number, seed=0, exercises=0.0):
+    rng, corpus = random.Random(seed), SearchCorpus(exercises=exercises)
     return [corpus.draw_document(rng) for _ in range(number)]
 
 
@@ -104,6 +104,20 @@ def test_references_are_shown_and_cut_and_attempts_stand_as_often_as_the_corpus_
     attempts = sum(bool(p[2]) for p in whole) / len(whole)
     assert 0.3 < attempts < 0.5
     assert not any(p[2] for p in corpus if p not in whole)
+
+
+def test_exercises_are_true_trials_half_of_them_right_and_their_ends_are_not_learned():
+    documents = drawn(1500, exercises=1.0)
+    passed = 0
+    for document in documents:
+        question, _, x, response = parts(document)
+        tried, rest = checked_trials(f"{x} {response}", question)
+        assert tried == [int(x)] and not rest and not document.ends
+        passed += response.endswith("ok")
+    # Half by intent; of the other values one in sixteen is x, and some solve the first equation.
+    assert 0.5 < passed / len(documents) < 0.6
+    shared = sum(not document.ends for document in drawn(3000, exercises=0.3)) / 3000
+    assert shared == pytest.approx(0.3, abs=0.034)
 
 
 def test_no_document_asks_a_held_out_question():

@@ -103,7 +103,7 @@ def test_there_is_room_both_ways():
     reached = {}
     for name in ("pi_0", "ID habit", "concise, always checks"):
         policy = IDEAL_POLICIES[name].sampled(0.6, 0.95)
-        shares = [simulate(policy, kind, 52, 300, 4, 0).accuracy for kind in BENCHMARKS]
+        shares = [simulate(policy, kind, 52, 400, 8, 0).accuracy for kind in BENCHMARKS]
         reached[name] = shares[0], sum(shares[1:]) / 4
     at_id, ood = reached["pi_0"]
     habit, checks = reached["ID habit"], reached["concise, always checks"]
