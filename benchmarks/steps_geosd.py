@@ -19,12 +19,11 @@ import torch
 from measuring import (
     PhaseClock,
     Stopwatch,
-    finish,
+    finish_steps,
     in_child,
     parser,
     peak_bytes,
     resident_bytes,
-    result,
 )
 
 from geosd.allocator import keep_freed_memory
@@ -252,11 +251,7 @@ def main() -> None:
         make = partial(synthetic_model, name) if known else partial(saved_model, Path(name))
         label = name if known else Path(name).name
         runs.append({"model": label, **in_child(partial(measure, make, kind, work))})
-    finish(result("steps_geosd", [], {"engine": "geosd", "runs": runs}), given.out)
-    if given.out is None:
-        for each in runs:
-            cpu = [round(time["cpu"], 3) for time in each["times"]]
-            print(each["model"], each["kind"], cpu)
+    finish_steps("geosd", runs, given.out)
 
 
 if __name__ == "__main__":

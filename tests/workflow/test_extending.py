@@ -31,8 +31,8 @@ quick = values["studies"]["quick"]
 small = {"corpus": "chains", "steps": 2, "documents": 4, "warmup": 1}
 values["models"]["mini-qwen3"]["base"]["source"] = "pretrained"
 values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
-quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4, "test_id": 4}
-quick["data"] |= {"test_per_benchmark": 2}
+quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4}
+quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
 quick["training"] |= {"steps": 2, "warmup": 1, "response_tokens": 12}
 params = Path("small.yaml")
 params.write_text(yaml.safe_dump(values))
