@@ -98,18 +98,19 @@ def model_stages(folders: RunFolders) -> dict[str, Stage]:
         f"{model}-{draw}": {
             "base": folders.base(model, draw),
             "pool": folders.pool(model, draw),
-            "source": study.shipped_base(model, draw) or data,
+            "shipped": study.shipped_base(model, draw) or "",
             "model": model,
             "draw": str(draw),
         }
         for model, draw in itertools.product(study.models, study.base_draws)
     }
+    shipped = ["${item.shipped}"] if any(item["shipped"] for item in draws.values()) else []
     own_pool = code("pool", settings("pool", study, study.models[0]))
     each_base = stage(
         "Make each draw of each base model.",
         "base",
         "${item.base}/model.safetensors",
-        ["${item.source}", *code("base")],
+        [*shipped, *code("base")],
         "${item.model}.${item.draw}",
     )
     each_pool = stage(

@@ -7,7 +7,6 @@ Make each draw of each base model pi_0; nothing here depends on a method.
 
 rule base:
     input:
-        problems=held_out,
         shipped=shipped,
         code=code_of("base"),
     output:
@@ -24,7 +23,6 @@ rule base:
         mem_mb=requested("base", "mem_mb", 2),
         runtime=requested("base", "minutes", 2),
     params:
-        data=lambda wildcards, input: f"--data {FOLDERS.data} " if input.problems else "",
         draw=draw_of,
         out=subpath(output.weights, parent=True),
         scratch="scratch/base/{model}-{digest}",
@@ -33,5 +31,5 @@ rule base:
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
         " python -m geosd.steps.base --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --draw {params.draw} {params.data}--out {params.out}"
+        " --model {wildcards.model} --draw {params.draw} --out {params.out}"
         " --scratch {params.scratch} > {log} 2>&1"

@@ -84,11 +84,7 @@ def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
         # The files say what the draw is. How it was made, `pretraining`, is not read.
         checkpoint = {"folder": folder, "files": pinned_files(folder)}
         return {"source": "released", "checkpoint": checkpoint}
-    section = study.section("base", model)
-    # `chains` is the corpus of folders made before there was a second one, and keeps them.
-    if section["pretraining"] and section["pretraining"].get("corpus") == "chains":
-        section["pretraining"] = _without(section["pretraining"], "corpus")
-    return section
+    return study.section("base", model)
 
 
 def _training_sampling(study: Study, model: str) -> Settings:

@@ -123,12 +123,8 @@ class RunFolders:
 
     @cache  # noqa: B019 (a process has a handful of studies)
     def base(self, model: str, draw: int = 0) -> str:
-        """Results folder of a draw of a base model.
-
-        A model pretrained here follows from the problems left out.
-        """
-        pretrained = self.study.section("base", model)["source"] == "pretrained"
-        return self._folder("base", model, draw, *([self.data] if pretrained else []))
+        """Results folder of a draw of a base model."""
+        return self._folder("base", model, draw)
 
     def _folder(self, rule: str, model: str, draw: int, *sources: str) -> str:
         """The folder that a rule's settings and the folders and files that it reads lead to."""
