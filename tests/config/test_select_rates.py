@@ -19,7 +19,7 @@ MODEL = "mini-qwen3"
 
 def scores(values: dict[str, float]) -> pd.DataFrame:
     rows = [
-        (MODEL, name, 0, "select_validation", "ID", metric, 8, value)
+        (MODEL, name, 0, 0, "select_validation", "ID", metric, 8, value)
         for name, score in values.items()
         for metric, value in (("avg@k", score), ("pass@k", 100 - score))
     ]
