@@ -10,7 +10,6 @@ import yaml
 
 from geosd.config import ConfigError, load, resolve
 from geosd.config.grids import values_of_candidates
-from geosd.scores.best_candidate import best_candidate
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import select_rates
 
@@ -24,17 +23,6 @@ def scores(values: dict[str, float]) -> pd.DataFrame:
         for metric, value in (("avg@k", score), ("pass@k", 100 - score))
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
-
-
-def test_the_best_is_the_highest_on_validation_and_of_equals_the_first():
-    judged = scores({"a": 40.0, "b": 50.0, "c": 50.0})
-    assert best_candidate(judged, ["a", "b", "c"]) == "b"
-    assert best_candidate(judged, ["c", "b"]) == "c"
-
-
-def test_a_candidate_that_was_not_judged_is_named():
-    with pytest.raises(ValueError, match="No validation of z"):
-        best_candidate(scores({"a": 40.0}), ["a", "z"])
 
 
 def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):
@@ -138,11 +126,3 @@ def test_a_wrong_file_of_rates_is_reported_with_its_line(edited, old, new, messa
     assert f"selected/quick.yaml:{line}: " in str(error.value)
     assert message in str(error.value)
     assert str(error.value).splitlines()[-1].startswith("Hint: ")
-
-
-def test_numbers_are_written_as_both_versions_of_yaml_read_them():
-    assert [select_rates.number(rate) for rate in (3e-06, 1e-4, 0.25)] == [
-        "3.0e-6",
-        "1.0e-4",
-        "2.5e-1",
-    ]
