@@ -93,7 +93,7 @@ def test_each_model_is_judged_by_its_own_runs():
 
 @pytest.mark.parametrize(
     ("large", "message"),
-    [((), "m: no validation of large with seeds 0, 1; judged are"), ([50], "no validation of larg")],
+    [((), "m: no validation of large with seeds 0, 1; judged are"), ([50], "validation of large")],
 )
 def test_a_candidate_that_lacks_a_run_is_named(large, message):
     judged = scores(small=[50, 50], middle=[50, 50], large=large)
