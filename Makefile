@@ -25,7 +25,11 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize
 
-.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
+# The base models that the repository ships, three draws of each.
+BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama chains-qwen3, \
+  $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
+
+.PHONY: help run base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -47,6 +51,12 @@ miniature: .venv/installed  ## every study of the miniature in turn; two to thre
 	@set -e; for study in $(MINIATURE); do \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
 	@$(MAKE) --no-print-directory ledger
+
+base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_models/ lacks; -j2 makes two at a time
+	@cd base_models && sha256sum */*/*.* > SHA256SUMS
+
+base_models/%/recipe.json: | .venv/installed
+	$(BIN)/python -m geosd.steps.base_models --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
 
 ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
 	@$(BIN)/python -m geosd.steps.merge_claims --out figures/$(FAMILY) \

@@ -26,12 +26,11 @@ from datasets import Dataset
 from measuring import (
     PhaseClock,
     Stopwatch,
-    finish,
+    finish_steps,
     in_child,
     parser,
     peak_bytes,
     resident_bytes,
-    result,
 )
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import DistillationConfig, DistillationTrainer, GRPOConfig, GRPOTrainer
@@ -244,11 +243,7 @@ def main() -> None:
         {"model": Path(name).name, **in_child(partial(measure, name, kind, given))}
         for name, kind in itertools.product(given.models, given.kinds)
     ]
-    finish(result("steps_trl", [], {"engine": "trl", "runs": runs}), given.out)
-    if given.out is None:
-        for each in runs:
-            cpu = [round(time["cpu"], 3) for time in each["times"]]
-            print(each["model"], each["kind"], cpu)
+    finish_steps("trl", runs, given.out)
 
 
 if __name__ == "__main__":

@@ -139,12 +139,3 @@ def test_the_protocol_is_the_papers_table_of_hyperparameters(study):
     assert (pool.rollouts, pool.keep, pool.temperature) == (32, 10, 1.0)
     assert (evaluation.samples, max(evaluation.pass_k)) == (16, 16)
     assert (evaluation.temperature, evaluation.top_p) == (0.6, 0.95)
-
-
-def test_a_pretraining_on_chains_is_one_that_names_no_corpus(root, study, edited):
-    named = "        corpus: chains         # docs/world.md; docs/search.md has another\n"
-    assert {rule for rule, _ in changed(study, edited((named, "")))} == {"configuration"}
-    assert study.section("base", MODEL)["pretraining"]["corpus"] == "chains"
-    assert "corpus" not in settings("base", study, MODEL)["pretraining"]
-    search = settings("base", resolve(load(root / "params.yaml"), "search"), MODEL)
-    assert search["pretraining"]["corpus"] == "search"

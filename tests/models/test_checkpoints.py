@@ -10,11 +10,12 @@ from geosd.models.checkpoints import (
     save_weights,
 )
 from geosd.models.tiny_architectures import build
+from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
 
 
 def saved(name, folder):
-    tokenizer = build_tokenizer()
+    tokenizer = build_tokenizer(VOCABULARY)
     model = build(name, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0)
     save_model(model, tokenizer, folder)
     return model, tokenizer

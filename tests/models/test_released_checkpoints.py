@@ -23,6 +23,7 @@ from geosd.models.released_checkpoints import (
     shard_files,
 )
 from geosd.models.tiny_architectures import build
+from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -31,7 +32,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.fixture
 def released(tmp_path):
     """A checkpoint in bfloat16 as the hub holds large ones: shards, index, and no data."""
-    tokenizer = build_tokenizer()
+    tokenizer = build_tokenizer(VOCABULARY)
     model = build("mini-llama", len(tokenizer), 0, 1, seed=0).bfloat16()
     folder = tmp_path / "released"
     model.save_pretrained(folder, max_shard_size="100KB")

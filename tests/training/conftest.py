@@ -7,7 +7,8 @@ import pytest
 from geosd.files import write_jsonl
 from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.chains import IN_DISTRIBUTION, draw_question, evaluate, solve
+from geosd.problems.chains.documents import VOCABULARY
+from geosd.problems.chains.questions import IN_DISTRIBUTION, draw_question, evaluate, solve
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 
@@ -16,7 +17,7 @@ from geosd.problems.records import PooledSolutions, Problem
 def tiny(tmp_path_factory):
     """Folder with base/, train.jsonl and pool.jsonl."""
     folder = tmp_path_factory.mktemp("tiny")
-    tokenizer = build_tokenizer()
+    tokenizer = build_tokenizer(VOCABULARY)
     model = build(
         "mini-qwen3-xs", len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0
     )
@@ -59,7 +60,7 @@ def settings():
         "chunk": 4096,
         "microbatch": None,
         "recompute": False,
-        "source": "world",
+        "source": "chains",
         "thinking": False,
         "rollout": {"engine": "transformers", "sequences": 256},
         "optimiser": {

@@ -23,21 +23,23 @@ import random, yaml
 from pathlib import Path
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.miniature.chains import solve
+from geosd.problems.chains.questions import solve
 from geosd.steps import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())
 quick = values["studies"]["quick"]
-values["models"]["mini-qwen3"]["base"]["pretraining"] |= {"steps": 2, "documents": 4, "warmup": 1}
-quick["data"] |= {"train": 8, "select_train": 4, "select_validation": 4, "test_id": 4}
-quick["data"] |= {"test_per_benchmark": 2}
+small = {"corpus": "chains", "steps": 2, "documents": 4, "warmup": 1}
+values["models"]["mini-qwen3"]["base"]["source"] = "pretrained"
+values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
+quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4}
+quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
 quick["training"] |= {"steps": 2, "warmup": 1, "response_tokens": 12}
 params = Path("small.yaml")
 params.write_text(yaml.safe_dump(values))
 shared = {"study": "quick", "params": params}
 out = Path("small")
 data.main(out=out / "data", **shared)
-base.main(model="mini-qwen3", data=out / "data", out=out / "base", scratch=out / "s", **shared)
+base.main(model="mini-qwen3", out=out / "base", scratch=out / "s", **shared)
 draw, rows = random.Random(0), []
 for problem in read_jsonl(out / "data/train.jsonl", Problem):
     solution = solve(problem.question, draw, (0.5, 0.3, 0.2))

@@ -7,7 +7,6 @@ Make each base model pi_0; nothing here depends on a method.
 
 rule base:
     input:
-        problems=held_out,
         code=code_of("base"),
     output:
         weights="results/base/{model}-{digest}/model.safetensors",
@@ -23,7 +22,6 @@ rule base:
         mem_mb=requested("base", "mem_mb", 2),
         runtime=requested("base", "minutes", 2),
     params:
-        data=lambda wildcards, input: f"--data {FOLDERS.data} " if input.problems else "",
         out=subpath(output.weights, parent=True),
         scratch="scratch/base/{model}-{digest}",
     message:
@@ -31,5 +29,5 @@ rule base:
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
         " python -m geosd.steps.base --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} {params.data}--out {params.out} --scratch {params.scratch}"
+        " --model {wildcards.model} --out {params.out} --scratch {params.scratch}"
         " > {log} 2>&1"

@@ -59,11 +59,9 @@ wildcard_constraints:
 
 # As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
 # A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
-# slower than one. glibc must keep large buffers: giving them back on each free doubled a step.
+# slower than one.
 os.environ |= {
     "OMP_WAIT_POLICY": "passive",
-    "MALLOC_MMAP_THRESHOLD_": "1073741824",
-    "MALLOC_TRIM_THRESHOLD_": "2147483648",
     # `python` is the interpreter that runs Snakemake, whether or not its venv is activated.
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]),
 }
@@ -159,13 +157,6 @@ def gpu_model(rule):
 def scale(base):
     """Resource that doubles on each retry."""
     return lambda wildcards, attempt: base * 2 ** (attempt - 1)
-
-
-def held_out(wildcards):
-    """Input function: the problems that a model is not pretrained on; none for a released model."""
-    pretrained = STUDY.section("base", wildcards.model)["source"] == "pretrained"
-    splits = ("train", "select_train", "select_validation", "test")
-    return [rules.data.output[split] for split in splits] if pretrained else []
 
 
 def base_model(wildcards):

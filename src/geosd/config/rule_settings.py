@@ -72,14 +72,6 @@ def sampling_settings(study: Study, model: str) -> Settings:
     return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
 
 
-def _base(study: Study, model: str, _: Any) -> Settings:
-    section = study.section("base", model)
-    # `chains` is the corpus of folders made before there was a second one, and keeps them.
-    if section["pretraining"] and section["pretraining"].get("corpus") == "chains":
-        section["pretraining"] = _without(section["pretraining"], "corpus")
-    return section
-
-
 def _training_sampling(study: Study, model: str) -> Settings:
     """What puts problems to a model in training, where transformers samples the live student."""
     settings = sampling_settings(study, model)
@@ -247,7 +239,7 @@ RULES: dict[str, Callable[..., Settings]] = {
     "fetch": lambda study, *_: _only(study.section("data"), "source", "raw"),
     # What a study or a selection takes of the problems, `purpose`, changes none of them.
     "data": lambda study, *_: _without(study.section("data"), "thinking", "purpose"),
-    "base": _base,
+    "base": lambda study, model, _: study.section("base", model),
     "pool": _pool,
     "train": _train,
     "early_stop": _train,

@@ -118,9 +118,8 @@ class RunFolders:
 
     @cache  # noqa: B019 (a process has a handful of studies)
     def base(self, model: str) -> str:
-        """Results folder of a base model; a pretrained one follows from the problems left out."""
-        pretrained = self.study.section("base", model)["source"] == "pretrained"
-        return self._folder("base", model, *([self.data] if pretrained else []))
+        """Results folder of a base model."""
+        return self._folder("base", model)
 
     def _folder(self, rule: str, model: str, *sources: str) -> str:
         """The folder that a rule's settings and the folders and files that it reads lead to."""

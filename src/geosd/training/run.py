@@ -26,7 +26,6 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
-from geosd.training.allocator import keep_freed_memory
 from geosd.training.fsdp import shard
 from geosd.training.processes import Ranks, WorkerLink, local_device
 from geosd.training.reference_models import ReferenceModels
@@ -134,7 +133,6 @@ def assemble_run(
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.files.DamagedLineError: A problem or pool line is damaged.
     """
-    keep_freed_memory()
     ranks = ranks or Ranks()
     compute = getattr(torch, settings["precision"])
     objective = build(**settings["objective"])
