@@ -123,7 +123,8 @@ def _panel(
     paths = pd.concat([start, means])
     own = paths["variant"].isin(variants)
     line = PLANE | {"sort": False, "estimator": None, "ax": axes}
-    sns.lineplot(paths[~own], units="variant", color="0.7", lw=0.5, zorder=1, **line)
+    if not own.all():
+        sns.lineplot(paths[~own], units="variant", color="0.7", lw=0.5, zorder=1, **line)
     dashes = {"style": "variant", "style_order": variants}  # methods of a kind share a marker
     sns.lineplot(paths[own], lw=1.0, zorder=PATH, **hue_by_method(variants), **dashes, **line)
     _whiskers(axes, runs[runs["variant"].isin(variants)])
