@@ -28,7 +28,7 @@ CHOSEN = {  # the rate that validation is best at, where it is not the smallest
 def scores(study) -> pd.DataFrame:
     """Scores of a selection by which `CHOSEN` are selected; elsewhere the smallest rate."""
     rows = [
-        (model, name, seed, "select_validation", "ID", "avg@k", 8, 60.0 if best else 50 - rate)
+        (model, name, seed, 0, "select_validation", "ID", "avg@k", 8, 60.0 if best else 50 - rate)
         for model in study.models
         for variant, candidates in values_of_candidates(study, "learning_rate").items()
         for name, rate in candidates.items()

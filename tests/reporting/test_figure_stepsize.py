@@ -44,7 +44,9 @@ def made_up(models=("m",), seeds=3) -> pd.DataFrame:
                 for benchmark, base, by in (("id", 61, gain[0]), ("ood_avg", 52, gain[1])):
                     split = "ID" if benchmark == "id" else "OOD"
                     value = base + by * far + draw.normal(0, 0.5)
-                    rows.append((model, point["run"], seed, benchmark, split, "avg@k", 16, value))
+                    rows.append(
+                        (model, point["run"], seed, 0, benchmark, split, "avg@k", 16, value)
+                    )
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 

@@ -44,7 +44,7 @@ def study(tmp_path_factory) -> Path:
     folder, draw = tmp_path_factory.mktemp("made_up"), random.Random(1)
     (folder / "params.yaml").write_text(PARAMS.read_text().rstrip("\n") + "\n" + STUDIES)
     resolved = resolve(load(folder / "params.yaml"), "made_up")
-    runs = [(m, v, s) for m in resolved.models for v in resolved.methods for s in resolved.seeds]
+    runs = [(m, v, s, 0) for m in resolved.models for v in resolved.methods for s in resolved.seeds]
     pd.DataFrame(
         [
             (*run, name, split, metric, 16, draw.uniform(40, 60))

@@ -29,12 +29,11 @@ def test_a_short_log_is_averaged_over_what_it_has(tmp_path):
 def test_rows_are_tidy_and_read_back(tmp_path):
     log = tmp_path / "steps.csv"
     log.write_text("step,drift/pi_0\n1,0.5\n0,\n")
-    table = drift.collect_drift({Run("m", "geosd", 4): log})
+    table = drift.collect_drift({Run("m", "geosd", 4, 1): log})
     table.to_csv(tmp_path / "drift.csv", index=False)
     again = read_tidy("drift", tmp_path / "drift.csv")
-    assert again.to_dict("records") == [
-        {"model": "m", "variant": "geosd", "seed": 4, "quantity": "drift/pi_0", "value": 0.5}
-    ]
+    run = {"model": "m", "variant": "geosd", "seed": 4, "draw": 1}
+    assert again.to_dict("records") == [{**run, "quantity": "drift/pi_0", "value": 0.5}]
     assert drift.final_drift(again, "m", "geosd").to_dict() == {4: 0.5}
     assert drift.final_drift(again, "m", "fwdkl").empty
 

@@ -208,9 +208,15 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
     assert len(samples) == 2 * (2 + 4) and all(s.reason and s.tokens <= 6 for s in samples)
     pi_0_folder, sampled = str(tmp_path / "base"), results / f"evaluate/{name}"
     rows = [
-        RunRow(name, "pi_0", 0, pi_0_folder, "", str(sampled / "pi_0/0")),
+        RunRow(name, "pi_0", 0, 0, pi_0_folder, "", str(sampled / "pi_0/0")),
         RunRow(
-            name, "geosd", 0, pi_0_folder, str(tmp_path / "train/geosd"), str(sampled / "geosd/0")
+            name,
+            "geosd",
+            0,
+            0,
+            pi_0_folder,
+            str(tmp_path / "train/geosd"),
+            str(sampled / "geosd/0"),
         ),
     ]
     write_index(tmp_path / "runs.csv", rows)

@@ -45,8 +45,8 @@ def run(small, tmp_path_factory):
     write_index(
         folder / "runs.csv",
         [
-            RunRow(MODEL, "pi_0", 0, "base", "", "samples of pi_0"),
-            RunRow(MODEL, "geosd", 0, "base", str(folder / "student"), "samples"),
+            RunRow(MODEL, "pi_0", 0, 0, "base", "", "samples of pi_0"),
+            RunRow(MODEL, "geosd", 0, 0, "base", str(folder / "student"), "samples"),
         ],
     )
     return folder

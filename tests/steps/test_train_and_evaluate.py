@@ -127,7 +127,7 @@ def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
         folder = tmp_path / f"samples/{variant}/{seed}"
         folder.mkdir(parents=True)
         (folder / "samples.jsonl").write_text(whole)
-        rows.append(RunRow("mini-qwen3", variant, seed, "base", "", str(folder)))
+        rows.append(RunRow("mini-qwen3", variant, seed, 0, "base", "", str(folder)))
     write_index(tmp_path / "runs.csv", rows)
     damaged = tmp_path / "samples/geosd/1/samples.jsonl"
     damaged.write_text(whole.replace('"correct": ', '"corect": ', 1))

@@ -146,9 +146,9 @@ def test_the_study_of_the_new_data_set_and_model_is_planned(extended):
 
 
 def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
-    head = "model,variant,seed,benchmark,split,metric,k,value\n"
+    head = "model,variant,seed,draw,benchmark,split,metric,k,value\n"
     rows = [
-        f"mini-qwen3,{variant},0,{name},{split},tokens,16,{20 + at}\n"
+        f"mini-qwen3,{variant},0,0,{name},{split},tokens,16,{20 + at}\n"
         for at, variant in enumerate(("pi_0", "fwdkl", "revkl", "grpo", "geosd", "variation"))
         for name, split in (("id", "ID"), ("ood_avg", "OOD"))
     ]

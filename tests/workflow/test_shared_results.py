@@ -101,7 +101,7 @@ def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
 def test_an_address_of_other_settings_is_refused_with_a_hint(fresh):
     target = "results/train/mini-qwen3/geosd-0123456789/0/model.safetensors"
     printed = fresh.snakemake("--profile", "local", "-n", target, check=False)
-    assert "results/train/mini-qwen3/geosd-0123456789/0 is no run of study quick" in printed
+    assert "results/train/mini-qwen3/geosd-0123456789/0 is no result of study quick" in printed
     assert "Hint: results/quick/runs.csv" in printed
 
 

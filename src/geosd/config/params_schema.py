@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, PrivateAttr, Tag
 
 from geosd.config.job_resources import ModelResources
 from geosd.config.protocol_schema import Protocol, Training
-from geosd.config.schema_base import Extendable, Name, Positive, Scalar, Section, overlay_of
+from geosd.config.schema_base import Count, Extendable, Name, Positive, Scalar, Section, overlay_of
 
 Axes = dict[str, list[Scalar]]
 Kind = Literal[
@@ -73,6 +73,11 @@ class StudySchema(Extendable, Sections):
     models: list[Name] = Field(min_length=1, description="Models, in the order of the tables.")
     methods: list[Name] = Field(min_length=1, description="Variants, in the order of the tables.")
     seeds: list[int] = Field(min_length=1, description="Seeds; one run each.")
+    draws: Count = Field(
+        default_factory=lambda: 1,
+        description="Draws of each base model: the run of seed s starts from draw s % draws. More"
+        " than one needs base models that the repository ships, in base_models/.",
+    )
     outputs: list[Name] = Field(
         min_length=1, description="Rules of the tables, figures and ledgers that the study ends in."
     )

@@ -15,6 +15,7 @@ from geosd.config.grids import grid_candidates
 from geosd.config.inheritance import lineage, merge
 from geosd.config.params_schema import Params, StudySchema
 from geosd.config.schema_base import given_values
+from geosd.models.shipped_checkpoints import is_shipped
 
 LENGTH = ("steps", "snapshots")
 """What may differ between a run and a longer one that begins with it."""
@@ -29,6 +30,7 @@ class Study:
         models: Models, in the order of the tables.
         methods: Variants, in the order of the tables; candidates of a grid follow.
         seeds: Seeds; one run each.
+        draws: Draws of each base model; the run of seed s starts from draw s % draws.
         outputs: Rules of the tables, figures and ledgers that it ends in.
         params: All of params.yaml, from which each section is resolved.
     """
@@ -37,6 +39,7 @@ class Study:
     models: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
+    draws: int
     outputs: tuple[str, ...]
     params: Params
 
@@ -44,6 +47,21 @@ class Study:
     def overlay(self) -> StudySchema:
         """The study's entry in params.yaml, inherited keys included."""
         return self.params.studies[self.name]
+
+    def draw(self, seed: int) -> int:
+        """The draw of its base model from which the run of a seed starts, and its pi_0 is."""
+        return seed % self.draws
+
+    @property
+    def base_draws(self) -> tuple[int, ...]:
+        """The draws of each base model from which runs of the study start, in ascending order."""
+        return tuple(sorted({self.draw(seed) for seed in self.seeds}))
+
+    def shipped_base(self, model: str, draw: int) -> str | None:
+        """The folder of a draw of a base model, where the repository ships it; else None."""
+        base = self.section("base", model)
+        folder = base["source"] == "released" and (base["checkpoint"] or {}).get("folder")
+        return f"{folder}/{draw}" if folder and is_shipped(folder) else None
 
     @cached_property
     def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -128,4 +146,4 @@ def resolve(params: Params, study: str | None = None) -> Study:
     overlay = params.studies[name]
     methods = (*overlay.methods, *grid_candidates(overlay.grid))
     models, seeds, outputs = tuple(overlay.models), tuple(overlay.seeds), tuple(overlay.outputs)
-    return Study(name, models, methods, seeds, outputs, params)
+    return Study(name, models, methods, seeds, overlay.draws, outputs, params)

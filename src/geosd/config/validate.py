@@ -21,6 +21,7 @@ from geosd.config.rule_settings import RULES, Settings, settings
 from geosd.config.schema_base import Section
 from geosd.config.study import Study, resolve
 from geosd.config.yaml_source import Source, read
+from geosd.models.shipped_checkpoints import SHIPPED
 
 PINS = {
     "folder": ("folder",),
@@ -152,6 +153,9 @@ def _clashes(study: Study, source: Source) -> list[Mistake]:
             wrong(("base", needed), message)
         elif base["source"] == "released" and (message := _unpinned(base["checkpoint"])):
             wrong(("base", "checkpoint"), f"{message} for {model}.")
+        if study.draws > 1 and study.shipped_base(model, 0) is None:
+            message = f"{model} has one base model; only those in {SHIPPED}/ have several draws."
+            wrong(("draws",), message)
         if max(evaluation["pass_k"]) > evaluation["samples"]:
             message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
             wrong(("evaluation", "pass_k"), message)

@@ -1,6 +1,7 @@
 """The columns of every tidy file: one row a number, columns known by name and type.
 
-`model`, `variant` and `seed` name a run. The file of each name has further columns:
+`model`, `variant` and `seed` name a run; `draw` is the draw of the base model that it started from,
+which follows from the seed. The file of each name has further columns:
 
 scores, a number of a run on a benchmark
     benchmark  "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
@@ -50,8 +51,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int}
-"""The columns that name a run."""
+RUN_COLUMNS: Mapping[str, type] = {
+    "model": str,
+    "variant": str,
+    "seed": int,
+    "draw": int,
+}
+"""The columns that every row of a run begins with."""
 DIVERGENCES = ("fwdkl", "revkl", "hellinger")
 """Divergences with a column `gradient_<divergence>` in the table of states."""
 

@@ -17,6 +17,7 @@ from geosd.models.released_checkpoints import (
     download_checkpoint,
     load_gguf_package,
 )
+from geosd.models.shipped_checkpoints import check_files
 from geosd.steps import begin
 from geosd.steps.job import Job
 from geosd.training.base_model import pretrain_base_model
@@ -28,6 +29,7 @@ def main(
     model: str,
     out: Path,
     scratch: Path,
+    draw: int = 0,
     params: Path = Path("params.yaml"),
 ) -> None:
     """Make a base model pi_0: pretrain it, or take a released checkpoint.
@@ -37,21 +39,28 @@ def main(
         model: Name of the model.
         out: Folder of the base model.
         scratch: Folder of the state that a killed pretraining continues from.
+        draw: The draw of a base model that the repository ships.
         params: The configuration.
     """
-    job = Job("base", params, study, model)
+    job = Job("base", params, study, model, draw=draw)
     settings = job.settings
     if settings["source"] == "released":
-        _released(settings["checkpoint"], out)
-        job.write_manifest(out, [], model=model)
+        inputs = _released(settings["checkpoint"], out)
+        job.write_manifest(out, inputs, model=model, draw=draw)
         return
     resume = ResumeState(scratch, {"settings": settings, "model": model})
     _pretrain(model, settings["pretraining"], resume, out)
-    job.write_manifest(out, [], model=model)
+    job.write_manifest(out, [], model=model, draw=draw)
     resume.clear()
 
 
-def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
+def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
+    """Take a released checkpoint, and return the files that were read where they are pinned."""
+    if pinned := checkpoint.get("files"):
+        folder = Path(checkpoint["folder"])
+        check_files(folder, pinned)
+        copy_checkpoint(folder, out)
+        return {folder / name: digest for name, digest in pinned.items()}
     if folder := checkpoint.get("folder"):
         copy_checkpoint(Path(folder), out)
     elif checkpoint.get("repo"):
@@ -60,6 +69,7 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> None:
         save_model(
             *load_gguf_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out
         )
+    return {}
 
 
 def _pretrain(model: str, recipe: Mapping[str, Any], resume: ResumeState, out: Path) -> None:

@@ -43,7 +43,7 @@ def main(
     Raises:
         FileNotFoundError: The longer run has not kept those weights.
     """
-    job = Job("early_stop", params, study, model, variant)
+    job = Job("early_stop", params, study, model, variant, seed=seed)
     settings = job.settings
     steps = settings["steps"]
     snapshot = longer / "snapshots" / f"step_{steps}.safetensors"
@@ -63,7 +63,8 @@ def main(
     _share(snapshot, out / WEIGHTS)
     recorded = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
     same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
-    job.write_manifest(out, [snapshot, longer / "steps.csv"], **same, snapshots=[])
+    inputs = [snapshot, longer / "steps.csv"]
+    job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
 
 
 def _share(source: Path, target: Path) -> None:
