@@ -17,7 +17,9 @@ from geosd.scores.tidy_files import select_rows, values_by_seed
 
 DRIFT = "drift/pi_0"
 """The step log's mean Fisher-Rao distance d_FR from pi_0, in radians."""
-QUANTITIES = (DRIFT, "drift/anchor", "overlap", "loss/total")
+TEACHER_MASS = ("support/teacher_mass_mean", "support/teacher_mass_min")
+"""The step log's mean and minimum of the teacher's mass on the union of top-K supports."""
+QUANTITIES = (DRIFT, "drift/anchor", "overlap", *TEACHER_MASS, "loss/total")
 WINDOW = 8
 """Logged steps at the end of training that are averaged: one visits a handful of rollouts."""
 

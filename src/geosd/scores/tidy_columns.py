@@ -11,7 +11,9 @@ scores, a number of a run on a benchmark
 drift, a quantity of a run at the end of training
     quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
                d_FR (not squared, in radians, at most pi) over response positions, "overlap" is
-               the mean sum_i sqrt(p_i q_i) of student p and teacher q, "loss/total" the loss
+               the mean sum_i sqrt(p_i q_i) of student p and teacher q, "loss/total" the loss,
+               "support/teacher_mass_mean" and "support/teacher_mass_min" mean and minimum of
+               the teacher's mass on the union of top-K supports
     value      mean over the last steps that logged the quantity
 drift_over_steps, a step of a run; steps that did not measure the drift have no row
     value      the step log's "drift/pi_0" at that step, over the positions that it visited

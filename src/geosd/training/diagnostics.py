@@ -1,9 +1,12 @@
-"""Diagnostics of the visited states: overlap, mismatch, drift, and the KL of an update.
+"""Diagnostics of the visited states: overlap, mismatch, drift, support, and the KL of an update.
 
-N = response positions of the step, n = of one microbatch.
+N = response positions of all microbatches and ranks, n = of one microbatch.
 """
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -11,54 +14,73 @@ from torch import Tensor, nn
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
 from geosd.training.packing import Microbatch
+from geosd.training.processes import Ranks
 
 
-@torch.no_grad()
-def diagnose_microbatches(
-    student: nn.Module,
-    student_states: list[Tensor],
-    references: list[dict[str, ChunkedLogits]],
-    top_k: int,
-    chunk: int,
-    positions: int,
-) -> tuple[dict[str, float], list[OldPolicy]]:
-    """Diagnostics of a step's microbatches: shares of its mean overlap, mismatch and drift.
+class StateDiagnosis:
+    """What the log says of the visited states, gathered over microbatches, then over ranks.
+
+    Logged, with p = student and q = teacher, means over the N positions:
+        `overlap`                  sum_i sqrt(p_i q_i)
+        `mismatch`                 share of positions where the teacher is sure and the student is
+                                   not: q* >= .8, p* <= .1 (paper, Teacher top-token support)
+        `drift/anchor`, `drift/pi_0`   d_FR (not squared) to the anchor and to the base model
+                                   (paper, Figure mechanism B)
+        `support/teacher_mass_mean`, `support/teacher_mass_min`   mean and minimum of the teacher's
+                                   mass on the union of top-K supports that the loss is computed on
+                                   (paper, Training: > 99.9 %); of a loss without a support on
+                                   the union of student's and teacher's
+
+    Overlap, mismatch and drift are on the union of all four models' top-K.
 
     Args:
-        student: Has the output head, gathered.
-        student_states: Its hidden states [n, D] by microbatch.
-        references: "teacher", "anchor" and "reference", by microbatch.
-        top_k: K of the union of top-K supports.
+        top_k: K of the unions.
         chunk: Positions whose logits are held at once.
-        positions: N.
-
-    Returns:
-        `overlap` sum_i sqrt(p_i q_i) with the teacher; `mismatch` the share of positions where the
-        teacher is sure and the student is not (q* >= .8, p* <= .1; paper, Teacher top-token
-        support); `drift/anchor` and `drift/pi_0`, mean d_FR (not squared) to the anchor and to the
-        base model (paper, Figure mechanism B). The second value is for `kl_of_update`.
+        needs: Models that the objective reads.
     """
-    shares = dict.fromkeys(("overlap", "mismatch", "drift/anchor", "drift/pi_0"), 0.0)
-    old_policies = []
-    for hidden_nD, others in zip(student_states, references, strict=True):
-        models = {**others, "student": ChunkedLogits(student, hidden_nD)}
-        old_policies.append(OldPolicy(models["student"], top_k, chunk))
-        for at in chunks(len(hidden_nD), chunk):
+
+    def __init__(self, top_k: int, chunk: int, needs: Collection[str]) -> None:
+        """Know of no state yet."""
+        self.top_k, self.chunk = top_k, chunk
+        self.on_support = ["student", "teacher", *({"anchor"} & set(needs))]
+        self.sums: dict[str, float] = defaultdict(float)
+        self.least_mass, self.positions = 1.0, 0
+
+    @torch.no_grad()
+    def add(self, models: Mapping[str, ChunkedLogits]) -> None:
+        """Take in the states of a microbatch.
+
+        Args:
+            models: "student", "teacher", "anchor" and "reference" at its n positions.
+        """
+        n = len(models["student"].hidden)
+        for at in chunks(n, self.chunk):
             logits = {name: model.logits(at) for name, model in models.items()}
-            support = union_support(list(logits.values()), top_k)
+            support = union_support(list(logits.values()), self.top_k)
             log = {name: support.restrict(value) for name, value in logits.items()}
             best = log["teacher"].argmax(-1, keepdim=True)
             sure = log["teacher"].gather(-1, best).exp() >= 0.8
             unlikely = log["student"].gather(-1, best).exp() <= 0.1
+            of_loss = union_support([logits[name] for name in self.on_support], self.top_k)
+            mass = of_loss.mass(logits["teacher"])
             values = {
                 "overlap": overlap(log["student"], log["teacher"]),
                 "mismatch": sure & unlikely,
                 "drift/anchor": fisher_rao(log["student"], log["anchor"]),
                 "drift/pi_0": fisher_rao(log["student"], log["reference"]),
+                "support/teacher_mass_mean": mass,
             }
             for name, value_n in values.items():
-                shares[name] += value_n.double().sum().item() / positions
-    return shares, old_policies
+                self.sums[name] += value_n.double().sum().item()
+            self.least_mass = min(self.least_mass, mass.min().item())
+        self.positions += n
+
+    def values(self, ranks: Ranks) -> dict[str, float]:
+        """The values for the log, over the states of all ranks, the same on each."""
+        sums = ranks.sum_values({**self.sums, "positions": self.positions})
+        positions = sums.pop("positions")
+        least = ranks.min_values({"support/teacher_mass_min": self.least_mass})
+        return {name: value / positions for name, value in sums.items()} | least
 
 
 class OldPolicy:

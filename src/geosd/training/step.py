@@ -34,7 +34,7 @@ from geosd.training.chunked_logits import (
     response_hidden_states,
     response_logits,
 )
-from geosd.training.diagnostics import diagnose_microbatches, kl_of_update
+from geosd.training.diagnostics import OldPolicy, StateDiagnosis, kl_of_update
 from geosd.training.fsdp import reshard, with_root_gathered
 from geosd.training.master_weights import compute_weights
 from geosd.training.packing import (
@@ -86,13 +86,18 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
 
         if measured:
             positions = len(step_loss.index)
-            shares, old_policies = with_root_gathered(
-                run.student,
-                lambda root: diagnose_microbatches(
-                    root, student_states, references, args.top_k, args.chunk, positions
-                ),
-            )
-            values |= ranks.sum_values(shares)
+            diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+
+            def diagnose(root: nn.Module) -> list[OldPolicy]:
+                policies = []
+                for hidden_nD, others in zip(student_states, references, strict=True):
+                    student = ChunkedLogits(root, hidden_nD)
+                    diagnosis.add({**others, "student": student})
+                    policies.append(OldPolicy(student, args.top_k, args.chunk))
+                return policies
+
+            old_policies = with_root_gathered(run.student, diagnose)
+            values |= diagnosis.values(ranks)
             reshard(run.student)  # or the pass after the update would read the weights before it
 
     # K-FAC and AdamW.

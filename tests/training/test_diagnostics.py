@@ -1,0 +1,104 @@
+"""What the log says of the visited states, against a plain loop over responses and positions."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from geosd.training.run import assemble_run, training_arguments
+from geosd.training.step import train_step
+
+ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
+
+
+class Recording:
+    """A rollout source that remembers what it collected."""
+
+    def __init__(self, source):
+        self.source, self.collected = source, []
+
+    def collect(self, *args, **kwargs):
+        self.collected.append(self.source.collect(*args, **kwargs))
+        return self.collected[-1]
+
+
+def assembled(tiny, settings):
+    """A run whose student, anchor and pi_0 differ, and which remembers its responses."""
+    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for model in (run.student, run.reference_models.anchor):
+            for parameter in model.parameters():
+                parameter.add_(0.2 * parameter.std() * torch.randn_like(parameter))
+    run.reference_models.refresh = lambda step: None
+    return dataclasses.replace(run, rollout_source=Recording(run.rollout_source))
+
+
+@torch.no_grad()
+def distributions(run, rollouts):
+    """Model -> its distribution at each response token, in float64, over the whole vocabulary."""
+    reference = run.reference_models
+    models = {"student": run.student, "teacher": run.student}
+    models |= {"anchor": reference.anchor, "pi_0": reference.reference}
+    found = {name: [] for name in models}
+    for i, response in enumerate(rollouts.responses):
+        for name, model in models.items():
+            prompts = rollouts.teacher_prompts if name == "teacher" else rollouts.student_prompts
+            logits = model(input_ids=torch.tensor([[*prompts[i], *response]])).logits[0]
+            first = len(prompts[i]) - 1
+            found[name] += logits[first : first + len(response)].double().softmax(-1).tolist()
+    return found
+
+
+def best(p, k):
+    return set(sorted(range(len(p)), key=lambda token: -p[token])[:k])
+
+
+def drift(p, q):
+    return 2 * math.acos(min(1.0, sum(math.sqrt(a * b) for a, b in zip(p, q, strict=True))))
+
+
+@pytest.mark.parametrize("microbatch", [None, 2])
+@pytest.mark.parametrize(
+    ("method", "on_support"),
+    [
+        ("geosd", ("student", "teacher", "anchor")),
+        ("fwdkl", ("student", "teacher")),
+        ("grpo", ("student", "teacher")),
+    ],
+)
+def test_the_teachers_mass_is_that_on_the_support_of_the_loss(
+    tiny, settings, method, on_support, microbatch
+):
+    settings |= {"objective": {"name": method}, "optimiser": ADAMW, "top_k": 3}
+    run = assembled(tiny, settings | {"microbatch": microbatch, "chunk": 5})
+    args = training_arguments(settings | {"microbatch": microbatch, "chunk": 5})
+    run.update_rule.step = lambda rate: None
+    values = train_step(run, args, 0)
+    ((rollouts, _),) = run.rollout_source.collected
+    p = distributions(run, rollouts)
+    masses = [
+        sum(teacher[token] for token in set().union(*(best(one, 3) for one in others)))
+        for teacher, *others in zip(p["teacher"], *(p[name] for name in on_support), strict=True)
+    ]
+    assert values["support/teacher_mass_mean"] == pytest.approx(sum(masses) / len(masses), rel=1e-5)
+    assert values["support/teacher_mass_min"] == pytest.approx(min(masses), rel=1e-5)
+    assert min(masses) < 0.99 * sum(masses) / len(masses)  # not all the same
+
+
+def test_on_the_whole_vocabulary_the_logged_means_are_those_of_the_full_distributions(
+    tiny, settings
+):
+    run = assembled(tiny, settings | {"top_k": 4096})
+    run.update_rule.step = lambda rate: None
+    values = train_step(run, training_arguments(settings | {"top_k": 4096}), 0)
+    ((rollouts, _),) = run.rollout_source.collected
+    p = distributions(run, rollouts)
+    for name, other in {"drift/pi_0": "pi_0", "drift/anchor": "anchor"}.items():
+        each = [drift(a, b) for a, b in zip(p["student"], p[other], strict=True)]
+        assert values[name] == pytest.approx(sum(each) / len(each), rel=1e-4)
+        assert values[name] > 0.01
+    overlaps = [math.cos(drift(a, b) / 2) for a, b in zip(p["student"], p["teacher"], strict=True)]
+    assert values["overlap"] == pytest.approx(sum(overlaps) / len(overlaps), rel=1e-5)
+    assert values["support/teacher_mass_min"] == 1.0
