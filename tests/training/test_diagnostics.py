@@ -102,3 +102,38 @@ def test_on_the_whole_vocabulary_the_logged_means_are_those_of_the_full_distribu
     overlaps = [math.cos(drift(a, b) / 2) for a, b in zip(p["student"], p["teacher"], strict=True)]
     assert values["overlap"] == pytest.approx(sum(overlaps) / len(overlaps), rel=1e-5)
     assert values["support/teacher_mass_min"] == 1.0
+
+
+def kl(p, q):
+    return sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+
+
+def test_sft_is_measured_on_the_students_own_rollouts_and_trained_on_solutions(tiny, settings):
+    settings |= {"objective": {"name": "sft"}, "optimiser": ADAMW, "top_k": 4096}
+    run = assembled(tiny, settings)
+    on_policy = assembled(tiny, settings | {"objective": {"name": "fwdkl"}})
+    expected, _ = on_policy.rollout_source.collect(0, False)
+    before = distributions(run, expected)
+    values = train_step(run, training_arguments(settings), 0)
+    (solutions, _), (visited, _) = run.rollout_source.collected
+    assert visited.problems == solutions.problems == expected.problems
+    assert visited.responses == expected.responses != solutions.responses
+    each = [drift(a, b) for a, b in zip(before["student"], before["pi_0"], strict=True)]
+    assert values["drift/pi_0"] == pytest.approx(sum(each) / len(each), rel=1e-4)
+    after = distributions(run, expected)
+    moved = [kl(a, b) for a, b in zip(before["student"], after["student"], strict=True)]
+    assert values["update/kl_old_new"] == pytest.approx(sum(moved) / len(moved), rel=1e-3)
+    assert values["rollout/tokens"] == pytest.approx(
+        sum(map(len, solutions.responses)) / len(solutions.responses)
+    )
+
+
+def test_to_measure_sft_changes_no_weight(tiny, settings):
+    settings |= {"objective": {"name": "sft"}, "optimiser": ADAMW}
+    weights = []
+    for every in (1, 10):
+        run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+        for step in (1, 2):
+            train_step(run, training_arguments(settings | {"diagnose_every": every}), step)
+        weights.append(run.student.state_dict())
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

@@ -6,15 +6,15 @@ N = response positions of all microbatches and ranks, n = of one microbatch.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
-from geosd.training.packing import Microbatch
 from geosd.training.processes import Ranks
+from geosd.training.visited_states import VisitedStates
 
 
 class StateDiagnosis:
@@ -99,25 +99,45 @@ class OldPolicy:
             self.predictions.append((at, support, support.restrict(logits_nV)))
 
     @torch.no_grad()
-    def kl_to(self, after: ChunkedLogits, positions: int) -> float:
-        """Sum over these positions of KL(old || new) in nats, over all `positions` of the step."""
+    def kl_to(self, after: ChunkedLogits) -> float:
+        """Sum over the positions of KL(old || new), in nats."""
         total = 0.0
         for at, support, log_old in self.predictions:
             log_new = support.restrict(after.logits(at))
             # forward_kl(p, q) is KL(q || p): here the new student stands for p, the old one for q.
             total += forward_kl(log_new, log_old).double().sum().item()
-        return total / positions
+        return total
+
+
+def diagnose(
+    student: nn.Module, visited: Iterable[VisitedStates], diagnosis: StateDiagnosis
+) -> list[OldPolicy]:
+    """Add visited states to a diagnosis, and remember the student at them.
+
+    Args:
+        student: Has the output head, gathered.
+        visited: By microbatch.
+        diagnosis: What they are added to.
+    """
+    old_policies = []
+    for states in visited:
+        models = states.models(student)
+        diagnosis.add(models)
+        old_policies.append(OldPolicy(models["student"], diagnosis.top_k, diagnosis.chunk))
+    return old_policies
 
 
 @torch.no_grad()
 def kl_of_update(
     student: nn.Module,
-    microbatches: list[Microbatch],
-    old_policies: list[OldPolicy],
-    positions: int,
+    visited: Sequence[VisitedStates],
+    old_policies: Sequence[OldPolicy],
+    ranks: Ranks,
 ) -> float:
-    """KL(old || new) of the student across an update, in nats: this rank's share of its mean."""
-    return sum(
-        old.kl_to(response_logits(student, microbatch.student), positions)
-        for microbatch, old in zip(microbatches, old_policies, strict=True)
-    )
+    """Mean KL(old || new) of the student across an update at all ranks' visited states, in nats."""
+    kl, positions = 0.0, 0
+    for states, old in zip(visited, old_policies, strict=True):
+        kl += old.kl_to(response_logits(student, states.microbatch.student))
+        positions += len(states.student)
+    sums = ranks.sum_values({"kl": kl, "positions": positions})
+    return sums["kl"] / sums["positions"]
