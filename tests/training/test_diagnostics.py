@@ -6,8 +6,11 @@ import math
 import pytest
 import torch
 
+from geosd.training.loop import train
+from geosd.training.resume_state import ResumeState
 from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step import train_step
+from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
 
@@ -102,6 +105,29 @@ def test_on_the_whole_vocabulary_the_logged_means_are_those_of_the_full_distribu
     overlaps = [math.cos(drift(a, b) / 2) for a, b in zip(p["student"], p["teacher"], strict=True)]
     assert values["overlap"] == pytest.approx(sum(overlaps) / len(overlaps), rel=1e-5)
     assert values["support/teacher_mass_min"] == 1.0
+
+
+def test_the_log_ends_with_a_measurement_of_the_trained_student_on_rollouts_of_its_own(
+    tiny, settings, tmp_path
+):
+    settings |= {"top_k": 4096, "steps": 3, "final_rollouts": 5, "microbatch": 2}
+    run = assembled(tiny, settings)
+    resume = ResumeState(tmp_path, settings)
+    args = training_arguments(settings)
+    log = train(run, args, resume, lambda step: StepLog(tmp_path / "log", step)).table()
+    rollouts, _ = run.rollout_source.collected[-1]
+    sampler = run.rollout_source.source.problem_sampler
+    size = settings["problems"]
+    upcoming = sampler.batch(3, size) + sampler.batch(4, size)
+    assert rollouts.problems == upcoming[:5]
+    p = distributions(run, rollouts)
+    last = log.loc[3]
+    for name, other in {"drift/pi_0": "pi_0", "drift/anchor": "anchor"}.items():
+        each = [drift(a, b) for a, b in zip(p["student"], p[other], strict=True)]
+        assert last[name] == pytest.approx(sum(each) / len(each), rel=1e-4)
+    assert last["rollout/tokens"] == sum(map(len, rollouts.responses)) / 5
+    assert last["support/teacher_mass_min"] == 1.0
+    assert log.loc[:2, "loss/total"].notna().all() and math.isnan(last["loss/total"])
 
 
 def kl(p, q):

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
+from geosd.training.fsdp import reshard, with_root_gathered
+from geosd.training.master_weights import compute_weights
 from geosd.training.processes import Ranks
-from geosd.training.visited_states import VisitedStates
+from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.visited_states import (
+    VisitedStates,
+    sample_for_measurement,
+    visited_states,
+)
 
 
 class StateDiagnosis:
@@ -125,6 +133,39 @@ def diagnose(
         diagnosis.add(models)
         old_policies.append(OldPolicy(models["student"], diagnosis.top_k, diagnosis.chunk))
     return old_policies
+
+
+@torch.no_grad()
+def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
+    """Overlap, mismatch, drift and support of the student after `step` updates, for the log.
+
+    They are means over `args.final_rollouts` fresh rollouts, one to each of the problems that the
+    next steps would train on. The anchor is the one of the last step. The rollouts are drawn from
+    the run's seed and `step`, and nothing of the run changes: the same measurement follows a run of
+    `step` steps and the first `step` steps of a longer one.
+
+    Returns:
+        What `StateDiagnosis` logs, and the rollouts' summary.
+    """
+    precision = getattr(torch, args.precision)
+    diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+    with (
+        compute_weights(run.student, precision),
+        compute_weights(run.reference_models.average, precision),
+    ):
+        rollouts, hidden_states, microbatches = sample_for_measurement(
+            run, args, step, args.final_rollouts
+        )
+        for microbatch in microbatches:  # one at a time: the states of all would not fit
+            states = visited_states(run, microbatch, hidden_states)
+            with_root_gathered(run.student, partial(_add, diagnosis, states))
+    reshard(run.student)
+    run.reference_models.reshard()
+    return diagnosis.values(run.ranks) | rollouts.summary()
+
+
+def _add(diagnosis: StateDiagnosis, states: VisitedStates, student: nn.Module) -> None:
+    diagnosis.add(states.models(student))
 
 
 @torch.no_grad()

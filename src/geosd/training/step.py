@@ -66,7 +66,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         The step's values for the log.
     """
     device = next(run.student.parameters()).device
-    measured = step % args.diagnose_every == 0 or step + 1 == args.steps
+    measured = step % args.diagnose_every == 0
     on_policy = run.objective.rollouts != "solution"
     run.reference_models.refresh(step)
     run.update_rule.zero_grad()
