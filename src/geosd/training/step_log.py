@@ -84,7 +84,7 @@ class StepLog:
         columns = []
         for path in self._tables():
             name = path.relative_to(self.tables).with_suffix("").as_posix()
-            values = pd.read_csv(path, sep="\t", index_col="step", float_precision="round_trip")
+            values = pd.read_csv(path, sep="\t", index_col="step")
             columns.append(values.iloc[:, 0].rename(name))
         if not columns:
             return pd.DataFrame(index=pd.Index([], name="step"))
