@@ -98,7 +98,7 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
     settings["teacher"] = "average"
     undisturbed, log = run_to_end(tiny, settings, tmp_path / "whole")
     killed = tmp_path / "killed"
-    for step in range(settings["steps"] + 1):  # the last ones sampled are measured at the end
+    for step in range(settings["steps"]):
         ended = in_a_process_of_its_own(
             lambda step=step: run_to_end(tiny, settings, killed, prepare=kill_in_rollout(step))
         )
@@ -107,6 +107,9 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
         kill_in_save(patch, settings["steps"])
         ended = in_a_process_of_its_own(lambda: run_to_end(tiny, settings, killed))
         assert ended == signal.SIGKILL
+    at_the_end = kill_in_rollout(settings["steps"])  # in the measurement after the last step
+    ended = in_a_process_of_its_own(lambda: run_to_end(tiny, settings, killed, prepare=at_the_end))
+    assert ended == signal.SIGKILL
     resumed, resumed_log = run_to_end(tiny, settings, killed)
     assert same(undisturbed, resumed)
     assert log.equals(resumed_log)
