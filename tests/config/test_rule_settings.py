@@ -79,7 +79,7 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
     quick = study.params.studies["quick"]
     assert protocol.optimiser.rule == "adamw" and geosd["optimiser"]["rule"] == "kfac"
     assert protocol.steps == 625 and geosd["steps"] == quick.training.steps
-    assert geosd["learning_rate"] == quick.variants["geosd"].training.learning_rate
+    assert geosd["learning_rate"] == study.params.selected("quick").learning_rate["geosd"]
     assert geosd["betas"] == [0.9, 0.95]
     assert geosd["objective"]["drift_penalty"] == 1.0
 

@@ -102,12 +102,6 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
     assert list(stepsize.learning_rate_lines(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
-def test_learning_rates_are_short():
-    assert [stepsize._short(rate) for rate in RATES] == [
-        "3e-8", "1e-7", "3e-7", "1e-6", "3e-6", "1e-5"
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("models", [("m",), ("a", "b")])
 def test_labels_are_all_there_on_the_page_and_apart(models):
     figure = stepsize.draw(made_up(models), models, {model: points() for model in models})

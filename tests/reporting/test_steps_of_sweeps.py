@@ -74,6 +74,9 @@ def study(tmp_path_factory) -> Path:
         ("figure_privilege", ["scores"]),
         ("figure_scale", ["scores"]),
         ("figure_stepsize", ["scores"]),
+        ("figure_rates", ["scores"]),
+        ("figure_rate_curves", ["scores"]),
+        ("table_rates", ["scores"]),
         ("table_ablations", ["drift", "scores"]),
     ],
 )

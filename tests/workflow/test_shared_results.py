@@ -12,7 +12,8 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 
 MINIATURE = "miniature miniature_selection miniature_ablation miniature_privilege".split()
-MINIATURE += ["miniature_ladder", "miniature_stepsize"]
+MINIATURE += ["miniature_ladder", "miniature_stepsize", "miniature_hyperparameters"]
+MINIATURE += ["miniature_rates"]
 SHARED_RULES = ("data", "base", "pool", "states", "train", "early_stop", "evaluate")
 
 

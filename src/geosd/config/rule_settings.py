@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from geosd.config.errors import raise_if_unknown
-from geosd.config.grids import sweep_points
+from geosd.config.grids import sweep_points, values_of_candidates
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study
 from geosd.models.shipped_checkpoints import pinned_files
@@ -210,6 +210,21 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
 
 
+def _selected_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
+    """The rate of each variant of the study's grids, by model; of a selection the selected one."""
+    variants = dict.fromkeys(variant for variant, _ in study.candidates.values())
+    return {
+        model: {name: study.training(model, name)["learning_rate"] for name in variants}
+        for model in study.models
+    }
+
+
+def _one_rate(study: Study, _: OutputSpec) -> float | None:
+    """The one rate for all methods in the study's file of selected rates; None without."""
+    selected = study.params.selected(study.name)
+    return None if selected is None else selected.one_rate
+
+
 def _without_unread(training: Settings) -> Settings:
     """A variant's training without the numbers of an update rule that it does not use."""
     rule = training["optimiser"]["rule"]
@@ -228,6 +243,9 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
         for name, (_, changed) in study.candidates.items()
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
+    "rate_candidates": lambda study, _: values_of_candidates(study, "learning_rate"),
+    "selected_rates": _selected_rates,
+    "one_rate": _one_rate,
     "hyperparameters": _hyperparameters,
 }
 """What a table or figure may ask for, and keys of the protocol."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from geosd.config.errors import raise_if_unknown
 from geosd.config.grids import grid_candidates
-from geosd.config.inheritance import merge
+from geosd.config.inheritance import lineage, merge
 from geosd.config.params_schema import Params, StudySchema
 from geosd.config.schema_base import given_values
 from geosd.models.shipped_checkpoints import is_shipped
@@ -118,8 +118,22 @@ class Study:
             return merge(self.training(model, variant), point)
         values = self.section("training", model)
         values = merge(values, given_values(self.params.variants[variant].training))
+        if (rate := self.selected_rate(model, variant)) is not None:
+            values = merge(values, {"learning_rate": rate})
         changes = self.overlay.variants.get(variant)
         return merge(values, given_values(changes.training) if changes else {})
+
+    def selected_rate(self, model: str, variant: str) -> float | None:
+        """The learning rate that a selection chose for a variant on a model; None where none did.
+
+        A model or a variant without an entry takes that of the one it extends: a size of a ladder
+        its family's, an ablation its method's, so that it changes nothing but what it names.
+        """
+        if (selected := self.params.selected(self.name)) is None:
+            return None
+        rates = selected.rates_of(lineage(model, self.params.models))
+        names = lineage(variant, self.params.variants)
+        return next((rates[name] for name in names if name in rates), None)
 
 
 def resolve(params: Params, study: str | None = None) -> Study:
