@@ -25,9 +25,9 @@ snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize miniature_hyperparameters
 
-# The base models that the repository ships, three draws of each.
-BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama chains-qwen3, \
-  $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
+# The base models that the repository ships, two draws of each.
+BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
+  $(foreach draw,0 1,base_models/$(model)/$(draw)))
 
 .PHONY: help run base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused

@@ -163,6 +163,7 @@ def arguments(work: Work, microbatch: int | None = None) -> TrainingArguments:
         loss_mean="sequence",
         save_every=10**6,
         diagnose_every=10**6,
+        final_rollouts=8,
         chunk=work.chunk,
         microbatch=microbatch,
         precision="float32",

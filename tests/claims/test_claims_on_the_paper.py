@@ -66,7 +66,7 @@ def test_none_of_the_papers_claims_is_refuted_by_its_own_numbers(findings):
 def test_best_on_every_benchmark_is_within_the_noise_on_ds_r1s_aime24(findings):
     finding = findings["geosd-each-benchmark-best", "ds-r1-llama-8b"]
     assert finding.verdict == "undetermined"
-    assert finding.weakest == "geosd - tip > 0, avg@k of aime24"
+    assert finding.comparison == "geosd - tip > 0, avg@k of aime24"
     assert finding.effect == pytest.approx(0.4)
 
 

@@ -1,4 +1,4 @@
-"""One ledger over several studies judges each claim once and corrects over all."""
+"""One ledger over several studies judges each claim once, as its own study does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
-from geosd.claims.verdicts import COSTS, judge_claims
+from geosd.claims.finding import COSTS
+from geosd.claims.verdicts import judge_claims
 from geosd.config import load, resolve, settings
-from geosd.reporting.claims_page import ledger_markdown, write_ledger
+from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import merge_claims
 
@@ -73,31 +74,32 @@ def test_each_claim_is_judged_by_the_kind_of_study_it_is_designed_for(ledgers):
         ("ladder-up", "tiny_ladder", "m", "reproduced"),
         ("ladder-up", "tiny_ladder", "l", "reproduced"),
         ("swept", "", "stepsize", "not tested"),
-        ("cost", "tiny", COSTS, "reproduced"),
+        ("cost", "tiny", COSTS, "agrees"),
     ]
 
 
-def test_holm_runs_over_all_studies(ledgers):
-    apart = pd.read_csv(ledgers[0]).query("claim == 'up'").iloc[0]
-    whole = gather(CLAIMS, ledgers)[0]
-    assert whole.p == apart["p"]
-    # Five rows of `up` and `ladder-up` share the smallest p, two of `down` have p near one.
-    assert whole.p_holm == pytest.approx(7 * whole.p)
-    assert apart["p_holm"] == pytest.approx(4 * whole.p)
+def test_rows_are_corrected_by_kind_of_study_and_not_over_the_whole_ledger(ledgers):
+    found = gather(CLAIMS, ledgers)
+    assert [f.rows for f in found] == [4, 4, 4, 4, 3, 3, 3, 0, 0]
+    up, ladder = found[0], found[4]
+    assert up.p == pytest.approx(4 * up.p_for) and ladder.p == pytest.approx(3 * ladder.p_for)
+    down = found[2]
+    assert down.p == pytest.approx(4 * down.p_against) and down.p_for > 0.99
 
 
-def test_what_was_reproduced_in_its_study_may_be_undetermined_over_all(ledgers):
-    table = pd.read_csv(ledgers[0])
-    table.loc[table["claim"] == "up", "p"] = 0.02
-    table.to_csv(ledgers[0], index=False)
-    found = gather(CLAIMS, ledgers)[0]
-    assert found.verdict == "undetermined" and 0.05 < found.p_holm < 0.2
+def test_what_a_study_found_is_carried_over_to_the_last_digit(ledgers):
+    for path in ledgers:
+        own = pd.read_csv(path, keep_default_na=False, dtype=str)
+        found = [f for f in gather(CLAIMS, ledgers) if f.study == path.parent.name]
+        again = ledger_frame(found).astype(str)
+        kept = own.merge(again[["claim", "model"]]).reset_index(drop=True)
+        pd.testing.assert_frame_equal(kept.replace("", "nan"), again.replace("", "nan"))
 
 
 def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     swept = next(f for f in gather(CLAIMS, ledgers) if f.claim.id == "swept")
     assert swept.note == "needs the ledger of a study of kind stepsize"
-    assert math.isnan(swept.p_holm)
+    assert math.isnan(swept.p)
     text = ledger_markdown(gather(CLAIMS, ledgers), None)
     assert "- needs the ledger of a study of kind stepsize: `swept`." in text
     assert "## m1, study tiny" in text and "## l, study tiny_ladder" in text
@@ -108,6 +110,14 @@ def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):
         gather(CLAIMS, [ledgers[0], ledgers[0]])
     with pytest.raises(ValueError, match="(?s)claim cost, down is not in the ledger.*Hint:"):
         gather([c for c in CLAIMS if c.id not in ("cost", "down")], ledgers)
+
+
+def test_a_verdict_of_the_wrong_sort_is_refused(ledgers):
+    table = pd.read_csv(ledgers[0])
+    table.loc[table["claim"] == "cost", "verdict"] = "reproduced"
+    table.to_csv(ledgers[0], index=False)
+    with pytest.raises(ValueError, match="(?s)'reproduced' is no verdict on cost.*agrees.*Hint:"):
+        gather(CLAIMS, ledgers)
 
 
 def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):

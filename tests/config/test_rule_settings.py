@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from geosd.claims.published import BASELINES
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.rule_settings import PER_VARIANT, RULES
 
@@ -86,13 +87,31 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
 
 @pytest.mark.parametrize(
     ("study", "samples", "coverage"),
-    [("quick", 16, 16), ("quick_selection", 8, 8), ("miniature_ablation", 16, 32)],
+    [
+        ("quick", 16, 16),
+        ("quick_selection", 8, 8),
+        ("miniature", 16, 32),
+        ("miniature_ablation", 16, 32),
+        ("miniature_selection", 8, 8),
+        ("miniature_stepsize", 16, 16),
+    ],
 )
 def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_asked_for(
     root, study, samples, coverage
 ):
     asked = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
     assert (asked["samples"], asked["coverage"]) == (samples, coverage)
+
+
+def test_studies_that_draw_coverage_to_32_sample_32_for_every_method_they_have(root):
+    params = load(root / "params.yaml")
+    drawing = [name for name, s in params.studies.items() if "figure_consensus" in s.outputs]
+    assert drawing == ["miniature", "paper"]
+    for name in drawing:
+        study = resolve(params, name)
+        assert set(BASELINES) | {"pi_0", "geosd"} <= set(study.methods)
+        for model in study.models:
+            assert settings("evaluate", study, model)["coverage"] == 32
 
 
 def test_settings_are_plain_values_that_json_keeps(study):

@@ -6,7 +6,8 @@ import pandas as pd
 
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import VERDICTS, judge_claims
+from geosd.claims.finding import VERDICTS
+from geosd.claims.verdicts import judge_claims
 from geosd.reporting.claims_page import ledger_markdown, write_ledger
 from geosd.scores.tidy_columns import COLUMNS
 

@@ -29,7 +29,7 @@ LABELS = [
 def scores(*values, models=("m",)) -> pd.DataFrame:
     """avg@8 of each candidate by seed."""
     rows = [
-        (model, name, seed, "select_validation", "ID", "avg@k", 8, value)
+        (model, name, seed, 0, "select_validation", "ID", "avg@k", 8, value)
         for model in models
         for name, by_seed in zip(CANDIDATES, values, strict=True)
         for seed, value in enumerate(by_seed)

@@ -29,6 +29,7 @@ SMALL = {
         "response_tokens": 40,  # GRPO learns from right answers alone, and they must fit
         "save_every": 1,
         "diagnose_every": 2,
+        "final_rollouts": 4,
         "anchor_every": 2,
     },
     "evaluation": {"samples": 4, "pass_k": [1, 4], "response_tokens": 16},

@@ -57,6 +57,7 @@ def settings():
         "teacher_decay": 0.9,
         "save_every": 2,
         "diagnose_every": 1,
+        "final_rollouts": 4,
         "chunk": 4096,
         "microbatch": None,
         "recompute": False,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import snakemake
 
-from geosd.claims.verdicts import VERDICTS
+from geosd.claims.finding import VERDICTS
 
 
 @pytest.fixture

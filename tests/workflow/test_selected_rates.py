@@ -66,7 +66,7 @@ def select(workflow) -> None:
     with contextlib.chdir(workflow.folder):
         selection = resolve(load("params.yaml"), "small_selection")
         rows = [
-            (model, run, seed, "select_validation", "ID", "avg@k", 8, 60.0 if best else 40.0)
+            (model, run, seed, 0, "select_validation", "ID", "avg@k", 8, 60.0 if best else 40.0)
             for model in selection.models
             for variant, candidates in values_of_candidates(selection, "learning_rate").items()
             for run, rate in candidates.items()

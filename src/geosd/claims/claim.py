@@ -224,6 +224,8 @@ class Claim:
         computed: What must agree, all of it.
         unmeasured: What the claim needs and nothing here measures.
         published: The paper's numbers, for the reader.
+        every_family: Whether the paper makes it of each of its model families, so that it is also
+            judged over all models of a study together.
     """
 
     id: str
@@ -235,6 +237,7 @@ class Claim:
     computed: Sequence[ComputedNumber] = ()
     unmeasured: str = ""
     published: str = "figure only"
+    every_family: bool = False
 
     def __post_init__(self) -> None:
         """A claim must say in exactly one way how it is judged, and by which kind of study."""

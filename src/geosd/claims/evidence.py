@@ -11,7 +11,7 @@ import pandas as pd
 
 from geosd.scores.score_table import ood_benchmarks
 from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import select_rows
+from geosd.scores.tidy_files import draws_by_seed, select_rows
 
 Point = Mapping[str, Any]
 Points = Mapping[str, Sequence[Point]]
@@ -52,6 +52,10 @@ class Evidence:
     rates_and_steps: Points = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
+
+    def draws(self, model: str) -> pd.Series:
+        """Evidence for a claim: the draw of the base model that each seed starts from, by seed."""
+        return draws_by_seed(select_rows(self.scores, model=model))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from geosd.claims.claim import Claim
-from geosd.claims.verdicts import VERDICTS, Finding, holm_corrected
+from geosd.claims.finding import ARITHMETIC, VERDICTS, Finding
+from geosd.scores.tidy_columns import COLUMNS
 from geosd.scores.tidy_files import read_tidy
 
-NUMBERS = ("effect", "low", "high", "p", "paper_effect")
+NUMBERS = ("effect", "low", "high", "p_for", "p_against", "detectable", "draw_sd", "paper_effect")
+"""Numbers of a finding that its ledger has as text."""
 
 
 def merge_ledgers(
@@ -18,8 +20,8 @@ def merge_ledgers(
 ) -> list[Finding]:
     """Merge the ledgers of several studies: a finding for each claim and model.
 
-    Claims keep their order. Holm runs over all of them, so that a verdict may be weaker here than
-    in its study; what an interval refutes stays refuted. A claim whose study is not among the
+    Claims keep their order, and verdicts are those of the studies: rows are corrected as families
+    of one kind of study, and each kind has one study here. A claim whose study is not among the
     ledgers is not tested.
 
     Args:
@@ -57,18 +59,15 @@ def merge_ledgers(
         if claim.id not in findings:
             note = f"needs the ledger of a study of kind {claim.study_kind}"
             findings[claim.id] = [Finding(claim, claim.study_kind, "not tested", note=note)]
-    return holm_corrected([f for claim in claims for f in findings[claim.id]], by_family=False)
+    return [finding for claim in claims for finding in findings[claim.id]]
 
 
 def _finding(claim: Claim, row: dict[str, Any], path: Path) -> Finding:
-    verdict = row["verdict"]
-    if verdict not in VERDICTS:
+    allowed = ARITHMETIC if claim.computed else VERDICTS
+    if row["verdict"] not in (*allowed, "not tested"):
         raise ValueError(
-            f"{path}: {verdict!r} is no verdict; allowed are {', '.join(VERDICTS)}.\nHint: let the"
-            " workflow run `claims` again for this study."
+            f"{path}: {row['verdict']!r} is no verdict on {claim.id}; allowed are"
+            f" {', '.join(allowed)}.\nHint: let the workflow run `claims` again for this study."
         )
-    if verdict == "reproduced" and not claim.computed:
-        verdict = "undetermined"  # what Holm decided over the study's ledger is decided anew
-    numbers = {name: float(row[name] or "nan") for name in NUMBERS}
-    same = {name: row[name] for name in ("model", "metric", "n_a", "n_b", "note", "study")}
-    return Finding(claim, verdict=verdict, weakest=row["weakest_comparison"], **same, **numbers)
+    same = {name: row[name] for name in COLUMNS["claims"] if name not in ("claim", *NUMBERS)}
+    return Finding(claim, **same, **{name: float(row[name] or "nan") for name in NUMBERS})

@@ -213,6 +213,9 @@ class Recipe(Section):
     diagnose_every: Count
     """Steps between two measurements that cost extra forward passes, such as the drift from pi_0.
     Not given."""
+    final_rollouts: Count
+    """Rollouts of the trained student, one each to so many training problems, on which drift,
+    overlap and support are measured after the last step. Not given."""
     chunk: Count
     """Response positions whose logits are held at once. Not given; a matter of memory, not of the
     result."""

@@ -8,28 +8,28 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 
 from geosd.claims.metrics import unit_of_metric
-from geosd.claims.verdicts import COSTS, VERDICTS, Finding
+from geosd.claims.finding import ALL_MODELS, ARITHMETIC, COSTS, VERDICTS, Finding
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
+from geosd.scores.tidy_columns import COLUMNS
 
-FORMS = {"points": "+.1f", "tokens": "+.1f"}
-"""How effects are printed, by unit; all others to three decimals."""
-OF_A_STUDY = (
-    "Every verdict is computed from this study's runs by the rules in docs/claims.md. effect,"
-    " interval and p are those of the claim's weakest comparison; effect is in percentage points"
-    " (drift: radians; gradients: their norm), p one-sided and Holm-corrected over the claims that"
-    " one kind of study is designed for, n the runs of each side (states: problems). A study that"
-    " is small decides little: undetermined is not a failure to reproduce."
+FORMS = {"points": "+.1f", "rad": "+.3f", "norm": "+.3f"}
+"""How effects are printed, by unit."""
+ABOUT = (
+    "The rules are in docs/claims.md. effect, interval and p are those of the comparison that"
+    " fails most clearly, or of the weakest one; effect is in percentage points (drift: radians;"
+    " gradients: their norm). p is against the claim where it is not reproduced, else for it,"
+    " corrected over the rows of one kind of study; detects is the distance from the claim's margin"
+    " that this design would confirm with power .8. n is the runs of each side (states: problems),"
+    " after a slash the base models where these are the unit; draws is the standard deviation of"
+    " the effect between draws of the base model. Undetermined is not a failure to reproduce."
 )
-OF_ALL = (
-    "Every claim is judged once, by the study that is designed for it. The rules are those of the"
-    " studies' own ledgers (docs/claims.md) but for Holm's correction, which runs over this whole"
-    " ledger."
-)
+OF_ALL = "Every claim is judged once, by the study that is designed for it."
 
 
 def write_ledger(
@@ -54,13 +54,12 @@ def write_ledger(
 
 def ledger_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     """The ledger of claims as a DataFrame, every finding a row, at full precision."""
-    numbers = ("effect", "low", "high", "p", "p_holm", "n_a", "n_b", "paper_effect", "metric")
+    names = [name for name in COLUMNS["claims"] if name not in ("claim", "note")]
     return pd.DataFrame(
         {
             "claim": f.claim.id,
-            **{name: getattr(f, name) for name in ("study", "model", "verdict", *numbers)},
+            **{name: getattr(f, name) for name in names},
             "unit": "" if f.claim.computed or not f.metric else unit_of_metric(f.metric),
-            "weakest_comparison": f.weakest,
             "statement": f.claim.statement,
             "place": f.claim.place,
             "published": f.claim.published,
@@ -77,11 +76,9 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     `study` is None for the ledger over several; `kind` is what the study is designed for.
     """
     tested = [finding for finding in findings if finding.verdict != "not tested"]
-    counts = Counter(finding.verdict for finding in findings)
-    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     title = "The paper's claims" if study is None else f"The paper's claims in study {study}"
-    about = OF_ALL if study is None else OF_A_STUDY
-    parts = [f"# {title}", f"{summary}.", textwrap.fill(about, 96)]
+    about = f"{OF_ALL} {ABOUT}" if study is None else ABOUT
+    parts = [f"# {title}", *map(_wrapped, [*_counts(findings), about])]
     for where in dict.fromkeys((f.study, f.model) for f in tested):
         rows = [f for f in tested if (f.study, f.model) == where]
         of = f", study {where[0]}" if study is None else ""
@@ -89,8 +86,7 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
             lines = [["claim", "verdict", "computed", "paper"], *map(_cost_line, rows)]
             parts += ["## Costs, computed", markdown_table(lines, left=2)]
         else:
-            header = ["claim", "verdict", "effect", "interval", "p", "n", "paper"]
-            parts += [f"## {where[1]}{of}", markdown_table([header, *map(_line, rows)], left=2)]
+            parts += [f"## {where[1]}{of}", markdown_table(_lines(rows), left=2)]
     if tested:
         parts += ["## What the claims say", *_words(findings, tested)]
     judged = {finding.claim.id for finding in tested}
@@ -98,25 +94,58 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     return "\n\n".join([*parts, *_rest(rest, study, kind)]) + "\n"
 
 
-def _line(finding: Finding) -> list[str]:
-    form = FORMS.get(unit_of_metric(finding.metric), "+.3f")
+def _counts(findings: Sequence[Finding]) -> list[str]:
+    """How many rows have each verdict, of one model and of all together, and what they detect."""
+    together = [f for f in findings if f.model == ALL_MODELS]
+    apart = [f for f in findings if f.model != ALL_MODELS]
+    arithmetic = [f for f in findings if f.verdict in ARITHMETIC]
+    groups = (("", apart, VERDICTS), ("All models together: ", together, VERDICTS))
+    sentences = []
+    for head, rows, verdicts in (*groups, ("Arithmetic: ", arithmetic, ARITHMETIC)):
+        counts = Counter(finding.verdict for finding in rows)
+        words = [f"{counts[verdict]} {verdict}" for verdict in verdicts]
+        sentences += [f"{head}{', '.join(words)}."] if rows else []
+    medians = []
+    for unit, form in FORMS.items():
+        known = [
+            f.detectable
+            for f in findings
+            if not math.isnan(f.detectable) and unit_of_metric(f.metric) == unit
+        ]
+        if known:
+            medians.append(f"{format(median(known), form[1:])} {unit} ({len(known)} rows)")
+    if medians:
+        sentences.append(f"Median smallest detectable effect: {', '.join(medians)}.")
+    return sentences
 
-    def formatted(value: float, form: str = form) -> str:
-        return MISSING if math.isnan(value) else format(value, form)
 
-    interval = MISSING
-    if not math.isnan(finding.low):
-        interval = f"[{formatted(finding.low)}, {formatted(finding.high)}]"
-    alike = finding.n_b in (0, finding.n_a)
-    return [
-        finding.claim.id,
-        finding.verdict,
-        formatted(finding.effect),
-        interval,
-        formatted(finding.p_holm, ".2g"),
-        str(finding.n_a) if alike else f"{finding.n_a}, {finding.n_b}",
-        formatted(finding.paper_effect, "+.1f" if form == "+.1f" else "+.2f"),
-    ]
+def _lines(rows: Sequence[Finding]) -> list[list[str]]:
+    """The table of the findings on a model; draws have a column where any row has several."""
+    several = any(not math.isnan(f.draw_sd) for f in rows)
+    draws = ["draws"] if several else []
+    lines = [["claim", "verdict", "effect", "interval", "detects", *draws, "p", "n", "paper"]]
+    for f in rows:
+        form = FORMS[unit_of_metric(f.metric)]
+        low, high = _number(f.low, form), _number(f.high, form)
+        n = str(f.n_a) if f.n_b in (0, f.n_a) else f"{f.n_a}, {f.n_b}"
+        lines.append(
+            [
+                f.claim.id,
+                f.verdict,
+                _number(f.effect, form),
+                MISSING if math.isnan(f.low) else f"[{low}, {high}]",
+                _number(f.detectable, form[1:]),
+                *([_number(f.draw_sd, form[1:])] if several else []),
+                _number(math.nan if f.verdict == "undecidable" else f.p, ".2g"),
+                f"{n}/{f.units}" if f.units not in (f.n_a, f.n_b) else n,
+                _number(f.paper_effect, "+.1f" if form == "+.1f" else "+.2f"),
+            ]
+        )
+    return lines
+
+
+def _number(value: float, form: str) -> str:
+    return MISSING if math.isnan(value) else format(value, form)
 
 
 def _cost_line(finding: Finding) -> list[str]:
@@ -136,7 +165,7 @@ def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
             if finding.claim != claim:
                 continue
             note = f" ({finding.note})" if finding.note else ""
-            why = f"decided by {finding.weakest}" if finding.weakest else "not tested"
+            why = f"decided by {finding.comparison}" if finding.comparison else "not tested"
             lines.append(f"{finding.model}: {why}{note}.")
         paragraphs.append("\n".join([_wrapped(lines[0]), *map(_item, lines[1:])]))
     return paragraphs

@@ -17,7 +17,14 @@ from matplotlib.ticker import NullLocator
 
 from geosd.reporting.figures import PAGE_IN, legend_below
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.rate_sweeps import BENCHMARKS, COLLAPSE, SHADE, at_selected_rate, rate_runs
+from geosd.reporting.rate_sweeps import (
+    BENCHMARKS,
+    COLLAPSE,
+    SHADE,
+    at_selected_rate,
+    changes_from_base,
+    rate_runs,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -25,7 +32,7 @@ SPEC = OutputSpec(
     title="accuracy of every method over the learning rate",
     caption=(
         "Two panels for each method, out of distribution (OOD) above and in distribution (ID) "
-        "below: the change of accuracy from the base model, in percentage points, over the "
+        "below: the change of accuracy from the base model of the same seed, in points, over the "
         "learning rate; a line for each model. Means over seeds; whiskers are one standard "
         "deviation. Rings mark the selected rates. In the shaded region a model is ten points or "
         "more below the base model."
@@ -89,15 +96,15 @@ def rate_changes(
     points: Sequence[Mapping[str, Any]],
     selected: Mapping[str, float],
 ) -> pd.DataFrame:
-    """Points of the figure of rate curves: the change of every run of a model from pi_0's mean.
+    """Points of the figure of rate curves: the change of every run of a model from its pi_0.
 
     Returns:
         A row a run and benchmark: `model`, `variant`, `learning_rate`, `seed`, `benchmark`, "id" or
         "ood_avg", `change` in percentage points, and `selected`, whether the rate is.
     """
     runs, base = rate_runs(scores, model, points)
-    changes = runs.assign(model=model, selected=at_selected_rate(runs, selected))
-    changes[[*BENCHMARKS]] -= base.mean()
+    chosen = at_selected_rate(runs, selected)
+    changes = runs.assign(model=model, selected=chosen, **changes_from_base(runs, base))
     keys = ["model", "variant", "learning_rate", "seed", "selected"]
     return changes.melt(keys, BENCHMARKS, "benchmark", "change")
 

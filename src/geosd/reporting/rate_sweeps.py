@@ -32,9 +32,9 @@ def rate_runs(
 
     Returns:
         A row a run: `variant`, `learning_rate`, `seed`, its accuracies `id` and `ood_avg` in
-        percent, and `collapsed`, whether one of the two is `COLLAPSE` points or more below pi_0's
-        mean; variants in the paper's order, rates ascending. And the runs of pi_0, with the same
-        accuracies.
+        percent, and `collapsed`, whether one of the two is `COLLAPSE` points or more below that of
+        pi_0 with the same seed; variants in the paper's order, rates ascending. And the runs of
+        pi_0 (index `seed`), with the same accuracies.
 
     Raises:
         ValueError: pi_0 was not evaluated, or no variant was trained at two rates.
@@ -47,8 +47,17 @@ def rate_runs(
             f"{model}: no variant was trained at two or more learning rates, so there is no sweep."
             "\nHint: give the study a grid, e.g. grid: {fwdkl: {learning_rate: [1.0e-6, 1.0e-5]}}."
         )
-    below = (runs[[*BENCHMARKS]] <= base.mean() - COLLAPSE).any(axis="columns")
-    return runs.assign(collapsed=below), base
+    collapsed = (changes_from_base(runs, base) <= -COLLAPSE).any(axis="columns")
+    return runs.assign(collapsed=collapsed), base
+
+
+def changes_from_base(runs: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
+    """The change of each run's accuracies from those of pi_0 with the same seed, in points.
+
+    A seed has one base model, of which a study may have several draws.
+    """
+    own = base.loc[runs["seed"], [*BENCHMARKS]].set_axis(runs.index)
+    return runs[[*BENCHMARKS]] - own
 
 
 def at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:

@@ -66,8 +66,8 @@ def build(
         f" {number_of_runs(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
         " and above: half a decade from the selected rate; empty where the grid ends. Collapse:"
         " the rates at most half a decade from the selected one at which runs fall"
-        f" {COLLAPSE:g} points or more below the mean of π₀, in or out of distribution, and how"
-        " many runs do."
+        f" {COLLAPSE:g} points or more below π₀ of the same seed, in or out of distribution, and"
+        " how many runs do."
     )
     title = "Accuracy around the selected learning rates"
     rows = tuple(Row(method(v).label, method(v).kind, tuple(of)) for v, of in cells.items())

@@ -22,9 +22,9 @@ def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> 
 
     With a_cs the avg@k of candidate c at seed s and b the candidate of the best mean, of equals the
     first: behind_c is the mean of d_cs = a_bs - a_cs over the n seeds, and its standard error
-    is sd(d_cs) / sqrt(n), with n - 1 in the variance. Candidates of one seed train on the same
-    problems in the same order and are judged on the same draws, so what seeds have in common is no
-    part of the error of a difference.
+    is sd(d_cs) / sqrt(n), with n - 1 in the variance. Candidates of one seed start from the same
+    base model, train on the same problems in the same order and are judged on the same draws, so
+    what they share is no part of the error of a difference.
 
     Returns:
         A row a candidate, in the order given: `accuracy` (mean over seeds, in percent), `behind`

@@ -1,7 +1,8 @@
-"""Comparing runs: one-sided Welch tests and contrasts, Holm's correction, intervals, Hedges' g.
+"""Comparing runs: one-sided Welch tests and contrasts, corrections, intervals, Hedges' g, power.
 
 The unit of analysis is the run (one trained seed), as in the paper (Statistical analysis of OOD
-gains). Everything is computed from (mean, sd, n), so published tables can be recomputed too.
+gains), or the draw of the base model where there are several. Tests are computed from
+(mean, sd, n), so published tables can be recomputed too.
 Notation: a and b are the groups, difference = mean(a) - mean(b).
 """
 
@@ -13,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from scipy import stats
-from scipy.special import gammaln
+from scipy.special import gammaln, nctdtrinc
 from statsmodels.stats.multitest import multipletests
 
 Direction = Literal["greater", "less"]
@@ -61,6 +63,7 @@ class ContrastResult:
         p: One-sided p of the alternative that was asked for.
         g: Hedges' g.
         df: Welch-Satterthwaite degrees of freedom.
+        se: Standard error of the difference.
     """
 
     difference: float
@@ -69,6 +72,7 @@ class ContrastResult:
     p: float
     g: float
     df: float
+    se: float
 
 
 def welch(
@@ -114,7 +118,7 @@ def contrast(
     Source: Satterthwaite 1946.
     """
     total = sum(group.mean for group in groups)
-    unknown = ContrastResult(total, *[math.nan] * 5)
+    unknown = ContrastResult(total, *[math.nan] * 6)
     if min(group.n for group in groups) < 2:
         return unknown
     parts = [group.sd**2 / group.n for group in groups]
@@ -127,7 +131,7 @@ def contrast(
     t = (total - margin) / se
     p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
     half = stats.t.ppf((1 + confidence) / 2, df) * se
-    return ContrastResult(total, total - half, total + half, float(p), math.nan, df)
+    return ContrastResult(total, total - half, total + half, float(p), math.nan, df, se)
 
 
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
@@ -178,3 +182,74 @@ def holm(p_values: Sequence[float]) -> list[float]:
     if tested.any():
         adjusted[tested] = multipletests(p[tested], method="holm")[1]
     return adjusted.tolist()
+
+
+def corrected(p: float, rows: int) -> float:
+    """Correct a p of a row of a family in which each row is tested both ways: min(1, rows p).
+
+    A row has two nulls, that its claim is false and that it is true. Exactly one of them is true,
+    so of the 2 n nulls of n rows n are, whichever were rejected before: n is Holm's factor at each
+    step, if the factor is how many of the nulls left can be true together. The chance that any row
+    is decided wrongly, in either direction, is at most the level, however the rows depend. NaN stays.
+
+    Source: Shaffer 1986 (Holm's method for logically related hypotheses).
+    """
+    return float(np.minimum(1.0, rows * p))
+
+
+def detectable_effect(se: float, df: float, level: float, power: float) -> float:
+    """The smallest effect that a one-sided t-test detects at a level with a given power.
+
+    Args:
+        se: Standard error of the effect, in the effect's unit.
+        df: Its degrees of freedom.
+        level: Largest p that counts, after correction.
+        power: Chance that p is that small.
+
+    Returns:
+        delta se, in the effect's unit: the noncentral t distribution with noncentrality delta
+        exceeds the critical value with that chance. NaN where se or df is.
+    """
+    return se * float(nctdtrinc(df, 1 - power, stats.t.isf(level, df)))
+
+
+def draw_means(values: pd.Series, draws: pd.Series) -> pd.Series:
+    """Means over the runs of each draw of the base model, or the runs where all are of one draw.
+
+    Runs of one draw share its base model, so with several draws the draw is the unit of a test:
+    Student's t on k means has k - 1 degrees of freedom and its level whatever the variance between
+    draws is; with means of unequal variances it keeps below its level (Bakirov & Szekely 2006;
+    Ibragimov & Mueller 2010).
+
+    Args:
+        values: A value for each run, indexed by seed.
+        draws: The draw of each of these runs, indexed by seed.
+    """
+    return values.groupby(draws).mean() if draws.nunique() > 1 else values
+
+
+def sd_between_draws(values: pd.Series, draws: pd.Series) -> float:
+    """Standard deviation between draws of the base model: what is left of the spread of their means.
+
+    With k draws of n_i runs, N in all, and the mean squares between and within them,
+    sd^2 = (MS_between - MS_within) / n0, at least 0, with n0 = (N - sum_i n_i^2 / N) / (k - 1).
+    With equal n_i it is the REML estimate of a random intercept.
+
+    Args:
+        values: A value for each run, indexed by seed.
+        draws: The draw of each of these runs, indexed by seed.
+
+    Returns:
+        NaN with one draw, or with one run of each.
+
+    Source: Searle, Casella & McCulloch 1992, Section 3.6 (analysis of variance).
+    """
+    groups = values.groupby(draws)
+    sizes, means = groups.size(), groups.mean()
+    k, total = len(sizes), int(sizes.sum())
+    if k < 2 or total == k:
+        return math.nan
+    between = float((sizes * (means - values.mean()) ** 2).sum()) / (k - 1)
+    within = float(((values - groups.transform("mean")) ** 2).sum()) / (total - k)
+    balanced = (total - float((sizes**2).sum()) / total) / (k - 1)
+    return math.sqrt(max(0.0, between - within) / balanced)

@@ -9,13 +9,16 @@ scores, a number of a run on a benchmark
     metric     "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
     k          samples that the metric is over
     value      percent (0..100); tokens: mean response length in tokens
-drift, a quantity of a run at the end of training
+drift, a quantity of a run at the end of training, measured once, on rollouts of the trained student
     quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
                d_FR (not squared, in radians, at most pi) over response positions, "overlap" is
-               the mean sum_i sqrt(p_i q_i) of student p and teacher q, "loss/total" the loss
-    value      mean over the last steps that logged the quantity
+               the mean sum_i sqrt(p_i q_i) of student p and teacher q,
+               "support/teacher_mass_mean" and "support/teacher_mass_min" mean and minimum of
+               the teacher's mass on the union of top-K supports
+    value      over the response positions of `training.final_rollouts` rollouts
 drift_over_steps, a step of a run; steps that did not measure the drift have no row
-    value      the step log's "drift/pi_0" at that step, over the positions that it visited
+    value      the step log's "drift/pi_0" after so many updates, over the positions visited then;
+               the last row of a run is the measurement at its end
 consensus, a point of a run: what the samples of OOD problems agree on (Figure consensus)
     quantity   with n samples of a problem, the first m of which are asked for their agreement:
                "pass@k"             x = k for k = 1..n; percent, mean over the OOD benchmarks
@@ -41,7 +44,7 @@ states, a response position of a rollout of pi_0, with p = student and q = teach
     top_token              j* = argmax q
     q_star, p_star         teacher's and student's mass on j*
     gradient_<divergence>  norm of its gradient with respect to the student's logits
-claims, a claim of the paper on a model (`geosd.claims.verdicts.Finding`)
+claims, a claim of the paper on a model (`geosd.claims.finding.Finding`)
 
 Benchmarks weigh equally in OOD averages, as in the paper; "majority_accuracy" is conditioned on C,
 so there each problem counts once. The workflow reads this module at each start: it imports nothing.
@@ -81,9 +84,9 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
     ),
     # Numbers are read as text, since float() is exact where pandas may round the last digit.
     "claims": _columns(
-        (str, "claim study model verdict metric weakest_comparison note"),
-        (str, "effect low high p paper_effect"),
-        (int, "n_a n_b"),
+        (str, "claim study model verdict comparison metric note"),
+        (str, "effect low high p_for p_against detectable draw_sd paper_effect"),
+        (int, "rows n_a n_b units"),
     ),
 }
 """File name without `.csv` -> column -> type, in the order of the columns."""

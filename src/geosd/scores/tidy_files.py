@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from geosd.scores.tidy_columns import COLUMNS
@@ -42,11 +43,19 @@ def _read(name: str, path: Path) -> pd.DataFrame:
 
 def select_rows(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
     """The rows of a tidy table whose columns have the given values."""
-    for column, value in cells.items():
-        table = table[table[column] == value]
-    return table
+    matches = [(table[column] == value).to_numpy() for column, value in cells.items()]
+    return table[np.logical_and.reduce(matches)]
 
 
 def values_by_seed(rows: pd.DataFrame) -> pd.Series:
     """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
     return rows.set_index("seed")["value"].astype(float).sort_index()
+
+
+def draws_by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The draw of the base model that each seed of one model's tidy rows starts from, by seed.
+
+    Rows without the column `draw` are of one draw, 0.
+    """
+    draws = rows["draw"] if "draw" in rows else pd.Series(0, rows.index)
+    return pd.Series(draws.to_numpy(), rows["seed"], dtype=int).groupby(level=0).first()

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from geosd.files import atomic_write
+from geosd.files import atomic_write, write_json
 from geosd.models.checkpoints import save_weights
 
 EXIT_CODE = 75
@@ -67,13 +67,14 @@ class ResumeState:
 
 
 class Snapshots:
-    """Snapshots of the weights after chosen steps, one file each.
+    """Snapshots after chosen steps: the weights, and the measurement that would end a run there.
 
     Looking at the student changes nothing of the run. A run that goes on after a kill has the
     snapshots of its earlier life: they were written before the state that it goes on from.
 
     Args:
-        folder: Where they lie, as `step_<k>.safetensors`: the weights after k updates.
+        folder: Where they lie, as `step_<k>.safetensors`: the weights after k updates, and
+            `step_<k>.json`: the values for the log.
         steps: The k.
     """
 
@@ -86,17 +87,22 @@ class Snapshots:
         """The file of the weights after `step` updates."""
         return self.folder / f"step_{step}.safetensors"
 
+    def measured_path(self, step: int) -> Path:
+        """The file of the measurement after `step` updates."""
+        return self.folder / f"step_{step}.json"
+
     def complete_until(self, step: int) -> bool:
         """Whether all snapshots due after `step` updates exist."""
         return all(self.path(due).exists() for due in self.steps if due <= step)
 
     def clear(self) -> None:
         """Remove those of another run: called where a run begins with its first step."""
-        for path in self.folder.glob("step_*.safetensors"):
+        for path in self.folder.glob("step_*"):
             path.unlink()
 
-    def save(self, step: int, student: nn.Module) -> None:
-        """Save the weights after `step` updates."""
+    def save(self, step: int, student: nn.Module, measured: dict[str, float]) -> None:
+        """Save the measurement and the weights after `step` updates, in this order."""
+        write_json(self.measured_path(step), measured)
         save_weights(student, self.path(step))
 
 

@@ -56,6 +56,7 @@ class TrainingArguments:
             weighs every response token alike.
         save_every: Steps between saved states.
         diagnose_every: Steps between measurements that cost extra forward passes.
+        final_rollouts: Rollouts on which the student is measured after the last step.
         chunk: Response positions whose logits are held at once.
         microbatch: Responses that a rank takes through the models together; None takes all of its.
         precision: Of forward and backward passes; the weights, their gradients and everything the
@@ -69,6 +70,7 @@ class TrainingArguments:
     loss_mean: LossMean
     save_every: int
     diagnose_every: int
+    final_rollouts: int
     chunk: int
     microbatch: int | None
     precision: Literal["bfloat16", "float32"]

@@ -11,13 +11,14 @@ from geosd.claims.metrics import (
     ID,
     accuracy,
     drift,
-    false_consensus,
     gain,
     pass_at_k,
 )
 from geosd.claims.published import BASELINES
 
-claim = partial(Claim, "", study_kind="main", place="Section 4.2; Table main_id_ood")
+claim = partial(
+    *(Claim, ""), study_kind="main", place="Section 4.2; Table main_id_ood", every_family=True
+)
 
 CLAIMS = {
     "geosd-ood-gain": claim(
@@ -43,17 +44,17 @@ CLAIMS = {
             accuracy("geosd", b) > accuracy("pi_0", b) for b in study.ood_benchmarks
         ],
     ),
-    "geosd-less-false-consensus": claim(
-        "GeoSD agrees on wrong OOD answers less often than the base model",
-        place="Section 5.2; Figure consensus B",
-        quote="lowest under GeoSD, below even the base model",
-        holds=[false_consensus("geosd") < false_consensus("pi_0")],
-    ),
     "fwdkl-id-gain": claim(
         "FwdKL raises ID accuracy above the base model",
         quote="FwdKL posts some of the largest ID gains of any method",
         published="+22.7 / +21.8 / +20.5",
         holds=[accuracy("fwdkl", ID) > accuracy("pi_0", ID)],
+    ),
+    "revkl-id-gain": claim(
+        "RevKL, as FwdKL, raises ID accuracy above the base model",
+        quote="This ID-up, OOD-down pattern reproduces the trend prior work reports",
+        published="+20.4 / +23.9 / +18.7",
+        holds=[accuracy("revkl", ID) > accuracy("pi_0", ID)],
     ),
     "fwdkl-ood-loss": claim(
         "FwdKL lowers average OOD accuracy below the base model",
@@ -69,60 +70,12 @@ CLAIMS = {
         published="-7.5 / -3.3 / -2.9",
         holds=[accuracy("revkl") < accuracy("pi_0")],
     ),
-    "kl-id-up-ood-down": claim(
-        "FwdKL's and RevKL's ID gains come with OOD losses",
-        quote="This ID-up, OOD-down pattern reproduces the trend prior work reports",
-        published="see the rows above",
-        holds=[
-            *(accuracy(kl, ID) > accuracy("pi_0", ID) for kl in ("fwdkl", "revkl")),
-            *(accuracy(kl) < accuracy("pi_0") for kl in ("fwdkl", "revkl")),
-        ],
-    ),
-    "fwdkl-more-false-consensus": claim(
-        "FwdKL agrees on wrong OOD answers more often than GeoSD and RevKL",
-        place="Section 5.2; Figure consensus B",
-        quote="most frequent under FwdKL, reduced by softer objectives and filtering",
-        holds=[false_consensus("fwdkl") > false_consensus(other) for other in ("geosd", "revkl")],
-    ),
     "grpo-ood-gain": claim(
-        "GRPO raises average OOD accuracy above the base model",
+        "GRPO raises average OOD accuracy above the base model, by less than 3 points",
         place="Appendix, Evaluation; Table main_id_ood",
         quote="instead yields small but consistent OOD gains",
         published="+1.7 / +0.4 / +2.5",
-        holds=[accuracy("grpo") > accuracy("pi_0")],
-    ),
-    **{
-        f"geosd-ood-above-{name.lower()}": claim(
-            f"GeoSD has a higher OOD average than {name}",
-            quote="it ranks first on OOD in every family",
-            published=lead,
-            holds=[accuracy("geosd") > accuracy(name.lower())],
-        )
-        for name, lead in (
-            ("FwdKL", "+16.7 / +12.2 / +11.6"),
-            ("RevKL", "+16.1 / +10.9 / +8.6"),
-            ("GRPO", "+6.9 / +7.2 / +3.2"),
-        )
-    },
-    **{
-        f"geosd-id-near-{name.lower()}": claim(
-            f"GeoSD's ID accuracy is at most 1.7 points below {name}'s",
-            quote="while staying within 0.7–1.7 points of the best ID score",
-            published=lead,
-            holds=[accuracy("geosd", ID) > accuracy(name.lower(), ID) - 1.7],
-        )
-        for name, lead in (("FwdKL", "-1.4 / +0.4 / -0.7"), ("RevKL", "+0.9 / -1.7 / +1.1"))
-    },
-    "geosd-benchmarks-above-kl": claim(
-        "GeoSD beats FwdKL, RevKL and GRPO on every OOD benchmark",
-        place="Section 4.2; Table ood_per_bench",
-        quote="GeoSD attains the best OOD accuracy on all four benchmarks in all three families",
-        published="smallest lead +3.2 / +6.4 / +0.5",
-        holds=lambda study: [
-            accuracy("geosd", benchmark) > accuracy(other, benchmark)
-            for other in ("fwdkl", "revkl", "grpo")
-            for benchmark in study.ood_benchmarks
-        ],
+        holds=[accuracy("grpo") > accuracy("pi_0"), accuracy("grpo") < accuracy("pi_0") + 3],
     ),
     "geosd-pass-above-base": claim(
         "GeoSD's OOD pass@16 is above those of the base model, FwdKL, RevKL and GRPO",
@@ -138,13 +91,14 @@ CLAIMS = {
         place="Section 3.3; Figure mechanism B",
         quote="adding the proximal term keeps it controlled",
         published="figure only (GeoSD on Qwen3-8B 0.16)",
+        every_family=False,
         holds=[drift("geosd") < drift(kl) for kl in ("fwdkl", "revkl")],
     ),
     "geosd-ood-best": claim(
-        "GeoSD has the highest OOD average of all methods",
+        "GeoSD has a higher OOD average than every other method",
         quote="it ranks first on OOD in every family",
         published="lead over the strongest +5.7 / +4.4 / +2.6",
-        holds=[accuracy("geosd") > accuracy(other) for other in ("pi_0", *BASELINES)],
+        holds=[accuracy("geosd") > accuracy(other) for other in BASELINES],
     ),
     "geosd-each-benchmark-best": claim(
         "GeoSD is the best method on every OOD benchmark",
@@ -153,7 +107,7 @@ CLAIMS = {
         published="smallest lead +1.0 / +3.0 / +0.4",
         holds=lambda study: [
             accuracy("geosd", benchmark) > accuracy(other, benchmark)
-            for other in ("pi_0", *BASELINES)
+            for other in BASELINES
             for benchmark in study.ood_benchmarks
         ],
     ),
@@ -187,17 +141,13 @@ CLAIMS = {
         ],
     ),
     "filtering-gain": claim(
-        "TrOPD and TIP raise average OOD accuracy above the base model",
+        "TrOPD and TIP raise average OOD accuracy above the base model, by less than 3.5 points",
         quote="the filtering baselines (TrOPD, TIP) recover only modest OOD gains (+0.4 to +3.2)",
         published="TrOPD +2.9 / +3.2 / +0.4, TIP +1.4 / +2.9 / +3.1",
-        holds=[accuracy(filtering) > accuracy("pi_0") for filtering in ("tropd", "tip")],
-    ),
-    "filtering-below-geosd": claim(
-        "GeoSD has a higher OOD average than TrOPD and TIP",
-        place="Appendix, Statistical analysis of OOD gains; Table sig",
-        quote="GeoSD significantly outperforms the best baseline in every family",
-        published="+5.7 / +4.4 / +2.6",
-        holds=[accuracy("geosd") > accuracy(filtering) for filtering in ("tropd", "tip")],
+        holds=[
+            *(accuracy(filtering) > accuracy("pi_0") for filtering in ("tropd", "tip")),
+            *(accuracy(filtering) < accuracy("pi_0") + 3.5 for filtering in ("tropd", "tip")),
+        ],
     ),
     "geosd-gains-most-where-hard": claim(
         "GeoSD's OOD gain is larger on the harder half of the benchmarks",

@@ -33,11 +33,12 @@ CLAIMS = {
         ],
     ),
     "privilege-kl-worst-at-full": claim(
-        "FwdKL's and RevKL's OOD averages are lowest with the whole solution",
+        "FwdKL and RevKL have a lower OOD average with the whole solution than with every part"
+        " above the least",
         quote="both reach their worst OOD accuracy at full privilege",
         holds=lambda study: [
             accuracy(whole) < accuracy(part)
-            for *parts, whole in (study.privilege("fwdkl"), study.privilege("revkl"))
+            for _, *parts, whole in (study.privilege("fwdkl"), study.privilege("revkl"))
             for part in parts
         ],
     ),

@@ -1,0 +1,80 @@
+"""What is found of a claim on a model: a verdict, and the numbers that it hangs on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from geosd.claims.claim import Claim
+from geosd.scores.statistics import corrected
+
+COSTS = "costs"
+"""Stands for the model of a claim on costs: they are those of the paper's models."""
+ALL_MODELS = "all models"
+"""Stands for the model where a claim is judged over all models of a study together."""
+OfRuns = Literal["reproduced", "not reproduced", "undetermined", "undecidable", "not tested"]
+OfArithmetic = Literal["agrees", "differs"]
+VERDICTS: tuple[OfRuns, ...] = get_args(OfRuns)
+"""Verdicts on a claim that runs decide, as docs/claims.md defines them."""
+ARITHMETIC: tuple[OfArithmetic, ...] = get_args(OfArithmetic)
+"""Verdicts on a claim whose printed numbers are computed anew."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on one claim for one model. The numbers are those of one of its comparisons.
+
+    It is the one that fails most clearly if the claim is not reproduced, else the weakest, the one
+    that is furthest from being confirmed.
+
+    Attributes:
+        claim: The claim.
+        model: The study's model; `ALL_MODELS`; for a ladder its ends; for costs `COSTS`.
+        verdict: See docs/claims.md.
+        comparison: The comparison in words, or computed and printed number.
+        metric: Its metric, or the computed quantity.
+        effect: Its a - b (each less its baseline's value), or the computed number; NaN where not
+            tested.
+        low: Lower end of its interval, simultaneous over the claim's comparisons.
+        high: Upper end.
+        p_for: The claim's p against the null that it is false, uncorrected.
+        p_against: The claim's p against the null that it is true, uncorrected.
+        rows: Rows of the family that both are corrected for.
+        detectable: Smallest detectable effect, as a distance from the margin; of `within` the
+            smallest margin.
+        draw_sd: Standard deviation of the effect between draws of the base model; NaN where not
+            estimable.
+        n_a: Values of a: runs, or problems for the states of pi_0.
+        n_b: Values of b; 0 where there is no b.
+        units: Independent values in the test: runs, problems, or draws of the base model.
+        paper_effect: The published value of the same comparison; NaN where none.
+        note: Why the claim was not tested or is undecidable; else empty.
+        study: The study that the data are of; empty where it does not matter.
+    """
+
+    claim: Claim
+    model: str
+    verdict: OfRuns | OfArithmetic
+    comparison: str = ""
+    metric: str = ""
+    effect: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p_for: float = math.nan
+    p_against: float = math.nan
+    rows: int = 0
+    detectable: float = math.nan
+    draw_sd: float = math.nan
+    n_a: int = 0
+    n_b: int = 0
+    units: int = 0
+    paper_effect: float = math.nan
+    note: str = ""
+    study: str = ""
+
+    @property
+    def p(self) -> float:
+        """The corrected p behind the finding: against the claim if not reproduced, else for it."""
+        p = self.p_against if self.verdict == "not reproduced" else self.p_for
+        return corrected(p, self.rows)

@@ -1,0 +1,168 @@
+"""Draws of the base model as a random effect: the unit of tests, their error, and what is pooled."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from geosd.claims.claim import Claim
+from geosd.claims.evidence import Evidence
+from geosd.claims.finding import ALL_MODELS
+from geosd.claims.metrics import accuracy, mismatch
+from geosd.claims.verdicts import judge_claims
+
+DRAWS, SEEDS = 3, 12
+UP = Claim("up", "", "", "", "main", [accuracy("geosd") > accuracy("pi_0")], every_family=True)
+
+
+def study(models=("m",), draws: int | None = DRAWS, seeds: int = SEEDS) -> pd.DataFrame:
+    """Scores whose base models differ by draw, and so does what GeoSD gains on them."""
+    draw = np.random.default_rng(8)
+    rows = []
+    for model in models:
+        bases, gains = draw.normal(50, 5, DRAWS), draw.normal(6, 2, DRAWS)
+        for seed in range(seeds):
+            of = seed % DRAWS
+            base = bases[of] + draw.normal()
+            gain = gains[of] + draw.normal()
+            for variant, value in (("pi_0", base), ("geosd", base + gain)):
+                rows.append((model, variant, seed, of, "ood_avg", "OOD", "avg@k", 16, value))
+    names = "model variant seed draw benchmark split metric k value".split()
+    table = pd.DataFrame(rows, columns=names)
+    return table.drop(columns="draw") if draws is None else table.assign(draw=table["draw"] % draws)
+
+
+def gains(table: pd.DataFrame) -> pd.DataFrame:
+    """What GeoSD gains: models and seeds by rows, from another road than the code's."""
+    wide = table.pivot(index=["model", "seed"], columns="variant", values="value")
+    return (wide["geosd"] - wide["pi_0"]).rename("gain").reset_index()
+
+
+def judged(table: pd.DataFrame, claim: Claim = UP, **more):
+    return {f.model: f for f in judge_claims([claim], Evidence(table, **more))}
+
+
+def test_without_the_column_or_with_one_draw_runs_are_the_unit():
+    bare, one = study(draws=None), study(draws=1)
+    found = judged(bare)["m"]
+    assert repr(found) == repr(judged(one)["m"])  # NaN differs from itself
+    expected = stats.ttest_1samp(gains(bare)["gain"], 0, alternative="greater")
+    assert found.p_for == pytest.approx(expected.pvalue)
+    assert found.units == found.n_a == SEEDS and np.isnan(found.draw_sd)
+
+
+def test_with_several_draws_the_test_is_students_on_their_means():
+    table = study()
+    found = judged(table)["m"]
+    each = gains(table)
+    means = each.groupby(each["seed"] % DRAWS)["gain"].mean()
+    expected = stats.ttest_1samp(means, 0, alternative="greater")
+    assert found.p_for == pytest.approx(expected.pvalue)
+    assert found.p_against == pytest.approx(1 - expected.pvalue)
+    assert (found.units, found.n_a) == (DRAWS, SEEDS)
+    interval = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_the_spread_between_draws_is_that_of_a_mixed_model():
+    table = study()
+    each = gains(table)
+    model = sm.MixedLM(each["gain"], np.ones(SEEDS), groups=each["seed"] % DRAWS).fit(reml=True)
+    assert judged(table)["m"].draw_sd == pytest.approx(np.sqrt(model.cov_re.iloc[0, 0]), rel=1e-3)
+    once = judged(study(seeds=DRAWS))["m"]  # one run a draw: nothing to tell the two spreads apart
+    assert np.isnan(once.draw_sd) and once.units == DRAWS
+
+
+def test_a_shift_that_all_runs_of_a_draw_share_changes_nothing():
+    table = study()
+    shifted = table.assign(value=table["value"] + 7.0 * table["draw"])
+    assert judged(shifted)["m"].p_for == pytest.approx(judged(table)["m"].p_for)
+
+
+def test_over_all_models_the_base_model_is_the_unit():
+    models = ("m1", "m2", "m3")
+    table = study(models)
+    each = gains(table)
+    means = each.groupby(["model", each["seed"] % DRAWS])["gain"].mean()
+    found = judged(table)
+    expected = stats.ttest_1samp(means, 0, alternative="greater")
+    assert found[ALL_MODELS].p_for == pytest.approx(expected.pvalue)
+    assert found[ALL_MODELS].units == 9 and found[ALL_MODELS].n_a == 36
+    assert found[ALL_MODELS].effect == pytest.approx(means.mean())
+    # Rows over all models and rows of one are families of their own.
+    assert [f.rows for f in found.values()] == [1, 3, 3, 3]
+
+    one_draw = judged(study(models, draws=None))[ALL_MODELS]
+    by_model = each.groupby("model")["gain"].mean()
+    assert one_draw.units == 3
+    assert one_draw.p_for == pytest.approx(
+        stats.ttest_1samp(by_model, 0, alternative="greater").pvalue
+    )
+
+
+def test_one_model_or_a_claim_that_is_not_of_every_family_has_no_row_over_all():
+    assert list(judged(study())) == ["m"]
+    narrow = Claim("up", "", "", "", "main", UP.holds)
+    assert list(judged(study(("m1", "m2")), narrow)) == ["m1", "m2"]
+
+
+def test_states_of_several_draws_have_one_share_each():
+    draw = np.random.default_rng(1)
+    rows = [
+        ("m", of, f"p{n}", 0.9 if draw.random() < 0.1 * (1 + of) else 0.5, 0.05)
+        for of in range(DRAWS)
+        for n in range(60)
+        for _ in range(5)
+    ]
+    states = pd.DataFrame(rows, columns=["model", "draw", "problem_id", "q_star", "p_star"])
+    found = judged(study(), Claim("share", "", "", "", "main", [mismatch() > 5]), states=states)["m"]
+    shares = 100 * states["q_star"].gt(0.8).groupby(states["draw"]).mean()
+    expected = stats.ttest_1samp(shares, 5, alternative="greater")
+    assert found.p_for == pytest.approx(expected.pvalue) and found.units == DRAWS
+
+
+@pytest.fixture(scope="module")
+def example() -> SimpleNamespace:
+    path = Path(__file__).parents[2] / "examples/draws_of_the_base_model.py"
+    return SimpleNamespace(**runpy.run_path(str(path)))
+
+
+def test_means_of_draws_keep_the_level_and_runs_do_not(example):
+    draw = np.random.default_rng(2)
+    for sd in (0.0, 0.5, 2.0):
+        noise = example.one_family(draw, 40_000, sd)
+        for level, slack in ((0.05, 0.07), (0.00125, 0.45)):  # three standard errors of 40,000
+            error, _ = example.error_and_power(example.draws, noise, level)
+            assert error == pytest.approx(1, abs=slack)
+            naive, _ = example.error_and_power(example.runs, noise, level)
+            pooled, _ = example.error_and_power(example.mixed_model, noise, level)
+            assert sd == 0 or min(naive, pooled) > 1.5
+    _, power = example.error_and_power(example.draws, example.one_family(draw, 40_000, 0), 0.05)
+    assert power > 0.95
+
+
+def test_means_of_nine_draws_keep_the_level_where_variances_or_families_differ(example):
+    draw = np.random.default_rng(3)
+    for shifts, sds in (((0, 0, 0), (1, 1, 1)), ((0, 0, 0), (0, 0, 4)), ((-2, 0, 2), (1, 1, 1))):
+        noise = example.several_families(draw, 40_000, shifts, sds)
+        for level, slack in ((0.05, 0.07), (0.00125, 0.45)):
+            error, power = example.error_and_power(example.draws, noise, level)
+            assert error < 1 + slack
+        assert power > 0.5 or sds != (1, 1, 1) or any(shifts)
+
+
+def test_the_examples_closed_forms_are_those_of_statsmodels(example):
+    draw = np.random.default_rng(4)
+    noise = 1 + example.one_family(draw, 4, 2.0)
+    groups = np.repeat(np.arange(3), 4)
+    for effects, p in zip(noise, example.mixed_model(noise), strict=True):
+        fit = sm.MixedLM(effects.ravel(), np.ones(12), groups=groups).fit(reml=True)
+        z = fit.fe_params[0] / fit.bse_fe[0]
+        assert p == pytest.approx(stats.norm.sf(z), rel=2e-3)
