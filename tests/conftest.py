@@ -44,7 +44,7 @@ def pin(project: Path) -> None:
 def ship() -> Callable[..., None]:
     """Let study quick of a project start from two shipped draws of its model, with four seeds.
 
-    The files of the draws are made up where no folders with the names of files are given.
+    The draws are copies of folders of models; where none are given, files that are made up.
     """
 
     def shipped(project: Path, folders: Sequence[Path] = (), **changes: Any) -> None:
@@ -52,10 +52,13 @@ def ship() -> Callable[..., None]:
         for draw in range(DRAWS):
             target = project / "base_models" / MODEL / str(draw)
             target.mkdir(parents=True)
+            if folders:
+                for file in (*folders[draw].glob("*.json"), folders[draw] / "model.safetensors"):
+                    shutil.copy(file, target)
+                (target / "manifest.json").unlink(missing_ok=True)  # says how it was made here
+                continue
             for name in ("config.json", "tokenizer.json", "model.safetensors"):
-                made_up = f"{name} of draw {draw}".encode()
-                content = (folders[draw] / name).read_bytes() if folders else made_up
-                (target / name).write_bytes(content)
+                (target / name).write_text(f"{name} of draw {draw}")
         pin(project)
         params = project / "params.yaml"
         values = yaml.safe_load(params.read_text())

@@ -104,6 +104,13 @@ def test_how_a_shipped_model_was_made_moves_nothing(folders):
     assert before.study.section("base", MODEL) != after.study.section("base", MODEL)
     assert before.rows() == after.rows()
 
+    def pretrained(values):
+        values["models"][MODEL]["base"] |= {"source": "pretrained", "checkpoint": None}
+        values["studies"]["quick"]["draws"] = 1
+
+    here = folders(pretrained).base(MODEL)
+    assert before.base(MODEL) != here != folders(longer).base(MODEL)
+
 
 def test_a_draw_that_is_not_there_is_named_with_a_hint(folders):
     with pytest.raises(ShippedCheckpointError, match="base_models/mini-qwen3/2.\nHint: "):

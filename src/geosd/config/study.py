@@ -49,19 +49,20 @@ class Study:
         return self.params.studies[self.name]
 
     def draw(self, seed: int) -> int:
-        """The draw of its base model from which the run of a seed starts, and its pi_0 is."""
+        """The draw of the base model that the run of a seed starts from."""
         return seed % self.draws
 
     @property
     def base_draws(self) -> tuple[int, ...]:
-        """The draws of each base model from which runs of the study start, in ascending order."""
+        """The draws of each base model that runs of the study start from, in ascending order."""
         return tuple(sorted({self.draw(seed) for seed in self.seeds}))
 
     def shipped_base(self, model: str, draw: int) -> str | None:
         """The folder of a draw of a base model, where the repository ships it; else None."""
         base = self.section("base", model)
-        folder = base["source"] == "released" and (base["checkpoint"] or {}).get("folder")
-        return f"{folder}/{draw}" if folder and is_shipped(folder) else None
+        folder = (base["checkpoint"] or {}).get("folder") or ""
+        shipped = base["source"] == "released" and is_shipped(folder)
+        return f"{folder}/{draw}" if shipped else None
 
     @cached_property
     def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -54,12 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-RUN_COLUMNS: Mapping[str, type] = {
-    "model": str,
-    "variant": str,
-    "seed": int,
-    "draw": int,
-}
+RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int, "draw": int}
 """The columns that every row of a run begins with."""
 DIVERGENCES = ("fwdkl", "revkl", "hellinger")
 """Divergences with a column `gradient_<divergence>` in the table of states."""
