@@ -1,23 +1,27 @@
 """GeoSD over TRL's trainer for self-distillation.
 
-B = sequences, P = tokens of the padded prompts, T = tokens of the padded responses, D = hidden size.
+B = sequences, T = tokens of the padded responses, D = hidden size.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
+from torch.utils.data import Sampler
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.experimental.sdft import SDFTConfig, SDFTTrainer
+from trl.trainer.utils import RepeatSampler
 
 from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback
 from geosd.integrations.trainer_checkpoints import load_from_checkpoint, save_to_checkpoint
 from geosd.objectives.reduce import loss_terms
+from geosd.seeds import seed_of
 
 PRIVILEGED = "privileged_context"  # the name of the column in TRL
 
@@ -29,6 +33,9 @@ class GeoSDTrainer(SDFTTrainer):
     (`teacher_prompt_template`) and chooses the teacher (`teacher_model_kind`; the paper's is
     "live"). `distillation_*` of the arguments have no effect. K-FAC is `KFACCallback` among the
     callbacks; without it the training is GeoSD's loss with the trainer's optimiser.
+
+    A training that continues from a checkpoint has the same bits as one that was never stopped,
+    where every step generates its own responses, as is TRL's default.
 
     A step costs one pass more than SDFT's, through the anchor. Logits exist for a chunk of
     positions at a time.
@@ -158,11 +165,41 @@ class GeoSDTrainer(SDFTTrainer):
             )
         return hidden[:, -width - 1 : -1], head
 
+    def _get_train_sampler(self, dataset: Dataset | None = None) -> Sampler:
+        sampler = super()._get_train_sampler(dataset)
+        return EpochSampler(sampler, epoch=lambda: int(self.state.epoch or 0))
+
     def train(self, resume_from_checkpoint: str | bool | None = None, **others: Any) -> Any:
         """Train; see Trainer. The callbacks learn which checkpoint it continues from."""
         if isinstance(resume_from_checkpoint, str):
             self.args.resume_from_checkpoint = resume_from_checkpoint
         return super().train(resume_from_checkpoint, **others)
+
+
+class EpochSampler(Sampler):
+    """TRL's order of the problems, drawn anew from the seed and the epoch.
+
+    TRL draws the order of an epoch from a generator that nothing saves, so that a training which
+    continues in its second epoch would see the order of the first.
+
+    Args:
+        sampler: TRL's RepeatSampler.
+        epoch: Gives the epoch that begins.
+    """
+
+    def __init__(self, sampler: RepeatSampler, epoch: Callable[[], int]) -> None:
+        """Keep both."""
+        self.sampler, self.epoch = sampler, epoch
+
+    def __iter__(self) -> Iterator[int]:
+        """Seed the generator, then the indices in TRL's order."""
+        if self.sampler.shuffle:
+            self.sampler.generator.manual_seed(seed_of("order", self.sampler.seed, self.epoch()))
+        return iter(self.sampler)
+
+    def __len__(self) -> int:
+        """Indices of an epoch."""
+        return len(self.sampler)
 
 
 class AnchorCallback(TrainerCallback):
