@@ -28,7 +28,7 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """A claim on a model with the tests of its comparisons.
 
     Attributes:
@@ -83,8 +83,8 @@ def judge_claims(
         for claim in claims
         for name, of in _models(claim, models, evidence)
     ]
-    sizes = Counter(row.family for row in measured if isinstance(row, _Row))
-    return [_decide(row, sizes[row.family]) if isinstance(row, _Row) else row for row in measured]
+    sizes = Counter(row.family for row in measured if isinstance(row, Row))
+    return [decide(row, sizes[row.family]) if isinstance(row, Row) else row for row in measured]
 
 
 def _models(
@@ -103,7 +103,7 @@ def _models(
 
 def _measure(
     claim: Claim, name: str, models: Sequence[str], evidence: Evidence, stillness_of: Stillness
-) -> _Row | Finding:
+) -> Row | Finding:
     """The tests of a claim, or the finding where it needs none or cannot be tested."""
     try:
         if claim.unmeasured:
@@ -121,7 +121,7 @@ def _measure(
             raise MissingDataError("the same runs and benchmarks on all models")
         confidence = 1 - ALPHA / len(comparisons)
         tests = [compare(c, evidence, models, confidence) for c in comparisons]
-        return _Row(claim, name, tests, no_evidence(comparisons, evidence, models, stillness_of))
+        return Row(claim, name, tests, no_evidence(comparisons, evidence, models, stillness_of))
     except MissingDataError as error:
         return Finding(claim, name, "not tested", note=f"needs {error}")
 
@@ -142,7 +142,7 @@ def _judge_costs(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
-def _decide(row: _Row, rows: int) -> Finding:
+def decide(row: Row, rows: int) -> Finding:
     """The finding on a row of a family of so many rows."""
     parts = range(len(row.tests))
     level = ALPHA / max(1, rows)
