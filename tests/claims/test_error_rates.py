@@ -1,4 +1,4 @@
-"""How often a family of rows has any wrong verdict, of either kind, where every null is at its edge.
+"""How often a family of rows has any wrong verdict, of either kind, if every null is at its edge.
 
 Rows share a baseline and claims have one to three comparisons, so neither are independent.
 """

@@ -10,10 +10,10 @@ import pytest
 
 from geosd.claims.claim import Claim, ComputedNumber
 from geosd.claims.evidence import Evidence
+from geosd.claims.finding import COSTS
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
-from geosd.claims.finding import COSTS
 from geosd.claims.verdicts import judge_claims
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger

@@ -1,9 +1,9 @@
 """Verdicts on the paper's claims for one study; docs/claims.md gives the rules of decision.
 
-A claim is judged for every model of the study, one row a model, and where the paper makes it of
-every family in one row more, over all models together. A claim on models of several sizes or on
-costs has one row. A family of rows is corrected as a whole, for verdicts of both kinds: the rows of
-one model, or those over all models, of the claims that one kind of study is designed for.
+A claim is judged for every model of the study, one row a model. Where the paper makes it of every
+family and models have several draws, one row more is over all models together. A claim on models of
+several sizes or on costs has one row. Rows are corrected by families, for verdicts of both kinds:
+those of one model, and those over all models, of the claims that one kind of study is designed for.
 No outcome is written anywhere but computed here.
 """
 
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def p_against(self) -> float:
-        """Against the null that the claim is true: one comparison refutes it, as Bonferroni has it."""
+        """Against the null that the claim is true: one comparison refutes it (Bonferroni)."""
         parts = range(len(self.tests))
         return min(1.0, len(self.tests) * min(map(self.against, parts)))
 
@@ -97,8 +97,9 @@ def _models(
         sizes = evidence.sizes
         name = f"{sizes[0]} to {sizes[-1]}" if sizes else "a ladder of models"
         return [(name, sizes[:1] or models[:1])]
-    together = [(ALL_MODELS, models)] if claim.every_family and len(models) > 1 else []
-    return [*together, *((model, [model]) for model in models)]
+    rows = [(model, [model]) for model in models]
+    several = len(models) > 1 and any(evidence.draws(model).nunique() > 1 for model in models)
+    return [(ALL_MODELS, models), *rows] if claim.every_family and several else rows
 
 
 def _measure(

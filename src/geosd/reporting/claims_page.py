@@ -12,8 +12,8 @@ from statistics import median
 
 import pandas as pd
 
-from geosd.claims.metrics import unit_of_metric
 from geosd.claims.finding import ALL_MODELS, ARITHMETIC, COSTS, VERDICTS, Finding
+from geosd.claims.metrics import unit_of_metric
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy_columns import COLUMNS
