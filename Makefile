@@ -20,12 +20,16 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 
-# `make miniature` runs these in turn, after a first selection whose rates the second starts from;
+# `make miniature` runs these in turn, after the selection of their learning rates;
 # docs/miniature.md says what each is for and costs. Their order does not matter.
-MINIATURE := miniature_selection miniature miniature_ablation miniature_privilege miniature_ladder \
-  miniature_stepsize
+MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
+  miniature_stepsize miniature_hyperparameters
 
-.PHONY: help run smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
+# The base models that the repository ships, two draws of each.
+BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
+  $(foreach draw,0 1,base_models/$(model)/$(draw)))
+
+.PHONY: help run base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -41,12 +45,18 @@ run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  #
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
-miniature: .venv/installed  ## every study of the miniature in turn; two to three hours on two cores
+miniature: .venv/installed  ## every study of the miniature in turn; four to five hours on two cores
 	@echo "== miniature_selection"; $(MAKE) --no-print-directory run STUDY=miniature_selection
 	@$(MAKE) --no-print-directory select-rates STUDY=miniature
 	@set -e; for study in $(MINIATURE); do \
 	  echo "== $$study"; $(MAKE) --no-print-directory run STUDY=$$study; done
 	@$(MAKE) --no-print-directory ledger
+
+base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_models/ lacks; -j2 makes two at a time
+	@cd base_models && sha256sum */*/*.* > SHA256SUMS
+
+base_models/%/recipe.json: | .venv/installed
+	$(BIN)/python -m geosd.steps.base_models --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
 
 ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
 	@$(BIN)/python -m geosd.steps.merge_claims --out figures/$(FAMILY) \

@@ -343,6 +343,14 @@ def finish(value: Mapping[str, Any], out: Path | None) -> None:
         print("\n".join(markdown(each)))
 
 
+def finish_steps(engine: str, runs: Sequence[Mapping[str, Any]], out: Path | None) -> None:
+    """End a program that timed an engine's steps: write its runs, or print their CPU seconds."""
+    finish(result(f"steps_{engine}", [], {"engine": engine, "runs": runs}), out)
+    if out is None:
+        for run in runs:
+            print(run["model"], run["kind"], [round(time["cpu"], 3) for time in run["times"]])
+
+
 def markdown(of: Mapping[str, Any]) -> list[str]:
     """A table as lines of Markdown."""
     align = ["---", *["---:"] * (len(of["columns"]) - 1)]

@@ -19,20 +19,19 @@ import torch
 from measuring import (
     PhaseClock,
     Stopwatch,
-    finish,
+    finish_steps,
     in_child,
     parser,
     peak_bytes,
     resident_bytes,
-    result,
 )
 
+from geosd.allocator import keep_freed_memory
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.training import step as step_module
-from geosd.training.allocator import keep_freed_memory
 from geosd.training.reference_models import ReferenceModels
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
@@ -130,7 +129,7 @@ def endless_sampler(
 
 def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> TrainingRun:
     """A run of one method on random prompts; GeoSD updates with K-FAC, the others with AdamW."""
-    keep_freed_memory()  # as assemble_run does
+    keep_freed_memory()  # as every step program does
     objective = build(kind.removesuffix("+kfac"), **NO_PENALTY.get(kind, {}))
     model.eval()
     kfac = kind in ("geosd", "fwdkl+kfac")
@@ -164,6 +163,7 @@ def arguments(work: Work, microbatch: int | None = None) -> TrainingArguments:
         loss_mean="sequence",
         save_every=10**6,
         diagnose_every=10**6,
+        final_rollouts=8,
         chunk=work.chunk,
         microbatch=microbatch,
         precision="float32",
@@ -252,11 +252,7 @@ def main() -> None:
         make = partial(synthetic_model, name) if known else partial(saved_model, Path(name))
         label = name if known else Path(name).name
         runs.append({"model": label, **in_child(partial(measure, make, kind, work))})
-    finish(result("steps_geosd", [], {"engine": "geosd", "runs": runs}), given.out)
-    if given.out is None:
-        for each in runs:
-            cpu = [round(time["cpu"], 3) for time in each["times"]]
-            print(each["model"], each["kind"], cpu)
+    finish_steps("geosd", runs, given.out)
 
 
 if __name__ == "__main__":

@@ -26,12 +26,11 @@ from datasets import Dataset
 from measuring import (
     PhaseClock,
     Stopwatch,
-    finish,
+    finish_steps,
     in_child,
     parser,
     peak_bytes,
     resident_bytes,
-    result,
 )
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import DistillationConfig, DistillationTrainer, GRPOConfig, GRPOTrainer
@@ -68,8 +67,10 @@ def configured(config: type, **values: Any) -> Any:
 
 def trainer(kind: str, model: Path, sizes: Any, out: str) -> Any:
     """TRL's trainer of a kind: on-policy, forward KL or JSD as it comes, fp32, AdamW."""
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    load = partial(AutoModelForCausalLM.from_pretrained, model, dtype=torch.float32)
+    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+    load = partial(
+        AutoModelForCausalLM.from_pretrained, model, dtype=torch.float32, trust_remote_code=False
+    )
     student = load()
     rows = max(64, sizes.problems * (sizes.steps + sizes.warmup + 2))
     texts = synthetic.texts(rows, sizes.prompt)
@@ -244,11 +245,7 @@ def main() -> None:
         {"model": Path(name).name, **in_child(partial(measure, name, kind, given))}
         for name, kind in itertools.product(given.models, given.kinds)
     ]
-    finish(result("steps_trl", [], {"engine": "trl", "runs": runs}), given.out)
-    if given.out is None:
-        for each in runs:
-            cpu = [round(time["cpu"], 3) for time in each["times"]]
-            print(each["model"], each["kind"], cpu)
+    finish_steps("trl", runs, given.out)
 
 
 if __name__ == "__main__":

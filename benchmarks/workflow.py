@@ -36,7 +36,7 @@ from geosd.steps import forkserver
 # program -> (arguments, where its work begins: module and function)
 STARTS: dict[str, tuple[str, str, str]] = {
     "base": (
-        "--model mini-qwen3 --out {out} --scratch {out} --data {data}",
+        "--model mini-qwen3 --out {out} --scratch {out}",
         "geosd.training.pretrain",
         "pretrain",
     ),
@@ -110,23 +110,20 @@ def inputs() -> Any:
     """Arguments of the programs: a base model, problem files without a problem, an empty table."""
     from geosd.models.checkpoints import save_model
     from geosd.models.tiny_architectures import build
+    from geosd.problems.chains.documents import VOCABULARY
     from geosd.problems.miniature.tokenizer import build_tokenizer
-    from geosd.steps.base import PROBLEM_FILES
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        tokenizer = build_tokenizer()
+        tokenizer = build_tokenizer(VOCABULARY)
         ends = (tokenizer.pad_token_id, tokenizer.eos_token_id)
         save_model(build("mini-qwen3", len(tokenizer), *ends, seed=0), tokenizer, folder / "model")
-        (folder / "data").mkdir()
-        for file in (*(f"data/{file}" for file in PROBLEM_FILES), "empty.jsonl"):
-            (folder / file).touch()
+        (folder / "empty.jsonl").touch()
         (folder / "scores.csv").write_text("model\n")
         (folder / "sitecustomize.py").write_text(UNTIL_WORK)
         (folder / "sockets").mkdir()
         yield {
             "model": folder / "model",
-            "data": folder / "data",
             "empty": folder / "empty.jsonl",
             "scores": folder / "scores.csv",
             "out": folder / "out",

@@ -1,4 +1,4 @@
-"""Measure a base model of the miniature against the band that docs/world.md fixes.
+"""Measure a base model of the miniature against the band that docs/chains.md fixes.
 
     python examples/miniature_band.py results/data/world-<digest> results/base/mini-qwen3-<digest>
 

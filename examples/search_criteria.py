@@ -1,8 +1,10 @@
-"""Measure a base model of the search world against the criteria that docs/search.md fixes.
+"""Measure base models of the search world against the criteria that docs/search.md fixes.
 
-    python examples/search_criteria.py --base BASE --twice BASE_OF_TWICE_THE_STEPS
+    python examples/search_criteria.py --bases base_models/mini-*/[012]
+    python examples/search_criteria.py --bases BASE --twice BASE_OF_TWICE_THE_STEPS
 
-No method is trained. Questions are drawn anew, the same ones for both base models.
+No method is trained. Questions are drawn anew among those that no document asks, the same ones for
+every base model.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from geosd.models.checkpoints import load_model
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.held_out import is_held_out
 from geosd.problems.miniature.prompts import MiniaturePrompts
-from geosd.problems.search.equations import BENCHMARKS, Question, draw_question
+from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
 from geosd.problems.search.policies import FAIL, PASS
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
@@ -44,7 +47,7 @@ class Sample:
 
 @dataclass
 class Measured:
-    """What was measured of one base model.
+    """What was measured of one base model of the search world.
 
     Attributes:
         accuracy: Benchmark -> avg@k of each problem.
@@ -69,7 +72,7 @@ class Measured:
 
 
 def main(
-    base: Path,
+    bases: list[Path],
     twice: Path | None = None,
     problems: int = 600,
     samples: int = 16,
@@ -77,39 +80,45 @@ def main(
     evaluation_cap: int = 52,
     seed: int = 0,
 ) -> None:
-    """Print pi_0's accuracy by benchmark, then each criterion with its bound.
+    """Print each base model's accuracy by benchmark, then each criterion with its bounds.
 
     Args:
-        base: Folder of the base model.
-        twice: Folder of a base model of twice the steps; None leaves convergence out.
+        bases: Folders of base models.
+        twice: Folder of the first one's model after twice the steps; None leaves convergence out.
         problems: Of benchmark `id`; the others have half as many, the training problems a quarter.
         samples: Of each problem.
         training_cap: Tokens of a rollout at temperature 1.
         evaluation_cap: Tokens of a test sample, at temperature 0.6 and top-p 0.95.
         seed: Of all draws.
     """
-    folders = [base] if twice is None else [base, twice]
+    folders = [*bases, *([twice] if twice else [])]
     caps = training_cap, evaluation_cap
-    measured = [measure(folder, problems, samples, *caps, seed) for folder in folders]
-    for folder, numbers in zip(folders, measured, strict=True):
-        print(f"{folder}\n\n| benchmark | avg@{samples} | s.e. | pass@{samples} |", end="")
-        print(" false consensus | truncated |\n|---|---|---|---|---|---|")
-        for name, accuracy in numbers.accuracy.items():
-            error = stdev(accuracy) / len(accuracy) ** 0.5
-            shares = (fmean(accuracy), error, *numbers.shares[name])
-            print(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
-        print()
-    print("| criterion | value | bound | met |\n|---|---|---|---|")
-    for name, value, low, high in criteria(*measured):
-        met = "yes" if low <= value <= high else "no"
-        print(f"| {name} | {value:.2f} | {low:g} to {high:g} | {met} |")
+    measured = []
+    names = [benchmark.name for benchmark in BENCHMARKS]
+    print(f"| base | {' | '.join(names)} | OOD |\n{'|---' * (len(names) + 2)}|")
+    for folder in folders:
+        numbers = measure(folder, problems, samples, *caps, seed)
+        measured.append(numbers)
+        means = [fmean(numbers.accuracy[name]) for name in names]
+        cells = [f"{100 * mean:.1f}" for mean in (*means, fmean(means[1:]))]
+        print(f"| {folder} | {' | '.join(cells)} |", flush=True)
+    columns = [criteria(numbers) for numbers in measured]
+    print("\n| criterion | bounds | " + " | ".join(map(str, folders)) + " |")
+    print("|---" * (len(folders) + 2) + "|")
+    for rows in zip(*columns, strict=True):
+        name, _, low, high = rows[0]
+        marked = [f"{v:.2f}" if low <= v <= high else f"**{v:.2f}**" for _, v, _, _ in rows]
+        print(f"| {name} | {low:g} to {high:g} | {' | '.join(marked)} |")
+    if twice:
+        print("\n| twice the steps | change | s.e. | bounds |\n|---|---|---|---|")
+        for name, chosen in (("ID", BENCHMARKS[:1]), ("OOD", BENCHMARKS[1:])):
+            change, error = difference(measured[0], measured[-1], [b.name for b in chosen])
+            print(f"| {name} | {change:+.2f} | {error:.2f} | -2 to 2 |")
 
 
-def criteria(
-    numbers: Measured, twice: Measured | None = None
-) -> list[tuple[str, float, float, float]]:
+def criteria(numbers: Measured) -> list[tuple[str, float, float, float]]:
     """Each criterion with its value and bounds, in per cent or points."""
-    rows = [
+    return [
         ("numbers computed right", percent(*numbers.values), 99.5, 100.0),
         ("comparisons right", percent(*numbers.verdicts), 99.5, 100.0),
         ("mismatch of visited states", 100 * numbers.mismatch, 10.0, 100.0),
@@ -119,12 +128,6 @@ def criteria(
         ("ID truncated", 100 * numbers.shares["id"][2], 5.0, 35.0),
         ("OOD truncated", 100 * numbers.outside(2), 5.0, 35.0),
     ]
-    if twice is not None:
-        for name, chosen in (("ID", BENCHMARKS[:1]), ("OOD", BENCHMARKS[1:])):
-            change, error = difference(numbers, twice, [benchmark.name for benchmark in chosen])
-            label = f"{name} of twice the steps less {name} (s.e. {error:.2f})"
-            rows.append((label, change, -2.0, 2.0))
-    return rows
 
 
 def difference(one: Measured, other: Measured, names: Sequence[str]) -> tuple[float, float]:
@@ -173,7 +176,7 @@ def measure(
     for benchmark in BENCHMARKS:
         rng = random.Random(seed_of(seed, "questions", benchmark.name))
         number = problems if benchmark.name == "id" else problems // 2
-        questions = [draw_question(benchmark, rng) for _ in range(number)]
+        questions = [draw_held_out(benchmark, rng) for _ in range(number)]
         asked = [question for question in questions for _ in range(samples)]
         decoding = SamplingParams(0.6, 0.95, evaluation_cap)
         drawn = sampled([prompts.student(str(q)) for q in asked], asked, decoding, benchmark.name)
@@ -190,7 +193,7 @@ def measure(
     numbers.verdicts = verdicts[True], verdicts.total()
 
     rng = random.Random(seed_of(seed, "training questions"))
-    questions = [draw_question(BENCHMARKS[0], rng) for _ in range(problems // 4)]
+    questions = [draw_held_out(BENCHMARKS[0], rng) for _ in range(problems // 4)]
     asked = [question for question in questions for _ in range(samples)]
     at_one = SamplingParams(1.0, 1.0, training_cap)
     pool = sampled([prompts.student(str(q)) for q in asked], asked, at_one, "pool")
@@ -219,6 +222,13 @@ def measure(
         mismatched += ((q_T >= 0.8) & (p_T <= 0.1)).tolist()
     numbers.mismatch = fmean(mismatched)
     return numbers
+
+
+def draw_held_out(benchmark: Benchmark, rng: random.Random) -> Question:
+    """A question that no pretraining document asks."""
+    while not is_held_out(str(question := draw_question(benchmark, rng))):
+        pass
+    return question
 
 
 def falsely_agreed(group: Sequence[Sample]) -> bool:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,6 +25,49 @@ def one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+MODEL, DRAWS = "mini-qwen3", 2
+
+
+def pin(project: Path) -> None:
+    """Write base_models/SHA256SUMS of the files that lie there."""
+    folder = project / "base_models"
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(folder).as_posix()}\n"
+        for file in sorted(folder.glob("*/*/*"))
+    ]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+@pytest.fixture(scope="session")
+def ship() -> Callable[..., None]:
+    """Let study quick of a project start from two shipped draws of its model, with four seeds.
+
+    The draws are copies of folders of models; where none are given, files that are made up.
+    """
+
+    def shipped(project: Path, folders: Sequence[Path] = (), **changes: Any) -> None:
+        shutil.rmtree(project / "base_models", ignore_errors=True)
+        for draw in range(DRAWS):
+            target = project / "base_models" / MODEL / str(draw)
+            target.mkdir(parents=True)
+            if folders:
+                for file in (*folders[draw].glob("*.json"), folders[draw] / "model.safetensors"):
+                    shutil.copy(file, target)
+                (target / "manifest.json").unlink(missing_ok=True)  # says how it was made here
+                continue
+            for name in ("config.json", "tokenizer.json", "model.safetensors"):
+                (target / name).write_text(f"{name} of draw {draw}")
+        pin(project)
+        params = project / "params.yaml"
+        values = yaml.safe_load(params.read_text())
+        checkpoint = {"folder": f"base_models/{MODEL}"}
+        values["models"][MODEL]["base"] |= {"source": "released", "checkpoint": checkpoint}
+        values["studies"]["quick"] |= {"draws": DRAWS, "seeds": [0, 1, 2, 3], **changes}
+        params.write_text(yaml.safe_dump(values, sort_keys=False))
+
+    return shipped
 
 
 @pytest.fixture(scope="session")

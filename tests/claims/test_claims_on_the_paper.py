@@ -34,7 +34,7 @@ def findings():
                         split = "ID" if benchmark == "id" else "OOD"
                         for seed, value in enumerate(cell[0] + cell[1] * draw.permutation(SHAPE)):
                             rows.append(
-                                (model, variant, seed, benchmark, split, "avg@k", 16, value)
+                                (model, variant, seed, 0, benchmark, split, "avg@k", 16, value)
                             )
     scores = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
     found = judge_claims(ledger(), Evidence(scores))

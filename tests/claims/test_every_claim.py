@@ -194,7 +194,7 @@ def _scores(world: World, seed: int, noisy):
 
     def row(model, run, benchmark, value, metric="avg@k"):
         split = "ID" if benchmark == "id" else "OOD"
-        return model, run, seed, benchmark, split, metric, 16, value
+        return model, run, seed, 0, benchmark, split, metric, 16, value
 
     def averages(model, run, at_id, ood):
         yield row(model, run, "id", noisy(at_id))
@@ -229,7 +229,7 @@ def _scores(world: World, seed: int, noisy):
 
 def _drift(world: World, seeds: int, noisy) -> pd.DataFrame:
     rows = [
-        (MODEL, name, seed, "drift/pi_0", noisy(0.6 - far if world.mirrored else far, 0.01))
+        (MODEL, name, seed, 0, "drift/pi_0", noisy(0.6 - far if world.mirrored else far, 0.01))
         for name, (*_, far) in METHODS.items()
         if far is not None
         for seed in range(seeds)
@@ -245,12 +245,12 @@ def _consensus(world: World, seeds: int, noisy) -> pd.DataFrame:
             points = {1: 40.0, 2: world.low.get(name, 50.0), 4: start}
             points[16] = start + world.late.get(name, 6.0)
             rows += [
-                (MODEL, name, seed, "pass@k", float(k), 200, noisy(value))
+                (MODEL, name, seed, 0, "pass@k", float(k), 200, noisy(value))
                 for k, value in points.items()
             ]
             excess = world.over.get(name, 0.0)
             rows += [
-                (MODEL, name, seed, "majority_accuracy", x, n, noisy(100 * x - excess))
+                (MODEL, name, seed, 0, "majority_accuracy", x, n, noisy(100 * x - excess))
                 for x, n in ((0.5, 30), (0.75, 20), (1.0, 10))
             ]
     return pd.DataFrame(rows, columns=list(COLUMNS["consensus"]))
@@ -263,7 +263,7 @@ def _drift_over_steps(world: World, seeds: int, noisy) -> pd.DataFrame:
         for seed in range(seeds):
             shift = noisy(0, 0.01)
             rows += [
-                (MODEL, name, seed, step, value + shift * step / STEPS)
+                (MODEL, name, seed, 0, step, value + shift * step / STEPS)
                 for step, value in enumerate(line)
             ]
     return pd.DataFrame(rows, columns=list(COLUMNS["drift_over_steps"]))
@@ -277,7 +277,7 @@ def _alignment(world: World, seeds: int, noisy) -> pd.DataFrame:
                 values = [first, *[others / 7] * 7]
                 for ranking in ("pi_0", "live"):
                     rows += [
-                        (MODEL, name, seed, step, ranking, rank, noisy(value, 0.01), 500)
+                        (MODEL, name, seed, 0, step, ranking, rank, noisy(value, 0.01), 500)
                         for rank, value in enumerate(values, start=1)
                     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))

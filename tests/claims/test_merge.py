@@ -40,7 +40,7 @@ CLAIMS = [
 def scores(*models: str) -> pd.DataFrame:
     runs = {"geosd": (60, 61, 63), "pi_0": (50, 51, 52)}
     rows = [
-        (model, variant, seed, "ood_avg", "OOD", "avg@k", 16, value)
+        (model, variant, seed, 0, "ood_avg", "OOD", "avg@k", 16, value)
         for model in models
         for variant, values in runs.items()
         for seed, value in enumerate(values)

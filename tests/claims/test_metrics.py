@@ -26,7 +26,7 @@ POINTS = [
 def table(runs: dict[str, list[tuple[float, float]]]) -> pd.DataFrame:
     """Scores of runs: (ID, OOD) of each seed."""
     rows = [
-        ("m", run, seed, name, split, "avg@k", 16, value)
+        ("m", run, seed, 0, name, split, "avg@k", 16, value)
         for run, values in runs.items()
         for seed, both in enumerate(values)
         for name, split, value in zip(("id", "ood_avg"), ("ID", "OOD"), both, strict=True)

@@ -23,7 +23,7 @@ NO_DRIFT = pd.DataFrame(columns=list(COLUMNS["drift"]))
 def scores(runs: dict[str, list[float]], benchmarks=("ood_avg",), metric="avg@k", model="m"):
     """Scores of runs; each variant's begin at another seed, so that pairs have a spread."""
     rows = [
-        (model, v, (seed + turn) % len(values), b, "ID" if b == "id" else "OOD", metric, 16, x)
+        (model, v, (seed + turn) % len(values), 0, b, "ID" if b == "id" else "OOD", metric, 16, x)
         for turn, (v, values) in enumerate(runs.items())
         for b in benchmarks
         for seed, x in enumerate(values)
@@ -138,7 +138,7 @@ def test_each_ood_takes_every_benchmark_and_not_their_average():
 
 def test_drift_is_read_from_the_drift_table():
     drifts = pd.DataFrame(
-        [("m", v, s, "drift/pi_0", x * (1 + 0.1 * s))
+        [("m", v, s, 0, "drift/pi_0", x * (1 + 0.1 * s))
          for v, x in (("geosd", 0.1), ("fwdkl", 0.4)) for s in range(3)],
         columns=list(COLUMNS["drift"]),
     )  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 @pytest.fixture
 def edited(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Go to a copy of params.yaml and its selected rates with texts replaced; each stands once."""
+    (tmp_path / "base_models").symlink_to(root / "base_models")
 
     def copy(*changes: tuple[str, str]) -> Path:
         text = (root / "params.yaml").read_text()

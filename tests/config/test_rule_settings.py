@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from geosd.claims.published import BASELINES
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.rule_settings import PER_VARIANT, RULES
 
@@ -64,7 +65,7 @@ def test_a_selected_rate_changes_the_training_of_its_variant_only(study, edited)
         ("pass_k: [1, 2, 4, 8, 16]", "pass_k: [16]", {"analyse", TABLE}),
         ("    top_p: 0.95 ", "    top_p: 0.9 ", {TABLE, "evaluate", "evaluate_pi_0"}),
         ("    keep: 10 ", "    keep: 9 ", {TABLE, "pool"}),
-        ("        documents: 64", "        documents: 32", {"base"}),
+        ("        documents: 64", "        documents: 32", set()),  # of a shipped base model
         ("      select_train: 100", "      select_train: 101", {TABLE, "data"}),
     ],
 )
@@ -79,20 +80,38 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
     quick = study.params.studies["quick"]
     assert protocol.optimiser.rule == "adamw" and geosd["optimiser"]["rule"] == "kfac"
     assert protocol.steps == 625 and geosd["steps"] == quick.training.steps
-    assert geosd["learning_rate"] == quick.variants["geosd"].training.learning_rate
+    assert geosd["learning_rate"] == study.params.selected("quick").learning_rate["geosd"]
     assert geosd["betas"] == [0.9, 0.95]
     assert geosd["objective"]["drift_penalty"] == 1.0
 
 
 @pytest.mark.parametrize(
     ("study", "samples", "coverage"),
-    [("quick", 16, 16), ("quick_selection", 8, 8), ("miniature_ablation", 16, 32)],
+    [
+        ("quick", 16, 16),
+        ("quick_selection", 8, 8),
+        ("miniature", 16, 32),
+        ("miniature_ablation", 16, 32),
+        ("miniature_selection", 8, 8),
+        ("miniature_stepsize", 16, 16),
+    ],
 )
 def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_asked_for(
     root, study, samples, coverage
 ):
     asked = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
     assert (asked["samples"], asked["coverage"]) == (samples, coverage)
+
+
+def test_studies_that_draw_coverage_to_32_sample_32_for_every_method_they_have(root):
+    params = load(root / "params.yaml")
+    drawing = [name for name, s in params.studies.items() if "figure_consensus" in s.outputs]
+    assert drawing == ["miniature", "paper"]
+    for name in drawing:
+        study = resolve(params, name)
+        assert set(BASELINES) | {"pi_0", "geosd"} <= set(study.methods)
+        for model in study.models:
+            assert settings("evaluate", study, model)["coverage"] == 32
 
 
 def test_settings_are_plain_values_that_json_keeps(study):
@@ -139,12 +158,3 @@ def test_the_protocol_is_the_papers_table_of_hyperparameters(study):
     assert (pool.rollouts, pool.keep, pool.temperature) == (32, 10, 1.0)
     assert (evaluation.samples, max(evaluation.pass_k)) == (16, 16)
     assert (evaluation.temperature, evaluation.top_p) == (0.6, 0.95)
-
-
-def test_a_pretraining_on_chains_is_one_that_names_no_corpus(root, study, edited):
-    named = "        corpus: chains         # docs/world.md; docs/search.md has another\n"
-    assert {rule for rule, _ in changed(study, edited((named, "")))} == {"configuration"}
-    assert study.section("base", MODEL)["pretraining"]["corpus"] == "chains"
-    assert "corpus" not in settings("base", study, MODEL)["pretraining"]
-    search = settings("base", resolve(load(root / "params.yaml"), "search"), MODEL)
-    assert search["pretraining"]["corpus"] == "search"

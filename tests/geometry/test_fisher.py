@@ -1,6 +1,7 @@
 """The Fisher information of a small policy, and what the appendix derives from it, in numbers.
 
-The policy: 12 states, 7 tokens, 18 parameters, logits that are not linear in the parameters.
+The policy: 12 states, 7 tokens, 18 parameters, logits that are not linear in the parameters. Its
+states are those of two trajectories, of 8 and of 4 positions, which weigh alike.
 Source: the paper, appendix "Information geometry and the natural-gradient update".
 """
 
@@ -15,7 +16,11 @@ from geosd.objectives.geosd import GeoSD
 from geosd.objectives.objective import States
 from geosd.objectives.reduce import mean_loss
 
-STATES, TOKENS, FEATURES = 12, 7, 3
+LENGTHS, TOKENS, FEATURES = (8, 4), 7, 3
+STATES = sum(LENGTHS)
+TRAJECTORY = torch.repeat_interleave(torch.arange(2), torch.tensor(LENGTHS))
+WEIGHTS = (1 / (2 * torch.tensor(LENGTHS, dtype=torch.float64)))[TRAJECTORY]
+"""Of each state in a mean over trajectories of means over positions, 1/T inside the expectation."""
 STEPS = [2.0**-k for k in range(4, 8)]
 
 
@@ -40,16 +45,16 @@ def log_policy(theta):
 def fisher(theta):
     """The covariance of the score, averaged over the states: [parameters, parameters]."""
     p, scores = log_policy(theta).exp(), jacrev(log_policy)(theta)
-    return torch.einsum("sv,svi,svj->ij", p, scores, scores) / STATES
+    return torch.einsum("s,sv,svi,svj->ij", WEIGHTS, p, scores, scores)
 
 
 def prox(theta):
-    """L_prox of one trajectory through all states, as GeoSD and the mean over positions give it."""
+    """L_prox of the two trajectories, as GeoSD and the mean over their positions give it."""
     log_p, anchor = log_policy(theta), log_policy(CHECKPOINT)
     token = log_p[:, 0]
     states = States(log_p, log_p.detach(), anchor, token, None, None)
     each = GeoSD().local(states)["prox"]
-    return mean_loss(each, torch.ones_like(each), torch.zeros(STATES, dtype=torch.long))
+    return mean_loss(each, torch.ones_like(each), TRAJECTORY)
 
 
 def orders(errors):
@@ -65,7 +70,7 @@ def test_the_score_has_mean_zero():
 
 def test_the_covariance_of_the_score_is_the_expected_curvature():
     p, curvature = log_policy(CHECKPOINT).exp(), hessian(log_policy)(CHECKPOINT)
-    expected = -torch.einsum("sv,svij->ij", p, curvature) / STATES
+    expected = -torch.einsum("s,sv,svij->ij", WEIGHTS, p, curvature)
     torch.testing.assert_close(fisher(CHECKPOINT), expected, rtol=1e-10, atol=1e-13)
 
 
@@ -74,7 +79,7 @@ def test_kl_between_neighbours_is_half_the_fisher_form(divergence):
     log_p, errors = log_policy(CHECKPOINT), []
     for size in STEPS:
         step = size * DIRECTION
-        kl = divergence(log_p, log_policy(CHECKPOINT + step)).mean()
+        kl = WEIGHTS @ divergence(log_p, log_policy(CHECKPOINT + step))
         errors.append(abs(kl - step @ fisher(CHECKPOINT) @ step / 2).item())
     assert orders(errors) == pytest.approx([3, 3, 3], abs=0.4)
 
@@ -105,6 +110,29 @@ def test_root_probabilities_make_the_metric_round():
         errors.append(abs(g.fisher_rao_squared(p.log(), q.log()) - round_metric).item())
         line_element = ((size * dp).square() / p).sum()
         assert round_metric.item() == pytest.approx(line_element.item(), rel=2 * size)
+    assert orders(errors) == pytest.approx([4, 4, 4], abs=0.2)
+
+
+def test_the_metric_of_the_parameters_is_the_round_one_pulled_back():
+    """4 du^T du with u = sqrt(p(theta)): what the sphere's metric makes of a step in theta."""
+    u = jacrev(lambda theta: (log_policy(theta) / 2).exp())(CHECKPOINT)
+    pulled_back = 4 * torch.einsum("s,svi,svj->ij", WEIGHTS, u, u)
+    torch.testing.assert_close(fisher(CHECKPOINT), pulled_back, rtol=1e-12, atol=1e-15)
+
+
+def test_at_the_checkpoint_the_proximal_loss_has_no_slope_and_twice_the_fisher_as_curvature():
+    torch.testing.assert_close(jacrev(prox)(CHECKPOINT), torch.zeros_like(CHECKPOINT))
+    curvature = hessian(prox)(CHECKPOINT)
+    torch.testing.assert_close(curvature, 2 * fisher(CHECKPOINT), rtol=1e-10, atol=1e-13)
+
+
+def test_differences_of_the_proximal_loss_alone_give_the_fisher_form():
+    """Halfway between a step and its opposite the third order cancels; no derivative is taken."""
+    metric, errors = fisher(CHECKPOINT), []
+    for size in STEPS:
+        delta = size * DIRECTION
+        both = (prox(CHECKPOINT + delta) + prox(CHECKPOINT - delta)) / 2
+        errors.append(abs(both - delta @ metric @ delta).item())
     assert orders(errors) == pytest.approx([4, 4, 4], abs=0.2)
 
 

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.miniature.chains import OUT_OF_DISTRIBUTION, Benchmark
+from geosd.problems.chains.questions import OUT_OF_DISTRIBUTION, Benchmark
 from geosd.problems.sources import world
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)

@@ -38,7 +38,7 @@ def make():
                     ood["ood_avg"] = float(np.mean(list(ood.values())))
                     for benchmark, value in {"id": at_id, **ood}.items():
                         split = "ID" if benchmark == "id" else "OOD"
-                        head = (model, variant, seed, benchmark, split)
+                        head = (model, variant, seed, 0, benchmark, split)
                         rows.append((*head, "avg@k", 16, value))
                         for k in (1, 16):
                             rows.append((*head, "pass@k", k, value + 0.5 * k))

@@ -19,7 +19,7 @@ QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
 
 def findings(make, **changes):
     drift = pd.DataFrame(
-        [("mini-qwen3", v, s, "drift/pi_0", 0.1 * i + 0.01 * s)
+        [("mini-qwen3", v, s, 0, "drift/pi_0", 0.1 * i + 0.01 * s)
          for i, v in enumerate(("geosd", "revkl", "fwdkl", "grpo")) for s in range(3)],
         columns=list(COLUMNS["drift"]),
     )  # fmt: skip

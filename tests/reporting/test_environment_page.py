@@ -60,7 +60,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
 ):
     study = resolve(load(root / "params.yaml"), "quick")
     rows = [
-        RunRow(model, variant, seed, f"base/{model}", trained, f"evaluate/{variant}/{seed}")
+        RunRow(model, variant, seed, 0, f"base/{model}", trained, f"evaluate/{variant}/{seed}")
         for model in study.models
         for variant in study.methods
         for seed in study.seeds
@@ -88,7 +88,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
 
 
 def test_a_manifest_that_is_missing_is_named(tmp_path):
-    write_index(tmp_path / "runs.csv", [RunRow("m", "geosd", 0, str(tmp_path / "base"), "", "")])
+    write_index(tmp_path / "runs.csv", [RunRow("m", "geosd", 0, 0, str(tmp_path / "base"), "", "")])
     with pytest.raises(FileNotFoundError, match="base/manifest.json"):
         environment.main("quick", tmp_path, tmp_path / "runs.csv")
 

@@ -23,7 +23,7 @@ def made_up(models: Sequence[str], variants: Sequence[str], seeds: int, n: int) 
     for model in models:
         for at, variant in enumerate(variants):
             for seed in range(seeds):
-                head = (model, variant, seed)
+                head = (model, variant, seed, 0)
                 slope = 0.10 + 0.02 * (at % 7) + draw.normal(0, 0.006)
                 for k in range(1, n + 1):
                     rows.append((*head, "pass@k", k, 80, 100 * (1 - np.exp(-slope * k**0.6 - 0.5))))
@@ -55,12 +55,12 @@ def test_curves_and_bands_are_those_of_the_runs():
 
 def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
     rows = [
-        ("m", "geosd", 0, "majority_accuracy", 0.0, 50, 0.0),  # no answer: no majority
-        ("m", "geosd", 0, "majority_accuracy", 0.6875, 10, 100.0),
-        ("m", "geosd", 0, "majority_accuracy", 0.75, 6, 0.0),
-        ("m", "geosd", 0, "majority_accuracy", 0.8125, 2, 100.0),
-        ("m", "geosd", 1, "majority_accuracy", 0.75, 4, 100.0),
-        ("m", "geosd", 1, "majority_accuracy", 1.0, 4, 100.0),  # too few to draw
+        ("m", "geosd", 0, 0, "majority_accuracy", 0.0, 50, 0.0),  # no answer: no majority
+        ("m", "geosd", 0, 0, "majority_accuracy", 0.6875, 10, 100.0),
+        ("m", "geosd", 0, 0, "majority_accuracy", 0.75, 6, 0.0),
+        ("m", "geosd", 0, 0, "majority_accuracy", 0.8125, 2, 100.0),
+        ("m", "geosd", 1, 0, "majority_accuracy", 0.75, 4, 100.0),
+        ("m", "geosd", 1, 0, "majority_accuracy", 1.0, 4, 100.0),  # too few to draw
     ]
     found = consensus.majority_reliability(pd.DataFrame(rows, columns=list(COLUMNS["consensus"])))
     strong = (10 * 0.75 + 2 * 0.8125) / 12

@@ -38,7 +38,7 @@ def made_up(seeds=3, models=("m",)) -> pd.DataFrame:
         for run, centre in centres.items():
             for seed in range(seeds):
                 value = centre + draw.normal(0, 0.8)
-                rows.append((model, run, seed, "ood_avg", "OOD", "avg@k", 16, value))
+                rows.append((model, run, seed, 0, "ood_avg", "OOD", "avg@k", 16, value))
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 

@@ -24,7 +24,7 @@ def made_up(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
                 for benchmark, base, times in (("id", 45, 2.5), ("ood_avg", 32, 1)):
                     split = "ID" if benchmark == "id" else "OOD"
                     value = base + 6 * at + times * gain + draw.normal(0, 1)
-                    rows.append((model, variant, seed, benchmark, split, "avg@k", 16, value))
+                    rows.append((model, variant, seed, 0, benchmark, split, "avg@k", 16, value))
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 

@@ -39,7 +39,7 @@ def states():
 def drift():
     slopes = {"fwdkl": 4e-3, "geosd_no_prox": 3e-3, "geosd": 2.9e-3}  # two ends that touch
     rows = [
-        (model, variant, seed, step, slope * step + 1e-3 * seed)
+        (model, variant, seed, 0, step, slope * step + 1e-3 * seed)
         for model in MODELS
         for variant, slope in slopes.items()
         for seed in range(3)
@@ -51,7 +51,7 @@ def drift():
 @pytest.fixture(scope="module")
 def ridges():
     rows = [
-        (model, variant, seed, step, ranking, rank, (0.4 + step / 200) / rank**2, 30)
+        (model, variant, seed, 0, step, ranking, rank, (0.4 + step / 200) / rank**2, 30)
         for model in MODELS
         for variant in ("fwdkl", "geosd")
         for seed in range(2)
@@ -188,7 +188,7 @@ def test_drawing_states_does_not_import_torch():
 
 def rows_of_seed(seed, steps):
     return [
-        ("m", "fwdkl", seed, step, ranking, rank, seed + step / 10 + rank / 100, 5)
+        ("m", "fwdkl", seed, 0, step, ranking, rank, seed + step / 10 + rank / 100, 5)
         for step in steps
         for ranking in ("pi_0", "live")
         for rank in (1, 2)

@@ -41,7 +41,7 @@ def study(tmp_path_factory) -> Path:
                     log = f"step,loss,drift/pi_0\n0,1,0\n9,1,{draw.random()}\n"
                     (train / "steps.csv").write_text(log)
                 folders = ("", str(train) if trained else "", str(evaluate))
-                index.append(RunRow(model, variant, seed, *folders))
+                index.append(RunRow(model, variant, seed, 0, *folders))
     write_jsonl(folder / "evaluate" / "left_over" / "0" / "samples.jsonl", rows)
     write_index(folder / "runs.csv", index)
     analyse.main("quick", folder / "runs.csv", folder / "analyse", PARAMS)

@@ -44,7 +44,7 @@ def study(tmp_path_factory) -> Path:
     folder, draw = tmp_path_factory.mktemp("made_up"), random.Random(1)
     (folder / "params.yaml").write_text(PARAMS.read_text().rstrip("\n") + "\n" + STUDIES)
     resolved = resolve(load(folder / "params.yaml"), "made_up")
-    runs = [(m, v, s) for m in resolved.models for v in resolved.methods for s in resolved.seeds]
+    runs = [(m, v, s, 0) for m in resolved.models for v in resolved.methods for s in resolved.seeds]
     pd.DataFrame(
         [
             (*run, name, split, metric, 16, draw.uniform(40, 60))
@@ -74,6 +74,9 @@ def study(tmp_path_factory) -> Path:
         ("figure_privilege", ["scores"]),
         ("figure_scale", ["scores"]),
         ("figure_stepsize", ["scores"]),
+        ("figure_rates", ["scores"]),
+        ("figure_rate_curves", ["scores"]),
+        ("table_rates", ["scores"]),
         ("table_ablations", ["drift", "scores"]),
     ],
 )

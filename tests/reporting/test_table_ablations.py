@@ -21,10 +21,10 @@ def made_up(models=("mini-qwen3",), seeds=3):
         for variant, centre in VARIANTS.items():
             for seed in range(seeds):
                 for benchmark, split in (("id", "ID"), ("ood_avg", "OOD")):
-                    head = (model, variant, seed, benchmark, split)
+                    head = (model, variant, seed, 0, benchmark, split)
                     rows.append((*head, "avg@k", 16, centre + draw.normal()))
                     rows += [(*head, "pass@k", k, centre + k + draw.normal()) for k in (1, 16)]
-                moved.append((model, variant, seed, "drift/pi_0", (80 - centre) / 100))
+                moved.append((model, variant, seed, 0, "drift/pi_0", (80 - centre) / 100))
     tables = pd.DataFrame(rows, columns=list(COLUMNS["scores"])), pd.DataFrame(moved)
     return tables[0], tables[1].set_axis(list(COLUMNS["drift"]), axis=1)
 

@@ -25,12 +25,12 @@ ID = {
 
 def table(methods=("pi_0", "geosd")):
     scores = [
-        ("m", name, seed, benchmark, "", "avg@k", 16, value)
+        ("m", name, seed, 0, benchmark, "", "avg@k", 16, value)
         for name, runs in ID.items()
         for seed, value in enumerate(runs)
         for benchmark in ("id", "ood_avg")
     ]
-    drift = [("m", name, 0, "drift/pi_0", 0.25) for name in ID]
+    drift = [("m", name, 0, 0, "drift/pi_0", 0.25) for name in ID]
     return build(
         pd.DataFrame(scores, columns=list(COLUMNS["scores"])),
         pd.DataFrame(drift, columns=list(COLUMNS["drift"])),

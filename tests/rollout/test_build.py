@@ -5,6 +5,7 @@ import torch
 
 from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
+from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
@@ -12,7 +13,7 @@ from geosd.rollout import vllm_engine
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 
-TOKENIZER = build_tokenizer()
+TOKENIZER = build_tokenizer(VOCABULARY)
 ENCODING = Encoding(TOKENIZER, MiniaturePrompts())
 PROMPTS = [TOKENIZER(f"Q: {i} + {i} S:").input_ids for i in range(5)]
 COLD = SamplingParams(0.0, 1.0, 6)

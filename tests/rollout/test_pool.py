@@ -1,3 +1,4 @@
+from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading.grader_interface import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
@@ -19,12 +20,12 @@ class Scripted:
 
     def sample(self, prompts, sampling, seed):
         assert len(prompts) == len(self.texts)
-        ids = build_tokenizer()
+        ids = build_tokenizer(VOCABULARY)
         return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
 
 
 def pool(texts, keep=10, finish="stop", grade=None):
-    encoding = Encoding(build_tokenizer(), MiniaturePrompts())
+    encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
     return pool_solutions(
         PROBLEMS,
         Scripted(texts, finish),

@@ -9,32 +9,34 @@ from geosd.scores.score_table import Run
 from geosd.scores.tidy_files import read_tidy
 
 
-def test_the_end_of_training_is_the_mean_of_the_last_logged_values(tmp_path):
+def test_the_end_of_training_is_the_measurement_after_the_last_step_alone(tmp_path):
     log = tmp_path / "steps.csv"
-    lines = [f"{step},{step},{'' if step % 2 else step / 4}" for step in range(20)]
-    log.write_text("\n".join(["step,loss/total,drift/pi_0", *lines]))
-    last_eight, last_eight_even = range(12, 20), range(4, 20, 2)
+    lines = [f"{step},{step},{'' if step % 2 else step / 4}," for step in range(20)]
+    last = "20,,7.5,0.999"
+    columns = "step,loss/total,drift/pi_0,support/teacher_mass_mean"
+    log.write_text("\n".join([columns, last, *lines]))  # in whatever order
     assert drift.values_at_the_end(log) == {
-        "loss/total": sum(last_eight) / 8,
-        "drift/pi_0": sum(last_eight_even) / 4 / 8,
+        "drift/pi_0": 7.5,
+        "support/teacher_mass_mean": 0.999,
     }
 
 
-def test_a_short_log_is_averaged_over_what_it_has(tmp_path):
+@pytest.mark.parametrize("last", ["2,1.0,0.5", "2,,"])
+def test_a_log_that_ends_with_a_step_is_refused(tmp_path, last):
     log = tmp_path / "steps.csv"
-    log.write_text("step,drift/pi_0,other\n0,0.5,9\n1,0.25,9\n")
-    assert drift.values_at_the_end(log) == {"drift/pi_0": 0.375}
+    log.write_text(f"step,loss/total,drift/pi_0\n0,1.0,0.25\n{last}\n")
+    with pytest.raises(ValueError, match="(?s)row 2 is not the measurement after.*Hint:"):
+        drift.values_at_the_end(log)
 
 
 def test_rows_are_tidy_and_read_back(tmp_path):
     log = tmp_path / "steps.csv"
     log.write_text("step,drift/pi_0\n1,0.5\n0,\n")
-    table = drift.collect_drift({Run("m", "geosd", 4): log})
+    table = drift.collect_drift({Run("m", "geosd", 4, 1): log})
     table.to_csv(tmp_path / "drift.csv", index=False)
     again = read_tidy("drift", tmp_path / "drift.csv")
-    assert again.to_dict("records") == [
-        {"model": "m", "variant": "geosd", "seed": 4, "quantity": "drift/pi_0", "value": 0.5}
-    ]
+    run = {"model": "m", "variant": "geosd", "seed": 4, "draw": 1}
+    assert again.to_dict("records") == [{**run, "quantity": "drift/pi_0", "value": 0.5}]
     assert drift.final_drift(again, "m", "geosd").to_dict() == {4: 0.5}
     assert drift.final_drift(again, "m", "fwdkl").empty
 

@@ -14,13 +14,13 @@ def table(*rows) -> pd.DataFrame:
 
 def test_each_number_is_the_mean_over_the_seeds_of_a_variant():
     scores = table(
-        ("m", "geosd", 0, "id", "ID", "avg@k", 16, 40.0),
-        ("m", "geosd", 1, "id", "ID", "avg@k", 16, 45.005),
-        ("m", "geosd", 0, "id", "ID", "pass@k", 1, 40.0),
-        ("m", "geosd", 0, "id", "ID", "pass@k", 16, 80.0),
-        ("m", "geosd", 0, "ood_avg", "OOD", "avg@k", 16, 10.0),
-        ("m", "geosd", 0, "far", "OOD", "avg@k", 16, 99.0),
-        ("m", "pi_0", 0, "id", "ID", "avg@k", 16, 30.0),
+        ("m", "geosd", 0, 0, "id", "ID", "avg@k", 16, 40.0),
+        ("m", "geosd", 1, 0, "id", "ID", "avg@k", 16, 45.005),
+        ("m", "geosd", 0, 0, "id", "ID", "pass@k", 1, 40.0),
+        ("m", "geosd", 0, 0, "id", "ID", "pass@k", 16, 80.0),
+        ("m", "geosd", 0, 0, "ood_avg", "OOD", "avg@k", 16, 10.0),
+        ("m", "geosd", 0, 0, "far", "OOD", "avg@k", 16, 99.0),
+        ("m", "pi_0", 0, 0, "id", "ID", "avg@k", 16, 30.0),
     )
     assert dvc_metrics(scores) == {
         "m": {

@@ -20,16 +20,16 @@ def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path)
 
 def test_a_cell_that_is_no_number_is_named_with_its_table(tmp_path):
     path = tmp_path / "drift.csv"
-    path.write_text("model,variant,seed,quantity,value\nm,geosd,zero,drift/pi_0,0.5\n")
+    path.write_text("model,variant,seed,draw,quantity,value\nm,geosd,zero,0,drift/pi_0,0.5\n")
     with pytest.raises(ValueError, match="(?s)drift.csv: the table of drift cannot be read.*Hint:"):
         read_tidy("drift", path)
 
 
 def test_names_stay_text_and_an_empty_number_is_nan(tmp_path):
     path = tmp_path / "drift.csv"
-    path.write_text("model,variant,seed,quantity,value\n007,nan,3,drift/pi_0,\n")
+    path.write_text("model,variant,seed,draw,quantity,value\n007,nan,3,1,drift/pi_0,\n")
     row = read_tidy("drift", path).iloc[0]
-    assert (row["model"], row["variant"], row["seed"]) == ("007", "nan", 3)
+    assert (row["model"], row["variant"], row["seed"], row["draw"]) == ("007", "nan", 3, 1)
     assert math.isnan(row["value"])
 
 

@@ -42,12 +42,14 @@ def copy_project(target: Path) -> Path:
 def shrink(path: Path) -> None:
     """Make study quick one of seconds: two variants, one seed, a base hardly trained."""
     params = yaml.safe_load(path.read_text())
-    params["models"][MODEL]["base"]["pretraining"]["steps"] = 120
+    base = params["models"][MODEL]["base"]
+    base["source"] = "pretrained"
+    base["pretraining"] |= {"corpus": "chains", "steps": 120}
     for rule, gpus in GPUS.items():
         params["resources"]["default"][rule] |= {"gpus": gpus}
     quick = params["studies"]["quick"]
     quick |= {"methods": list(VARIANTS), "seeds": [0], "outputs": ["table_main"]}
-    quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
+    quick["data"] |= {"source": "chains", "train": 40, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
     quick["pool"] |= {"rollouts": 8}
     quick["training"] |= {"steps": STEPS, "save_every": 5}

@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from geosd.files import read_jsonl, write_jsonl
-from geosd.problems.miniature.chains import solve
+from geosd.problems.chains.questions import solve
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.steps import base, data, evaluate, pool, train
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "data": {
+        "source": "chains",
         "train": 8,
         "select_train": 4,
         "select_validation": 6,
@@ -28,6 +29,7 @@ SMALL = {
         "response_tokens": 40,  # GRPO learns from right answers alone, and they must fit
         "save_every": 1,
         "diagnose_every": 2,
+        "final_rollouts": 4,
         "anchor_every": 2,
     },
     "evaluation": {"samples": 4, "pass_k": [1, 4], "response_tokens": 16},
@@ -37,7 +39,10 @@ SMALL = {
 def shrunk(params: Path, folder: Path) -> Path:
     """params.yaml with study quick, and its selection, made small."""
     values = yaml.safe_load(params.read_text())
-    values["models"]["mini-qwen3"]["base"]["pretraining"] |= {
+    base_settings = values["models"]["mini-qwen3"]["base"]
+    base_settings["source"] = "pretrained"
+    base_settings["pretraining"] |= {
+        "corpus": "chains",
         "steps": 80,
         "documents": 16,
         "warmup": 10,
@@ -62,7 +67,6 @@ def small(tmp_path_factory):
     data.main(out=folder / "data", **shared)
     base.main(
         model="mini-qwen3",
-        data=folder / "data",
         out=folder / "base",
         scratch=folder / "scratch",
         **shared,

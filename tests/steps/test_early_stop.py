@@ -144,6 +144,23 @@ def test_weights_that_were_not_kept_are_named(taken, stopped, tmp_path):
         )
 
 
+def test_a_measurement_that_was_not_kept_is_named(taken, stopped, tmp_path):
+    longer, *_ = taken
+    kept = tmp_path / "longer/snapshots/step_3.safetensors"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes((longer / "snapshots/step_3.safetensors").read_bytes())
+    with pytest.raises(FileNotFoundError, match="step_3.json.*not kept(.|\n)*Hint: "):
+        early_stop.main(
+            "quick",
+            MODEL,
+            f"{longer.name}-steps_3",
+            0,
+            tmp_path / "longer",
+            tmp_path / "out",
+            stopped / "params.yaml",
+        )
+
+
 def test_a_card_that_is_none_says_so():
     with pytest.raises(ValueError, match="run it again"):
         read_model_card("# A model\n")

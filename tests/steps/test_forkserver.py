@@ -201,7 +201,7 @@ def test_served_are_the_steps_that_import_torch() -> None:
         return any(name.split(".")[0] in ("torch", "transformers") for name in names)
 
     steps = {path.stem for path in Path(forkserver.__file__).parent.glob("*.py")}
-    values = {"source": "world", "objective": "geosd"}
+    values = {"source": "chains", "objective": "geosd"}
     heavy = {
         step
         for step in steps

@@ -26,7 +26,8 @@ JOBS = {
 def results(root, tmp_path, monkeypatch):
     """Five results of study quick, made with today's settings and code; and its index."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "selected").symlink_to(root / "selected")
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
     study = resolve(load(root / "params.yaml"), "quick")
     folders = RunFolders(study)
     places = {
@@ -85,6 +86,7 @@ def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root
 
 def test_a_study_without_results_says_how_to_get_them(root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "selected").symlink_to(root / "selected")
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
     with pytest.raises(SystemExit, match="no results with a manifest.*\nHint: .*\n? *.*restore"):
         main("quick", params=root / "params.yaml")

@@ -45,8 +45,8 @@ def run(small, tmp_path_factory):
     write_index(
         folder / "runs.csv",
         [
-            RunRow(MODEL, "pi_0", 0, "base", "", "samples of pi_0"),
-            RunRow(MODEL, "geosd", 0, "base", str(folder / "student"), "samples"),
+            RunRow(MODEL, "pi_0", 0, 0, "base", "", "samples of pi_0"),
+            RunRow(MODEL, "geosd", 0, 0, "base", str(folder / "student"), "samples"),
         ],
     )
     return folder
@@ -100,5 +100,5 @@ def test_drift_over_steps_is_what_the_step_log_says(run):
     drift_over_steps.main("quick", run / "runs.csv", run / "analyse", run / "params.yaml")
     table = pd.read_csv(run / "analyse/drift_over_steps.csv")
     log = pd.read_csv(run / "student/steps.csv")
-    assert table["step"].tolist() == [0, 2, 3]  # every second step and the last
+    assert table["step"].tolist() == [0, 2, 4]  # every second step and the end
     assert table["value"].tolist() == log["drift/pi_0"].dropna().tolist()

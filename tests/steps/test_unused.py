@@ -7,7 +7,8 @@ from geosd.steps import unused
 
 def test_results_of_settings_that_no_study_has_are_listed(root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "selected").symlink_to(root / "selected")
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
     study = resolve(load(root / "params.yaml"), "miniature_stepsize")
     folders = RunFolders(study)
     left = "results/train/mini-qwen3/geosd-0123456789/0", "results/base/mini-qwen3-0123456789"

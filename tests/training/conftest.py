@@ -7,7 +7,8 @@ import pytest
 from geosd.files import write_jsonl
 from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.chains import IN_DISTRIBUTION, draw_question, evaluate, solve
+from geosd.problems.chains.documents import VOCABULARY
+from geosd.problems.chains.questions import IN_DISTRIBUTION, draw_question, evaluate, solve
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 
@@ -16,7 +17,7 @@ from geosd.problems.records import PooledSolutions, Problem
 def tiny(tmp_path_factory):
     """Folder with base/, train.jsonl and pool.jsonl."""
     folder = tmp_path_factory.mktemp("tiny")
-    tokenizer = build_tokenizer()
+    tokenizer = build_tokenizer(VOCABULARY)
     model = build(
         "mini-qwen3-xs", len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0
     )
@@ -56,10 +57,11 @@ def settings():
         "teacher_decay": 0.9,
         "save_every": 2,
         "diagnose_every": 1,
+        "final_rollouts": 4,
         "chunk": 4096,
         "microbatch": None,
         "recompute": False,
-        "source": "world",
+        "source": "chains",
         "thinking": False,
         "rollout": {"engine": "transformers", "sequences": 256},
         "optimiser": {

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
+from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
@@ -22,7 +23,7 @@ RESPONSES = ["7 + 8 - 3 = 2 ; A: 2", "1 - 9 = 2 ; 2 + 4 = 6 ; A: 6"]
 
 @pytest.fixture(params=["mini-qwen3-xs", "mini-olmo3", "mini-llama"])
 def model(request):
-    tokenizer = build_tokenizer()
+    tokenizer = build_tokenizer(VOCABULARY)
     model = build(
         request.param, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=1
     )
@@ -31,7 +32,7 @@ def model(request):
 
 @pytest.fixture
 def prompts_and_responses():
-    encoding = Encoding(build_tokenizer(), MiniaturePrompts())
+    encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
     student = [encoding.student(problem) for problem in PROBLEMS]
     teacher = [
         encoding.teacher(problem, solution)

@@ -12,6 +12,7 @@ from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
 from geosd.problems.search.equations import BENCHMARKS, Question
 from geosd.steps import base, data
+from geosd.training.base_model import CORPORA
 
 SPLITS = ("train", "select_train", "select_validation", "test")
 
@@ -21,13 +22,15 @@ def made(root, tmp_path_factory):
     """The quick study's problems, and a base model of three steps."""
     folder = tmp_path_factory.mktemp("study")
     values = yaml.safe_load((root / "params.yaml").read_text())
-    values["models"]["mini-qwen3"]["base"]["pretraining"] |= {"steps": 3, "documents": 4}
+    base_settings = values["models"]["mini-qwen3"]["base"]
+    base_settings["source"] = "pretrained"
+    base_settings["pretraining"] |= {"steps": 3, "documents": 4}
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values, sort_keys=False))
     data.main("quick", folder / "data", params)
     for out in ("base", "again"):
         scratch = folder / "scratch"
-        base.main("quick", "mini-qwen3", folder / out, scratch, folder / "data", params)
+        base.main("quick", "mini-qwen3", folder / out, scratch, params)
     return folder
 
 
@@ -44,8 +47,7 @@ def test_the_base_folder_holds_a_model_its_losses_and_a_manifest(made):
     model, tokenizer = load_model(made / "base")
     assert model.config.vocab_size == len(tokenizer)
     assert len((made / "base" / "loss.csv").read_text().splitlines()) == 1 + 3
-    inputs = json.loads((made / "base" / "manifest.json").read_text())["inputs"]
-    assert len(inputs) == len(SPLITS)
+    assert json.loads((made / "base" / "manifest.json").read_text())["inputs"] == {}
     assert not (made / "scratch" / "state.pt").exists()
 
 
@@ -54,27 +56,15 @@ def test_the_same_seed_makes_the_same_bytes(made):
         assert (made / "base" / name).read_bytes() == (made / "again" / name).read_bytes()
 
 
-def test_a_pretraining_without_problems_says_what_is_missing(made, tmp_path):
-    with pytest.raises(ValueError, match="no folder of problems(.|\n)*Hint: --data"):
-        base.main("quick", "mini-qwen3", tmp_path, tmp_path, params=made / "params.yaml")
-
-
-def test_a_base_model_of_the_search_world_has_its_words(root, tmp_path):
-    values = yaml.safe_load((root / "params.yaml").read_text())
-    values["studies"]["search"]["base"]["pretraining"] |= {"steps": 2, "documents": 4}
-    params = tmp_path / "params.yaml"
-    params.write_text(yaml.safe_dump(values, sort_keys=False))
-    data.main("search", tmp_path / "data", params)
-    folders = tmp_path / "base", tmp_path / "scratch", tmp_path / "data"
-    base.main("search", "mini-qwen3", *folders, params)
-    model, tokenizer = load_model(tmp_path / "base")
+def test_a_base_model_has_the_words_of_its_world(made):
+    model, tokenizer = load_model(made / "base")
     assert tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))) == list(VOCABULARY)
     assert model.config.vocab_size == len(VOCABULARY)
-    tested = read_jsonl(tmp_path / "data" / "test.jsonl", Problem)
+    tested = read_jsonl(made / "data" / "test.jsonl", Problem)
     assert {problem.benchmark for problem in tested} == {kind.name for kind in BENCHMARKS}
     assert all(str(Question.parse(p.question).answer()) == p.answer for p in tested)
 
 
 def test_the_configuration_allows_every_corpus_and_no_other():
     allowed = get_args(Pretraining.model_fields["corpus"].annotation)
-    assert set(allowed) == set(base.CORPORA)
+    assert set(allowed) == set(CORPORA)

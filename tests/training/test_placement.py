@@ -63,14 +63,24 @@ def slowly(worker):
     model.register_forward_pre_hook(lambda *_: time.sleep(0.02))
 
 
+FINAL = 4
+"""Rollouts that are measured at the end."""
+
+
+def scored_in_a_step(settings):
+    """Responses that a worker scores in a measured step: SFT's solutions and the student's own."""
+    return 12 if settings["objective"]["name"] == "sft" else 6
+
+
 def furthest(one, other):
     assert one.keys() == other.keys()
     return max((one[name] - other[name]).abs().max().item() for name in one)
 
 
-@pytest.fixture
-def plain(tiny, settings, tmp_path):
+@pytest.fixture(params=["geosd", "sft"])
+def plain(tiny, settings, tmp_path, request):
     """A run whose trainer does everything itself."""
+    settings |= {"objective": {"name": request.param}, "final_rollouts": FINAL}
     settings |= {"steps": 5, "learning_rate": 3e-4, "problems": 6, "response_tokens": 30}
     return trained(tiny, settings, tmp_path / "plain")
 
@@ -80,7 +90,9 @@ def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, plain,
     weights, log = trained(tiny, settings, tmp_path / "beside", worker=worker)
     assert furthest(weights, plain[0]) < 1e-5
     assert log["rollout/tokens"].tolist() == plain[1]["rollout/tokens"].tolist()
-    assert len(worker.times["scored"]) == 5 * 6
+    assert len(worker.times["scored"]) == 5 * scored_in_a_step(settings) + FINAL
+    for name in ("drift/pi_0", "drift/anchor", "overlap"):
+        assert log[name].tolist() == pytest.approx(plain[1][name].tolist(), abs=1e-4)
 
 
 def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, plain, tmp_path):
@@ -89,7 +101,7 @@ def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, plain, tm
     trained(tiny, settings, out, worker=assemble_rollout_worker(settings, *inputs(tiny)), steps=3)
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     weights, log = trained(tiny, settings, out, worker=worker)
-    assert len(worker.times["scored"]) == 2 * 6
+    assert len(worker.times["scored"]) == 2 * scored_in_a_step(settings) + FINAL
     assert furthest(weights, plain[0]) < 1e-5
 
 
@@ -113,6 +125,7 @@ def test_a_response_is_told_when_it_ends_and_the_same_is_sampled(tiny, settings)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("plain", ["geosd"], indirect=True)
 def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples(
     tiny, settings, plain, tmp_path
 ):
@@ -123,10 +136,10 @@ def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples
     assert furthest(across["weights"], plain[0]) < 1e-5
     assert across["log"]["rollout/tokens"] == plain[1]["rollout/tokens"].tolist()
     times = json.loads((tmp_path / "times.json").read_text())
-    assert len(times["scored"]) == 5 * 6
+    assert len(times["scored"]) == 5 * 6 + FINAL
     early = [
         end
-        for (start, stop), n in zip(times["sampled"], range(5), strict=True)
+        for (start, stop), n in zip(times["sampled"][:5], range(5), strict=True)
         for begin, end in times["scored"][6 * n : 6 * n + 6]
         if start < begin and end < stop
     ]

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.pretraining_documents import ChainCorpus
-from geosd.problems.miniature.tokenizer import VOCABULARY, build_tokenizer
+from geosd.problems.chains.documents import VOCABULARY, ChainCorpus
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.search.documents import SearchCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
@@ -17,7 +17,7 @@ from geosd.training.pretrain import (
 from geosd.training.resume_state import ResumeState
 
 ARGS = PretrainingArguments(steps=13, documents=4, warmup=3)
-TOKENIZER = build_tokenizer()
+TOKENIZER = build_tokenizer(VOCABULARY)
 
 
 class Killed(Exception):
@@ -26,7 +26,7 @@ class Killed(Exception):
 
 def trained(name="mini-qwen3-xs", args=ARGS, **rest):
     model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
-    losses = pretrain(model, TOKENIZER, ChainCorpus(), (), args, seed=5, **rest)
+    losses = pretrain(model, TOKENIZER, ChainCorpus(), args, seed=5, **rest)
     return model, losses
 
 
@@ -57,21 +57,20 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
 
 
 def test_the_seed_names_the_documents():
-    one = draw_batches(ChainCorpus(), (), 4, 5, 0)
-    assert one == draw_batches(ChainCorpus(), (), 4, 5, 0)
-    assert one != draw_batches(ChainCorpus(), (), 4, 6, 0)
-    assert one != draw_batches(ChainCorpus(), (), 4, 5, 1)
+    one = draw_batches(ChainCorpus(), 4, 5, 0)
+    assert one == draw_batches(ChainCorpus(), 4, 5, 0)
+    assert one != draw_batches(ChainCorpus(), 4, 6, 0)
+    assert one != draw_batches(ChainCorpus(), 4, 5, 1)
     assert [len(batch) for batch in one] == [4] * BUCKET
 
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
-    documents = [
-        document for batch in draw_batches(ChainCorpus(), (), 4, 5, 0) for document in batch
-    ]
-    ids, mask, target = tensors(TOKENIZER, documents)
-    for document, row, seen, wanted in zip(documents, ids, mask, target, strict=True):
+    documents = [document for batch in draw_batches(ChainCorpus(), 4, 5, 0) for document in batch]
+    for document, row, wanted in zip(documents, *tensors(TOKENIZER, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
-        assert TOKENIZER.convert_ids_to_tokens(row[seen].tolist()) == words
+        tokens = TOKENIZER.convert_ids_to_tokens(row.tolist())
+        assert tokens[: len(words)] == words
+        assert set(tokens[len(words) :]) <= {TOKENIZER.pad_token}
         first = next(at for at, word in enumerate(words) if word in ("R:", "S:"))
         places = (wanted != IGNORED).nonzero().flatten().tolist()
         assert places == list(range(first, len(words) - 1))
@@ -101,14 +100,15 @@ def test_a_recipe_without_steps_is_refused():
 
 def test_an_attempt_behind_the_prompt_is_context_and_no_target():
     tokenizer = build_tokenizer(SearchCorpus().vocabulary)
-    documents = [d for batch in draw_batches(SearchCorpus(), (), 16, 5, 0) for d in batch]
+    documents = [d for batch in draw_batches(SearchCorpus(), 16, 5, 0) for d in batch]
     attempts = 0
-    for document, row, wanted in zip(documents, *tensors(tokenizer, documents)[::2], strict=True):
+    for document, row, wanted in zip(documents, *tensors(tokenizer, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
         solution, begin = words.index("S:"), len(document.prompt.split())
         attempts += begin > solution + 1
         reference = words.index("R:") if "R:" in words else solution
         places = (wanted != IGNORED).nonzero().flatten().tolist()
-        assert places == [*range(reference, solution), *range(begin - 1, len(words) - 1)]
+        last = len(words) - 1 if document.ends else len(words) - 2
+        assert places == [*range(reference, solution), *range(begin - 1, last)]
         assert torch.equal(wanted[places], row[1:][places])
     assert attempts > 5

@@ -142,9 +142,8 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
         apart = {kind: furthest(two[kind], one[kind]) for kind in kinds}
         log = one["log"].to_dict("list")
         assert log.keys() == two["log"].keys()
-        apart["loss"] = max(
-            abs(a - b) for a, b in zip(log["loss/total"], two["log"]["loss/total"], strict=True)
-        )
+        losses = [log["loss/total"][:-1], two["log"]["loss/total"][:-1]]  # the end has none
+        apart["loss"] = max(abs(a - b) for a, b in zip(*losses, strict=True))
         for column in log:
             torch.testing.assert_close(
                 torch.tensor(two["log"][column]),
@@ -164,7 +163,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
     # What two ranks saved after three steps, one process ends.
     whole = five_steps(Ranks(), half, tiny, tmp_path / "whole")
     ended = five_steps(Ranks(), half, tiny, tmp_path / "half")
-    assert ended["log"].index.tolist() == whole["log"].index.tolist() == [0, 1, 2, 3, 4]
+    assert ended["log"].index.tolist() == whole["log"].index.tolist() == [0, 1, 2, 3, 4, 5]
     assert furthest(ended["weights"], whole["weights"]) < 1e-5
 
 
@@ -175,6 +174,19 @@ def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
     rollouts = Rollouts([None] * 3, [[1]] * 3, [[1]] * 3, [[2]] * 3, [0.0] * 3, [False] * 3)
     with pytest.raises(ValueError, match="3 responses cannot be shared evenly by 2 ranks"):
         split_into_microbatches(rollouts, 0, 2, None, 0, torch.device("cpu"))
+
+
+def test_rollouts_of_the_end_that_cannot_be_shared_evenly_are_refused_at_the_beginning(
+    tiny, settings, tmp_path
+):
+    class Two(Ranks):
+        size = 2
+
+    inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
+    run = dataclasses.replace(assemble_run(settings, *inputs, 0), ranks=Two())
+    args = dataclasses.replace(training_arguments(settings), final_rollouts=5)
+    with pytest.raises(ValueError, match="5 responses cannot be shared .*\n.*final_rollouts"):
+        train(run, args, ResumeState(tmp_path, settings), lambda first: None)
 
 
 if __name__ == "__main__":

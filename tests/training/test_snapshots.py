@@ -1,5 +1,6 @@
 """Snapshots are the weights on the way, and looking at them changes nothing."""
 
+import json
 import os
 import signal
 
@@ -54,16 +55,22 @@ def test_keeping_snapshots_changes_no_byte_of_the_run(tiny, settings, tmp_path):
     run_to_end(tiny, settings, tmp_path / "without")
     run_to_end(tiny, settings, tmp_path / "with", Snapshots(tmp_path / "kept", [1, 4]))
     assert bytes_of(tmp_path / "without") == bytes_of(tmp_path / "with")
-    assert list(kept(tmp_path / "kept")) == ["step_1.safetensors", "step_4.safetensors"]
+    names = [f"step_{step}.{suffix}" for step in (1, 4) for suffix in ("json", "safetensors")]
+    assert list(kept(tmp_path / "kept")) == names
 
 
-def test_a_snapshot_is_the_weights_that_a_run_of_that_many_steps_ends_with(
+def test_a_snapshot_is_the_weights_and_the_measurement_that_a_run_of_that_many_steps_ends_with(
     tiny, settings, tmp_path
 ):
     run_to_end(tiny, settings, tmp_path / "long", Snapshots(tmp_path / "kept", [4]))
     short = run_to_end(tiny, settings | {"steps": 4}, tmp_path / "short")
     save_weights(short, tmp_path / "expected")
     assert kept(tmp_path / "kept")["step_4.safetensors"] == (tmp_path / "expected").read_bytes()
+    measured = json.loads(Snapshots(tmp_path / "kept").measured_path(4).read_text())
+    header, *_, last = (tmp_path / "short/steps.csv").read_text().splitlines()
+    logged = dict(zip(header.split(","), last.split(","), strict=True))
+    written = {"step": "4", **{name: repr(value) for name, value in measured.items()}}
+    assert {name: text for name, text in logged.items() if text} == written
 
 
 def test_a_killed_run_ends_with_the_snapshots_of_one_never_killed(tiny, settings, tmp_path):
@@ -89,4 +96,4 @@ def test_a_state_whose_snapshots_are_gone_is_not_continued(tiny, settings, tmp_p
 def test_snapshots_of_an_earlier_run_do_not_outlive_a_new_one(tiny, settings, tmp_path):
     run_to_end(tiny, settings, tmp_path / "1", Snapshots(tmp_path / "kept", [1, 2]))
     run_to_end(tiny, settings, tmp_path / "2", Snapshots(tmp_path / "kept", [3]))
-    assert list(kept(tmp_path / "kept")) == ["step_3.safetensors"]
+    assert list(kept(tmp_path / "kept")) == ["step_3.json", "step_3.safetensors"]

@@ -28,6 +28,7 @@ COPIED = (
     "Snakefile",
     "params.yaml",
     "selected",
+    "base_models",
     "dvc.yaml",
     "workflow",
     "profiles",
@@ -166,6 +167,8 @@ def _copied(source: Path, target: Path) -> Workflow:
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
     target.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
+        if not (source / name).exists():  # a project need not ship base models
+            continue
         if (source / name).is_dir() and not (source / name).is_symlink():
             shutil.copytree(source / name, target / name, symlinks=True, ignore=ignore)
         else:

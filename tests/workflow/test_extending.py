@@ -23,21 +23,23 @@ import random, yaml
 from pathlib import Path
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.miniature.chains import solve
+from geosd.problems.chains.questions import solve
 from geosd.steps import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())
 quick = values["studies"]["quick"]
-values["models"]["mini-qwen3"]["base"]["pretraining"] |= {"steps": 2, "documents": 4, "warmup": 1}
-quick["data"] |= {"train": 8, "select_train": 4, "select_validation": 4, "test_id": 4}
-quick["data"] |= {"test_per_benchmark": 2}
+small = {"corpus": "chains", "steps": 2, "documents": 4, "warmup": 1}
+values["models"]["mini-qwen3"]["base"]["source"] = "pretrained"
+values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
+quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4}
+quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
 quick["training"] |= {"steps": 2, "warmup": 1, "response_tokens": 12}
 params = Path("small.yaml")
 params.write_text(yaml.safe_dump(values))
 shared = {"study": "quick", "params": params}
 out = Path("small")
 data.main(out=out / "data", **shared)
-base.main(model="mini-qwen3", data=out / "data", out=out / "base", scratch=out / "s", **shared)
+base.main(model="mini-qwen3", out=out / "base", scratch=out / "s", **shared)
 draw, rows = random.Random(0), []
 for problem in read_jsonl(out / "data/train.jsonl", Problem):
     solution = solve(problem.question, draw, (0.5, 0.3, 0.2))
@@ -144,9 +146,9 @@ def test_the_study_of_the_new_data_set_and_model_is_planned(extended):
 
 
 def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
-    head = "model,variant,seed,benchmark,split,metric,k,value\n"
+    head = "model,variant,seed,draw,benchmark,split,metric,k,value\n"
     rows = [
-        f"mini-qwen3,{variant},0,{name},{split},tokens,16,{20 + at}\n"
+        f"mini-qwen3,{variant},0,0,{name},{split},tokens,16,{20 + at}\n"
         for at, variant in enumerate(("pi_0", "fwdkl", "revkl", "grpo", "geosd", "variation"))
         for name, split in (("id", "ID"), ("ood_avg", "OOD"))
     ]
@@ -183,6 +185,6 @@ def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
 def test_the_new_method_trains_two_steps(extended):
     python(extended, "-c", TWO_STEPS)
     log = pd.read_csv(extended.folder / "small/run/steps.csv")
-    assert len(log) == 2
-    assert (log["loss/total"] > 0).all()  # a distance of two models that differ
+    assert len(log) == 3  # two steps and the measurement at the end
+    assert (log["loss/total"][:2] > 0).all()  # a distance of two models that differ
     assert (extended.folder / "small/run/model.safetensors").exists()

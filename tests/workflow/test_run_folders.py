@@ -101,7 +101,9 @@ def test_two_variants_of_the_same_settings_are_one_run(folders):
     plain = RunFolders(folders("miniature").study)
     swept = next(row for row in rows if row.variant == f"geosd-learning_rate_{rate}")
     assert swept.train == plain.train(MODEL, "geosd", swept.seed)
-    assert swept.evaluate == plain.evaluate(MODEL, "geosd", swept.seed)
+    assert swept.evaluate != plain.evaluate(MODEL, "geosd", swept.seed)  # of fewer samples
+    ablation = folders("miniature_ablation")
+    assert ablation.evaluate(MODEL, "geosd", 3) == plain.evaluate(MODEL, "geosd", 3)
 
 
 def test_a_selection_shares_data_and_base_model_and_has_a_pool_of_its_own(folders):

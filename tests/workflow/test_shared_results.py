@@ -12,7 +12,8 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 
 MINIATURE = "miniature miniature_selection miniature_ablation miniature_privilege".split()
-MINIATURE += ["miniature_ladder", "miniature_stepsize"]
+MINIATURE += ["miniature_ladder", "miniature_stepsize", "miniature_hyperparameters"]
+MINIATURE += ["miniature_rates"]
 SHARED_RULES = ("data", "base", "pool", "states", "train", "early_stop", "evaluate")
 
 
@@ -37,6 +38,10 @@ def make(workflow, study: str, outputs: list[str]) -> None:
 def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
     workflow = type(fresh)(tmp_path / "copy")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
+    # One seed and two models will do for the two largest studies, in less than a third of the time.
+    runs = "    seeds: {}\n    outputs: [figure_rates"
+    small = f"    models: [mini-qwen3, mini-llama]\n{runs.format([0])}"
+    workflow.edit("params.yaml", runs.format([0, 1, 2]), small)
     made: list[str] = []
     for study in order:
         outputs = planned(workflow, study)
@@ -96,7 +101,7 @@ def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
 def test_an_address_of_other_settings_is_refused_with_a_hint(fresh):
     target = "results/train/mini-qwen3/geosd-0123456789/0/model.safetensors"
     printed = fresh.snakemake("--profile", "local", "-n", target, check=False)
-    assert "results/train/mini-qwen3/geosd-0123456789/0 is no run of study quick" in printed
+    assert "results/train/mini-qwen3/geosd-0123456789/0 is no result of study quick" in printed
     assert "Hint: results/quick/runs.csv" in printed
 
 

@@ -37,7 +37,7 @@ RECORDS = Path(".snakemake/metadata")
 PUBLISHED = Path("published")
 LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 CHECK = "check"  # the stage of dvc.yaml that makes nothing
-SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src")
+SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src", "base_models")
 
 
 def run(*command: str) -> str:

@@ -11,6 +11,7 @@ of params.yaml nothing is made under an old address.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,6 +23,7 @@ import yaml
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
+from geosd.models.shipped_checkpoints import SUMS
 from geosd.provenance.code import code_of, module_of
 from geosd.reporting import specs
 
@@ -92,27 +94,37 @@ def one_for_each(items: Mapping[str, Mapping[str, str]], each: Stage) -> Stage:
 def model_stages(folders: RunFolders) -> dict[str, Stage]:
     """The stages of dvc.yaml before any training."""
     study, data = folders.study, folders.data
-    models = {
-        model: {"base": folders.base(model), "pool": folders.pool(model), "model": model}
-        for model in study.models
+    draws = {
+        f"{model}-{draw}": {
+            "base": folders.base(model, draw),
+            "pool": folders.pool(model, draw),
+            "shipped": study.shipped_base(model, draw) or "",
+            "model": model,
+            "draw": str(draw),
+        }
+        for model, draw in itertools.product(study.models, study.base_draws)
     }
+    shipped = ["${item.shipped}"] if any(item["shipped"] for item in draws.values()) else []
     own_pool = code("pool", settings("pool", study, study.models[0]))
-    model, base = "${item.model}", "${item.base}"
     each_base = stage(
-        "Make each base model.", "base", f"{base}/model.safetensors", [data, *code("base")], model
+        "Make each draw of each base model.",
+        "base",
+        "${item.base}/model.safetensors",
+        [*shipped, *code("base")],
+        "${item.model}.${item.draw}",
     )
     each_pool = stage(
-        "Collect verified solutions of each base model.",
+        "Collect verified solutions of each draw of each base model.",
         "pool",
         "${item.pool}/pool.jsonl",
-        [base, folders.train_problems, *own_pool],
-        model,
+        ["${item.base}", folders.train_problems, *own_pool],
+        "${item.model}",
     )
     problems = code("data", settings("data", study))
     return {
         "data": stage("Draw and split the problems.", "data", f"{data}/train.jsonl", problems),
-        "base": one_for_each(models, each_base),
-        "pool": one_for_each(models, each_pool),
+        "base": one_for_each(draws, each_base),
+        "pool": one_for_each(draws, each_pool),
     }
 
 
@@ -129,7 +141,7 @@ def train_stage(folders: RunFolders) -> Stage:
                 "model": row.model,
                 "variant": row.variant,
                 "base": row.base,
-                "pool": folders.pool(row.model),
+                "pool": folders.pool(row.model, row.draw),
                 "train": row.train,
                 "objective": f"src/{module.replace('.', '/')}.py",
             }
@@ -207,11 +219,13 @@ def generated() -> dict[Path, str]:
     """The text of each generated file."""
     study = resolve(load("params.yaml"), STUDY)
     folders = RunFolders(study)
-    rates = filter(None, [study.params.studies[STUDY].selected_rates])
+    more = list(filter(None, [study.params.studies[STUDY].selected_rates]))
+    if any(study.shipped_base(model, 0) for model in study.models):
+        more.append(str(SUMS))
     check = {
         "desc": "See that this file is current.",
         "cmd": CHECK,
-        "deps": ["params.yaml", *rates, "workflow/dvc/generate.py", "src/geosd/config"],
+        "deps": ["params.yaml", *more, "workflow/dvc/generate.py", "src/geosd/config"],
     }
     pipeline = {
         "vars": [{"snakemake": COMMAND}],
@@ -232,9 +246,13 @@ def generated() -> dict[Path, str]:
     models, trained = study.models, study.trained
     values = {
         "data": settings("data", study),
+        "base": {
+            model: {draw: settings("base", study, model, draw=draw) for draw in study.base_draws}
+            for model in models
+        },
         **{
             rule: {model: settings(rule, study, model) for model in models}
-            for rule in ("base", "pool", "evaluate")
+            for rule in ("pool", "evaluate")
         },
         "train": {
             model: {name: settings("train", study, model, name) for name in trained}

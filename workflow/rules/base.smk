@@ -1,5 +1,5 @@
 """
-Make each base model pi_0; nothing here depends on a method.
+Make each draw of each base model pi_0; nothing here depends on a method.
 
     results/base/{model}-{digest}/   = pi_0 in Hugging Face format, and its manifest
 """
@@ -7,7 +7,7 @@ Make each base model pi_0; nothing here depends on a method.
 
 rule base:
     input:
-        problems=held_out,
+        shipped=shipped,
         code=code_of("base"),
     output:
         weights="results/base/{model}-{digest}/model.safetensors",
@@ -23,13 +23,13 @@ rule base:
         mem_mb=requested("base", "mem_mb", 2),
         runtime=requested("base", "minutes", 2),
     params:
-        data=lambda wildcards, input: f"--data {FOLDERS.data} " if input.problems else "",
+        draw=draw_of,
         out=subpath(output.weights, parent=True),
         scratch="scratch/base/{model}-{digest}",
     message:
-        "Make the base model {wildcards.model}"
+        "Make the base model {wildcards.model}, draw {params.draw}"
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
         " python -m geosd.steps.base --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} {params.data}--out {params.out} --scratch {params.scratch}"
-        " > {log} 2>&1"
+        " --model {wildcards.model} --draw {params.draw} --out {params.out}"
+        " --scratch {params.scratch} > {log} 2>&1"

@@ -24,6 +24,7 @@ from geosd.reporting import specs
 from geosd.config import resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
+from geosd.models.shipped_checkpoints import pinned_files
 
 min_version("9.20")  # pathvars, subpath
 
@@ -37,6 +38,13 @@ SNAPSHOTS = wanted_snapshots(STUDY)
 # What the study calls the run in a shared folder; of variants with equal settings the first.
 VARIANTS = {
     Path(folder): row.variant for row in reversed(ROWS) for folder in (row.train, row.evaluate)
+}
+# The draw of the base model that each results/{base,pool,states}/{model}-{digest} is of.
+DRAWS = {
+    (model, folder(model, draw).rpartition("-")[2]): draw
+    for model in STUDY.models
+    for draw in {0, *STUDY.base_draws}
+    for folder in (FOLDERS.base, FOLDERS.pool, FOLDERS.states)
 }
 
 
@@ -59,11 +67,9 @@ wildcard_constraints:
 
 # As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
 # A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
-# slower than one. glibc must keep large buffers: giving them back on each free doubled a step.
+# slower than one.
 os.environ |= {
     "OMP_WAIT_POLICY": "passive",
-    "MALLOC_MMAP_THRESHOLD_": "1073741824",
-    "MALLOC_TRIM_THRESHOLD_": "2147483648",
     # `python` is the interpreter that runs Snakemake, whether or not its venv is activated.
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]),
 }
@@ -105,13 +111,27 @@ def variant_of(step, folder="{model}/{recipe}/{seed}"):
     def named(wildcards):
         path = Path("results", step, folder.format(**wildcards))
         if path not in VARIANTS:
-            raise ValueError(
-                f"{path} is no run of study {STUDY.name}, with params.yaml as it stands.\n"
-                f"Hint: results/{STUDY.name}/runs.csv lists them; the rule `runs` writes it."
-            )
+            raise not_of_the_study(path)
         return VARIANTS[path]
 
     return named
+
+
+def draw_of(wildcards):
+    """Params function: the draw of the base model that a job is of, by its seed or its digest."""
+    if "seed" in wildcards.keys():
+        return STUDY.draw(int(wildcards.seed))
+    if (wildcards.model, wildcards.digest) not in DRAWS:
+        raise not_of_the_study(f"{wildcards.model}-{wildcards.digest}")
+    return DRAWS[wildcards.model, wildcards.digest]
+
+
+def not_of_the_study(folder):
+    """The error that a shared folder was asked for which is not one of the study's."""
+    return ValueError(
+        f"{folder} is no result of study {STUDY.name}, with params.yaml as it stands.\n"
+        f"Hint: results/{STUDY.name}/runs.csv lists its folders; the rule `runs` writes it."
+    )
 
 
 def snapshots(wildcards):
@@ -161,27 +181,34 @@ def scale(base):
     return lambda wildcards, attempt: base * 2 ** (attempt - 1)
 
 
-def held_out(wildcards):
-    """Input function: the problems that a model is not pretrained on; none for a released model."""
-    pretrained = STUDY.section("base", wildcards.model)["source"] == "pretrained"
-    splits = ("train", "select_train", "select_validation", "test")
-    return [rules.data.output[split] for split in splits] if pretrained else []
+def shipped(wildcards):
+    """Input function: the files of a base model that the repository ships; of others none.
+
+    Its address has their hashes, so their time says nothing.
+    """
+    folder = STUDY.shipped_base(wildcards.model, draw_of(wildcards))
+    return [ancient(f"{folder}/{name}") for name in pinned_files(folder)] if folder else []
 
 
 def base_model(wildcards):
     """Input function: the weights of the base model."""
-    return f"{FOLDERS.base(wildcards.model)}/model.safetensors"
+    return f"{FOLDERS.base(wildcards.model, draw_of(wildcards))}/model.safetensors"
 
 
 def solutions(wildcards):
     """Input function: the verified solutions of a model."""
-    return f"{FOLDERS.pool(wildcards.model)}/pool.jsonl"
+    return f"{FOLDERS.pool(wildcards.model, draw_of(wildcards))}/pool.jsonl"
+
+
+def visited_states(wildcards):
+    """Input function: the states that the base model visits."""
+    return f"{FOLDERS.states(wildcards.model, draw_of(wildcards))}/states.jsonl"
 
 
 def checkpoint(wildcards):
     """Input function: the weights of the trained student whose samples lie in a folder."""
     variant = variant_of("evaluate")(wildcards)
-    return f"{FOLDERS.train(wildcards.model, variant, wildcards.seed)}/model.safetensors"
+    return f"{FOLDERS.train(wildcards.model, variant, int(wildcards.seed))}/model.safetensors"
 
 
 def code_of_sampling(wildcards):
@@ -191,4 +218,5 @@ def code_of_sampling(wildcards):
 
 def followed(wildcards):
     """Input function: the weights of the student that a variant of the study trains."""
-    return f"{FOLDERS.train(**wildcards)}/model.safetensors"
+    student = FOLDERS.train(wildcards.model, wildcards.variant, int(wildcards.seed))
+    return f"{student}/model.safetensors"

@@ -27,11 +27,12 @@ rule pool:
         mem_mb=requested("pool", "mem_mb", 2),
         runtime=requested("pool", "minutes", 2),
     params:
+        draw=draw_of,
         base=subpath(input.base, parent=True),
         out=subpath(output.pool, parent=True),
     message:
-        "Collect verified solutions of {wildcards.model}"
+        "Collect verified solutions of {wildcards.model}, draw {params.draw}"
     shell:
         "python -m geosd.steps.pool --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --base {params.base} --problems {input.problems}"
-        " --out {params.out} > {log} 2>&1"
+        " --model {wildcards.model} --draw {params.draw} --base {params.base}"
+        " --problems {input.problems} --out {params.out} > {log} 2>&1"

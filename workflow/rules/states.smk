@@ -41,7 +41,7 @@ rule alignment:
     input:
         base=base_model,
         checkpoint=followed,
-        states=lambda wildcards: f"{FOLDERS.states(wildcards.model)}/states.jsonl",
+        states=visited_states,
         code=code_of("alignment"),
     output:
         "<study>/alignment/{model}/{variant}/{seed}/alignment.csv",

@@ -85,7 +85,7 @@ def values_of_candidates(study: Study, key: str) -> dict[str, dict[str, Any]]:
 
     The key is one of the training section. A grid over two keys has such candidates too: those
     where the other key has the variant's value.
-    Candidates are compared on the study's first model: a selection chooses one value for all.
+    Candidates are compared on the study's first model: a grid has the same values on all.
 
     Args:
         study: A study with a grid.

@@ -5,7 +5,7 @@ The order, each over the ones before it:
     protocol < model < study < variant < the study's own entry for the variant < candidate of a grid
 
 Model, study and variant each stand for their whole chain of `extends`, the last of the chain first.
-A selected rate is the lowest part of the study's own entry for a variant.
+A rate that a selection chose lies right below the study's own entry for a variant.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from geosd.config.errors import alternatives
+from geosd.config.schema_base import Extendable
 
 EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "studies": "study"}
 """Sections whose entries may extend one another, and what an entry is called."""
@@ -100,25 +101,9 @@ def _merged(entries: Tree, chain: list[str]) -> Any:
     return merged
 
 
-def with_selected_rates(values: Tree, rates: Mapping[str, Mapping[str, float]]) -> Tree:
-    """Lay what studies say of their variants over the learning rates that a selection chose.
-
-    A variant without a rate takes that of the variant it extends: an ablation changes nothing but
-    what it names.
-
-    Args:
-        values: The file's content, entries whole.
-        rates: Study -> variant -> its rate, for the studies that name a file of rates.
-    """
-    studies = dict(values["studies"])
-    for study, rate_of in rates.items():
-        variants = studies[study].get("variants") or {}
-        below: Tree = {}
-        for variant in values["variants"]:
-            source: str | None = variant
-            while source is not None and source not in rate_of:
-                source = values["variants"][source].get("extends")
-            if source is not None:
-                below[variant] = {"training": {"learning_rate": rate_of[source]}}
-        studies[study] = {**studies[study], "variants": merge(below, variants)}
-    return {**values, "studies": studies}
+def lineage(name: str, entries: Mapping[str, Extendable]) -> list[str]:
+    """An entry and those that it extends, the nearest first, in a file that was checked."""
+    names = [name]
+    while (parent := entries[names[-1]].extends) is not None:
+        names.append(parent)
+    return names

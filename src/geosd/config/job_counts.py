@@ -7,8 +7,10 @@ import json
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study
 
-STATE_FIGURES = {"figure_mechanism", "figure_density", "figure_alignment"}
-"""Figures of the states that pi_0 visits."""
+STATE_FIGURES = {"figure_mechanism", "figure_density"}
+"""Figures of the states that one pi_0 visits, draw 0 of a base model."""
+ALIGNMENT = "figure_alignment"
+"""Figure of runs at the states that each run's own pi_0 visits."""
 
 
 def job_counts(study: Study) -> dict[str, int]:
@@ -18,24 +20,26 @@ def job_counts(study: Study) -> dict[str, int]:
     is early_stop, which copies files. The study shows something that is made of scores, as every
     study of params.yaml does.
     """
-    seeds, model = len(study.seeds), study.models[0]
+    seeds, model, of_runs = len(study.seeds), study.models[0], {*study.base_draws}
     # Variants of equal settings are one run.
     recipes = {
         v: json.dumps(settings("train", study, model, v), sort_keys=True) for v in study.trained
     }
     trained = {recipe for v, recipe in recipes.items() if v not in study.early_stops}
     untrained = len(study.methods) - len(study.trained)
-    of_states = bool(STATE_FIGURES & set(study.outputs))
+    of_states = of_runs if ALIGNMENT in study.outputs else set()
+    if STATE_FIGURES & set(study.outputs):
+        of_states = of_states | {0}
     counts = {
-        "base": 1,
-        "pool": 1 if study.trained or of_states else 0,
+        "base": len(of_runs | of_states),
+        "pool": len(of_runs | of_states if study.trained else of_states),
         "train": len(trained) * seeds,
         "evaluate": len({*recipes.values()}) * seeds,
         "evaluate_pi_0": seeds if untrained else 0,
-        "states": 1 if of_states else 0,
+        "states": len(of_states),
     }
-    if "figure_alignment" in study.outputs:
-        counts["alignment"] = len(settings("figure_alignment", study)["methods"]) * seeds
+    if ALIGNMENT in study.outputs:
+        counts["alignment"] = len(settings(ALIGNMENT, study)["methods"]) * seeds
     return {rule: count for rule, count in counts.items() if count}
 
 

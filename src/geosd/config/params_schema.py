@@ -5,16 +5,19 @@ Each lays partial sections over the protocol's. `overlay_of` makes their classes
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, PrivateAttr, Tag
 
 from geosd.config.job_resources import ModelResources
 from geosd.config.protocol_schema import Protocol, Training
-from geosd.config.schema_base import Extendable, Name, Positive, Scalar, Section, overlay_of
+from geosd.config.schema_base import Count, Extendable, Name, Positive, Scalar, Section, overlay_of
 
 Axes = dict[str, list[Scalar]]
-Kind = Literal["main", "ablation", "privilege", "ladder", "stepsize", "selection", "readings"]
+Kind = Literal[
+    "main", "ablation", "privilege", "ladder", "stepsize", "rates", "selection", "readings"
+]
 DEFAULT = "default"
 """Name of the resources of every model that has none of its own."""
 
@@ -70,6 +73,11 @@ class StudySchema(Extendable, Sections):
     models: list[Name] = Field(min_length=1, description="Models, in the order of the tables.")
     methods: list[Name] = Field(min_length=1, description="Variants, in the order of the tables.")
     seeds: list[int] = Field(min_length=1, description="Seeds; one run each.")
+    draws: Count = Field(
+        default_factory=lambda: 1,
+        description="Draws of each base model: the run of seed s starts from draw s % draws. More"
+        " than one needs base models that the repository ships, in base_models/.",
+    )
     outputs: list[Name] = Field(
         min_length=1, description="Rules of the tables, figures and ledgers that the study ends in."
     )
@@ -101,9 +109,25 @@ class Params(Section):
     studies: dict[Name, StudySchema]
     """Studies by name."""
 
+    _selected: Mapping[str, SelectedRates] = PrivateAttr(default_factory=dict)
+
+    def with_selected(self, files: Mapping[str, SelectedRates]) -> Params:
+        """The same with the files of rates that studies name: study -> its file."""
+        params = self.model_copy()
+        params._selected = dict(files)
+        return params
+
+    def selected(self, study: str) -> SelectedRates | None:
+        """The file of rates that a study names; None where it names none."""
+        return self._selected.get(study)
+
     def resources_of(self, model: str) -> ModelResources:
         """The entry of `resources` in params.yaml that holds for a model."""
         return self.resources.get(model, self.resources[DEFAULT])
+
+
+def _rate_or_rates(value: Any) -> str:
+    return "rates" if isinstance(value, Mapping) else "rate"
 
 
 class SelectedRates(Section):
@@ -115,5 +139,31 @@ class SelectedRates(Section):
     """SHA-256 of its tidy scores; null where it was not kept."""
     rule: str
     """How the best candidate is chosen."""
-    learning_rate: dict[Name, Positive]
-    """Variant -> its rate."""
+    one_rate: Positive | None = Field(
+        default_factory=lambda: None,
+        description="The rate that is best on average over all methods and models, for the table"
+        " with one rate for all of them.",
+    )
+    learning_rate: dict[
+        Name,
+        Annotated[
+            Annotated[Positive, Tag("rate")] | Annotated[dict[Name, Positive], Tag("rates")],
+            Discriminator(_rate_or_rates),
+        ],
+    ]
+    """Model -> variant -> its rate; of a selection on one model, variant -> its rate on all."""
+
+    def rates_of(self, models: Sequence[str]) -> Mapping[str, float]:
+        """Variant -> its rate on a model.
+
+        Args:
+            models: The model and those that it extends, the nearest first; the first that the file
+                names is taken.
+
+        Returns:
+            The rates; empty where the file has those of other models alone.
+        """
+        for model in models:
+            if isinstance(rates := self.learning_rate.get(model), Mapping):
+                return rates
+        return {name: rate for name, rate in self.learning_rate.items() if isinstance(rate, float)}

@@ -50,10 +50,11 @@ class Data(Section):
 class Pretraining(Section):
     """Protocol section `base.pretraining`: how a base model of the miniature is made."""
 
+    architecture: str
+    """Name of a tiny architecture (`geosd.models.tiny_architectures`)."""
     corpus: Literal["chains", "search"]
-    """World whose documents it is pretrained on: the miniature world's chains (docs/world.md), or
-    the search world's (docs/search.md)."""
-
+    """World whose documents it is pretrained on: chains (docs/chains.md) or search
+    (docs/search.md)."""
     steps: Count
     """Optimiser steps."""
     documents: Count
@@ -62,6 +63,8 @@ class Pretraining(Section):
     """Peak learning rate of Muon, which trains the matrices; AdamW's tensors take half of it."""
     warmup: Annotated[int, Field(ge=0)]
     """Steps of linear warm-up."""
+    decay: Annotated[float, Field(gt=0, le=1)]
+    """Fraction of the steps, the last ones, over which the learning rate falls to zero."""
     weight_decay: Annotated[float, Field(ge=0)]
     """Decoupled weight decay of AdamW."""
     seed: Annotated[int, Field(ge=0)]
@@ -210,6 +213,9 @@ class Recipe(Section):
     diagnose_every: Count
     """Steps between two measurements that cost extra forward passes, such as the drift from pi_0.
     Not given."""
+    final_rollouts: Count
+    """Rollouts of the trained student, one each to so many training problems, on which drift,
+    overlap and support are measured after the last step. Not given."""
     chunk: Count
     """Response positions whose logits are held at once. Not given; a matter of memory, not of the
     result."""

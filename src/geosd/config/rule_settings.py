@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from geosd.config.errors import raise_if_unknown
-from geosd.config.grids import sweep_points
+from geosd.config.grids import sweep_points, values_of_candidates
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study
+from geosd.models.shipped_checkpoints import pinned_files
 from geosd.nested import dotted_items
 from geosd.reporting.specs import OutputSpec, output_specs
 
@@ -25,7 +26,11 @@ Settings = dict[str, Any]
 
 
 def settings(
-    rule: str, study: Study, model: str | None = None, variant: str | None = None
+    rule: str,
+    study: Study,
+    model: str | None = None,
+    variant: str | None = None,
+    draw: int = 0,
 ) -> Settings:
     """The settings that one rule may read, and no others, as plain values.
 
@@ -34,9 +39,11 @@ def settings(
         study: The resolved study.
         model: The job's model, for the rules of `PER_MODEL`.
         variant: The job's variant, for the rules of `PER_VARIANT`.
+        draw: The draw of the base model, for the rule `base`; no other rule's settings differ.
 
     Raises:
         ConfigError: No such rule, model or variant, or the rule needs one that is not given.
+        ShippedCheckpointError: The repository ships the base model, and does not pin that draw.
     """
     raise_if_unknown("rule", rule, RULES)
     if rule in PER_MODEL:
@@ -44,7 +51,7 @@ def settings(
     if rule in PER_VARIANT:
         stops = study.early_stops if rule == "early_stop" else study.trained
         raise_if_unknown("trained variant", variant, stops)
-    return RULES[rule](study, model, variant)
+    return RULES[rule](study, model, variant, draw)
 
 
 def _only(section: Settings, *keys: str) -> Settings:
@@ -72,12 +79,12 @@ def sampling_settings(study: Study, model: str) -> Settings:
     return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
 
 
-def _base(study: Study, model: str, _: Any) -> Settings:
-    section = study.section("base", model)
-    # `chains` is the corpus of folders made before there was a second one, and keeps them.
-    if section["pretraining"] and section["pretraining"].get("corpus") == "chains":
-        section["pretraining"] = _without(section["pretraining"], "corpus")
-    return section
+def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
+    if folder := study.shipped_base(model, draw):
+        # The files say what the draw is. How it was made, `pretraining`, is not read.
+        checkpoint = {"folder": folder, "files": pinned_files(folder)}
+        return {"source": "released", "checkpoint": checkpoint}
+    return study.section("base", model)
 
 
 def _training_sampling(study: Study, model: str) -> Settings:
@@ -88,11 +95,11 @@ def _training_sampling(study: Study, model: str) -> Settings:
     return settings
 
 
-def _pool(study: Study, model: str, _: Any) -> Settings:
+def _pool(study: Study, model: str, *_: Any) -> Settings:
     return {**study.section("pool", model), **sampling_settings(study, model)}
 
 
-def _train(study: Study, model: str, variant: str) -> Settings:
+def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     """The training; not the snapshots, because to look at a run changes nothing of it."""
     training = _without(study.training(model, variant), "snapshots")
     optimiser = training["optimiser"]
@@ -101,12 +108,12 @@ def _train(study: Study, model: str, variant: str) -> Settings:
     return {**training, **_training_sampling(study, model)}
 
 
-def _evaluate(study: Study, model: str, _: Any) -> Settings:
+def _evaluate(study: Study, model: str, *_: Any) -> Settings:
     section = _without(study.section("evaluation", model), "pass_k")
     return {**section, **sampling_settings(study, model)}
 
 
-def _states(study: Study, model: str, _: Any) -> Settings:
+def _states(study: Study, model: str, *_: Any) -> Settings:
     """The recipe that all variants share: the states are pi_0's, and no variant's."""
     recipe = study.section("training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
@@ -154,7 +161,7 @@ def configuration(study: Study, *_: Any) -> Settings:
         }
         for model in study.models
     }
-    head = {"study": study.name, **_runs(study, study.methods)}
+    head = {"study": study.name, **_runs(study, study.methods), "draws": study.draws}
     return {**head, "data": study.section("data"), "runs": per_model}
 
 
@@ -203,6 +210,21 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
 
 
+def _selected_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
+    """The rate of each variant of the study's grids, by model; of a selection the selected one."""
+    variants = dict.fromkeys(variant for variant, _ in study.candidates.values())
+    return {
+        model: {name: study.training(model, name)["learning_rate"] for name in variants}
+        for model in study.models
+    }
+
+
+def _one_rate(study: Study, _: OutputSpec) -> float | None:
+    """The one rate for all methods in the study's file of selected rates; None without."""
+    selected = study.params.selected(study.name)
+    return None if selected is None else selected.one_rate
+
+
 def _without_unread(training: Settings) -> Settings:
     """A variant's training without the numbers of an update rule that it does not use."""
     rule = training["optimiser"]["rule"]
@@ -221,6 +243,9 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
         for name, (_, changed) in study.candidates.items()
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
+    "rate_candidates": lambda study, _: values_of_candidates(study, "learning_rate"),
+    "selected_rates": _selected_rates,
+    "one_rate": _one_rate,
     "hyperparameters": _hyperparameters,
 }
 """What a table or figure may ask for, and keys of the protocol."""
@@ -236,7 +261,7 @@ RULES: dict[str, Callable[..., Settings]] = {
     "evaluate": _evaluate,
     "evaluate_pi_0": _evaluate,
     "states": _states,
-    "alignment": lambda study, model, variant: _only(
+    "alignment": lambda study, model, variant, *_: _only(
         study.training(model, variant), "steps", "snapshots", "problems", "chunk"
     ),
     "drift_over_steps": _drift_over_steps,

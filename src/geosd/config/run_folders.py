@@ -12,6 +12,9 @@ A digest is of the settings that the step may read and of the folders that it re
 are equal are one folder, whichever studies and variants they belong to, a changed setting leads to
 another folder, and the old one is there again when the setting is changed back. A study's index,
 results/<study>/runs.csv, says which folders belong to which variant and seed.
+
+The settings of a base model that the repository ships are the hashes of its draw's files. So each
+draw has folders of its own, and all that a run reads and makes is of the draw of its seed.
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ class RunRow:
         model: Name of the model.
         variant: Name of the variant.
         seed: The run's seed.
+        draw: The draw of the base model that the run starts from.
         base: Folder of the base model.
         train: Folder of the trained student; empty where nothing is trained.
         evaluate: Folder of its samples.
@@ -69,6 +73,7 @@ class RunRow:
     model: str
     variant: str
     seed: int
+    draw: int
     base: str
     train: str
     evaluate: str
@@ -117,78 +122,78 @@ class RunFolders:
         return self.study.section("data")["purpose"] == "selection"
 
     @cache  # noqa: B019 (a process has a handful of studies)
-    def base(self, model: str) -> str:
-        """Results folder of a base model; a pretrained one follows from the problems left out."""
-        pretrained = self.study.section("base", model)["source"] == "pretrained"
-        return self._folder("base", model, *([self.data] if pretrained else []))
+    def base(self, model: str, draw: int = 0) -> str:
+        """Results folder of a draw of a base model."""
+        return self._folder("base", model, draw)
 
-    def _folder(self, rule: str, model: str, *sources: str) -> str:
+    def _folder(self, rule: str, model: str, draw: int, *sources: str) -> str:
         """The folder that a rule's settings and the folders and files that it reads lead to."""
-        content = [settings(rule, self.study, model), sources]
+        content = [settings(rule, self.study, model, draw=draw), sources]
         return f"{RESULTS}/{rule}/{model}-{folder_digest(content)}"
 
     @cache  # noqa: B019
-    def pool(self, model: str) -> str:
-        """Results folder of a model's solution pool."""
-        return self._folder("pool", model, self.base(model), self.train_problems)
+    def pool(self, model: str, draw: int = 0) -> str:
+        """Results folder of the solution pool of a draw of a base model."""
+        return self._folder("pool", model, draw, self.base(model, draw), self.train_problems)
 
     @cache  # noqa: B019
-    def states(self, model: str) -> str:
-        """Results folder of the states that a base model visits."""
-        sources = (self.base(model), self.pool(model), self.train_problems)
-        return self._folder("states", model, *sources)
+    def states(self, model: str, draw: int = 0) -> str:
+        """Results folder of the states that a draw of a base model visits."""
+        sources = (self.base(model, draw), self.pool(model, draw), self.train_problems)
+        return self._folder("states", model, draw, *sources)
 
     @cache  # noqa: B019
-    def recipe(self, model: str, variant: str) -> str:
+    def recipe(self, model: str, variant: str, draw: int = 0) -> str:
         """The part `<objective>-<digest>` of a run's folder: how a variant is trained."""
         training = settings("train", self.study, model, variant)
-        sources = [self.base(model), self.pool(model), self.train_problems]
+        sources = [self.base(model, draw), self.pool(model, draw), self.train_problems]
         return f"{training['objective']['name']}-{folder_digest([training, sources])}"
 
-    def train(self, model: str, variant: str, seed: int | str) -> str:
-        """Results folder of a trained student; an early stop's lies inside its longer run's.
+    def train(self, model: str, variant: str, seed: int) -> str:
+        """Results folder of a trained student; an early stop's lies inside its longer run's."""
+        return self._student(model, variant, self.study.draw(seed)).format(seed=seed)
 
-        The seed may be a wildcard of Snakemake's.
-        """
+    def _student(self, model: str, variant: str, draw: int) -> str:
+        """Results folder of the students of a variant, with `{seed}` in the place of the seed."""
         longest = self.study.early_stops.get(variant, variant)
-        folder = f"{RESULTS}/train/{model}/{self.recipe(model, longest)}/{seed}"
+        folder = f"{RESULTS}/train/{model}/{self.recipe(model, longest, draw)}/{{seed}}"
         if longest == variant:
             return folder
         return f"{folder}/stopped_{self.study.training(model, variant)['steps']}"
 
     @cache  # noqa: B019
-    def sampling(self, model: str, variant: str) -> str:
+    def sampling(self, model: str, variant: str, draw: int = 0) -> str:
         """The part `<objective or pi_0>-<digest>` of a samples folder: what is sampled, and how."""
         sampled = settings("evaluate", self.study, model)
         if variant in self.study.trained:
-            name = self.recipe(model, variant).rpartition("-")[0]
-            checkpoint = self.train(model, variant, "{seed}")
+            name = self.recipe(model, variant, draw).rpartition("-")[0]
+            checkpoint = self._student(model, variant, draw)
         else:
-            name, checkpoint = PI_0, self.base(model)
+            name, checkpoint = PI_0, self.base(model, draw)
         return f"{name}-{folder_digest([sampled, checkpoint, self.test_problems])}"
 
-    def evaluate(self, model: str, variant: str, seed: int | str) -> str:
+    def evaluate(self, model: str, variant: str, seed: int) -> str:
         """Results folder of a checkpoint's samples."""
-        return f"{RESULTS}/evaluate/{model}/{self.sampling(model, variant)}/{seed}"
+        recipe = self.sampling(model, variant, self.study.draw(seed))
+        return f"{RESULTS}/evaluate/{model}/{recipe}/{seed}"
 
     def rows(self) -> list[RunRow]:
         """Every run of the study with its folders: the rows of its index."""
         study, trained = self.study, set(self.study.trained)
-        return [
-            RunRow(
-                *run,
-                self.base(run[0]),
-                self.train(*run) if run[1] in trained else "",
-                self.evaluate(*run),
-            )
-            for run in itertools.product(study.models, study.methods, study.seeds)
-        ]
+        rows = []
+        for run in itertools.product(study.models, study.methods, study.seeds):
+            model, variant, seed = run
+            draw = study.draw(seed)
+            student = self.train(*run) if variant in trained else ""
+            rows.append(RunRow(*run, draw, self.base(model, draw), student, self.evaluate(*run)))
+        return rows
 
     def shared(self) -> list[str]:
         """The shared results folders that the study uses."""
-        models = self.study.models
-        folders = [self.data, *map(self.base, models), *map(self.pool, models)]
-        folders += map(self.states, models)
+        models, draws = self.study.models, {0, *self.study.base_draws}
+        folders = [self.data]
+        for of_draw in (self.base, self.pool, self.states):
+            folders += itertools.starmap(of_draw, itertools.product(models, sorted(draws)))
         for row in self.rows():
             folders += [row.train.partition("/stopped_")[0], row.evaluate]
         return [folder for folder in dict.fromkeys(folders) if folder]
@@ -215,7 +220,7 @@ def wanted_snapshots(study: Study) -> Snapshots:
                 longest = other.early_stops.get(variant, variant)
                 steps = training["snapshots"] if longest == variant else [training["steps"]]
                 for seed in other.seeds if steps else ():
-                    run = (model, folders.recipe(model, longest), seed)
+                    run = (model, folders.recipe(model, longest, other.draw(seed)), seed)
                     wanted.setdefault(run, set()).update(steps)
     return {run: tuple(sorted(steps)) for run, steps in wanted.items()}
 
@@ -241,4 +246,5 @@ def read_index(path: Path) -> list[RunRow]:
                 f"{path}: not the index of a study: its columns are {reader.fieldnames}, not"
                 f" {', '.join(COLUMNS)}.\nHint: the rule `runs` writes it; run it again."
             )
-        return [RunRow(**{**row, "seed": int(row["seed"])}) for row in reader]
+        numbers = ("seed", "draw")
+        return [RunRow(**row | {name: int(row[name]) for name in numbers}) for row in reader]

@@ -12,9 +12,10 @@ from typing import Any
 
 from geosd.config.errors import raise_if_unknown
 from geosd.config.grids import grid_candidates
-from geosd.config.inheritance import merge
+from geosd.config.inheritance import lineage, merge
 from geosd.config.params_schema import Params, StudySchema
 from geosd.config.schema_base import given_values
+from geosd.models.shipped_checkpoints import is_shipped
 
 LENGTH = ("steps", "snapshots")
 """What may differ between a run and a longer one that begins with it."""
@@ -29,6 +30,7 @@ class Study:
         models: Models, in the order of the tables.
         methods: Variants, in the order of the tables; candidates of a grid follow.
         seeds: Seeds; one run each.
+        draws: Draws of each base model; the run of seed s starts from draw s % draws.
         outputs: Rules of the tables, figures and ledgers that it ends in.
         params: All of params.yaml, from which each section is resolved.
     """
@@ -37,6 +39,7 @@ class Study:
     models: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
+    draws: int
     outputs: tuple[str, ...]
     params: Params
 
@@ -44,6 +47,22 @@ class Study:
     def overlay(self) -> StudySchema:
         """The study's entry in params.yaml, inherited keys included."""
         return self.params.studies[self.name]
+
+    def draw(self, seed: int) -> int:
+        """The draw of the base model that the run of a seed starts from."""
+        return seed % self.draws
+
+    @property
+    def base_draws(self) -> tuple[int, ...]:
+        """The draws of each base model that runs of the study start from, in ascending order."""
+        return tuple(sorted({self.draw(seed) for seed in self.seeds}))
+
+    def shipped_base(self, model: str, draw: int) -> str | None:
+        """The folder of a draw of a base model, where the repository ships it; else None."""
+        base = self.section("base", model)
+        folder = (base["checkpoint"] or {}).get("folder") or ""
+        shipped = base["source"] == "released" and is_shipped(folder)
+        return f"{folder}/{draw}" if shipped else None
 
     @cached_property
     def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -99,8 +118,22 @@ class Study:
             return merge(self.training(model, variant), point)
         values = self.section("training", model)
         values = merge(values, given_values(self.params.variants[variant].training))
+        if (rate := self.selected_rate(model, variant)) is not None:
+            values = merge(values, {"learning_rate": rate})
         changes = self.overlay.variants.get(variant)
         return merge(values, given_values(changes.training) if changes else {})
+
+    def selected_rate(self, model: str, variant: str) -> float | None:
+        """The learning rate that a selection chose for a variant on a model; None where none did.
+
+        A model or a variant without an entry takes that of the one it extends: a size of a ladder
+        its family's, an ablation its method's, so that it changes nothing but what it names.
+        """
+        if (selected := self.params.selected(self.name)) is None:
+            return None
+        rates = selected.rates_of(lineage(model, self.params.models))
+        names = lineage(variant, self.params.variants)
+        return next((rates[name] for name in names if name in rates), None)
 
 
 def resolve(params: Params, study: str | None = None) -> Study:
@@ -114,4 +147,4 @@ def resolve(params: Params, study: str | None = None) -> Study:
     overlay = params.studies[name]
     methods = (*overlay.methods, *grid_candidates(overlay.grid))
     models, seeds, outputs = tuple(overlay.models), tuple(overlay.seeds), tuple(overlay.outputs)
-    return Study(name, models, methods, seeds, outputs, params)
+    return Study(name, models, methods, seeds, overlay.draws, outputs, params)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
-from geosd.config.inheritance import NOT_INHERITED, inherit, with_selected_rates
+from geosd.config.inheritance import NOT_INHERITED, inherit, lineage
 from geosd.config.json_schema import key_schema
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
 from geosd.config.protocol_schema import Training
@@ -21,6 +21,7 @@ from geosd.config.rule_settings import RULES, Settings, settings
 from geosd.config.schema_base import Section
 from geosd.config.study import Study, resolve
 from geosd.config.yaml_source import Source, read
+from geosd.models.shipped_checkpoints import SHIPPED
 
 PINS = {
     "folder": ("folder",),
@@ -45,10 +46,8 @@ def load(path: Path | str = "params.yaml") -> Params:
     source = replace(source, values=values, parents=parents)
     params, wrong = _checked(Params, source)
     mistakes += wrong
-    if params is not None and (rates := _selected_rates(params)):
-        source = replace(source, values=with_selected_rates(values, rates))
-        params, _ = _checked(Params, source)
     if params is not None:
+        params = params.with_selected(_selected_rates(params))
         mistakes += [mistake for name in params.studies for mistake in _study(params, name, source)]
         mistakes += _names("study", (params.study,), params.studies, (), source)
         allowed = [*params.models, DEFAULT]
@@ -65,13 +64,13 @@ def load_settings(
     return settings(rule, resolve(load(path), study), model, variant)
 
 
-def _selected_rates(params: Params) -> dict[str, dict[str, float]]:
-    """Study -> variant -> rate, for the studies that name a file of selected rates.
+def _selected_rates(params: Params) -> dict[str, SelectedRates]:
+    """Study -> its file of selected rates, for the studies that name one.
 
     Raises:
-        ConfigError: A file is absent or is wrong, or has a rate of a variant that there is not.
+        ConfigError: A file is absent or is wrong, or names a model or a variant that there is not.
     """
-    rates: dict[str, dict[str, float]] = {}
+    files: dict[str, SelectedRates] = {}
     for name, study in params.studies.items():
         if study.selected_rates is None:
             continue
@@ -84,11 +83,15 @@ def _selected_rates(params: Params) -> dict[str, dict[str, float]]:
         source = read(study.selected_rates)
         selected, mistakes = _checked(SelectedRates, source)
         if selected is not None:
-            rates[name] = dict(selected.learning_rate)
-            mistakes += _names("variant", rates[name], params.variants, ("learning_rate",), source)
+            files[name], place = selected, ("learning_rate",)
+            of_model = {k: v for k, v in selected.learning_rate.items() if isinstance(v, Mapping)}
+            mistakes += _names("variant", selected.rates_of([]), params.variants, place, source)
+            mistakes += _names("model", of_model, params.models, place, source)
+            for model, rates in of_model.items():
+                mistakes += _names("variant", rates, params.variants, (*place, model), source)
         if mistakes or source.mistakes:
             raise config_error(source.file, source.mistakes + mistakes)
-    return rates
+    return files
 
 
 def _study(params: Params, name: str, source: Source) -> list[Mistake]:
@@ -135,6 +138,13 @@ def _clashes(study: Study, source: Source) -> list[Mistake]:
         wrong(("kind",), "a ladder has two models or more, from small to large.")
     if (kind == "selection") != (purpose == "selection"):
         wrong(("kind",), f"the kind is {kind} but data.purpose is {purpose}.")
+    if (selected := study.params.selected(study.name)) and kind != "selection":
+        for model in study.models:
+            if not selected.rates_of(lineage(model, study.params.models)):
+                file, models = study.overlay.selected_rates, ", ".join(selected.learning_rate)
+                message = f"{file} has no rates of {model} or a model that it extends, only of"
+                message += f" {models}; add it to the models of {selected.study} first."
+                wrong(("models",), message)
     for model in study.models:
         base, evaluation = study.section("base", model), study.section("evaluation", model)
         needed = "checkpoint" if base["source"] == "released" else "pretraining"
@@ -143,6 +153,9 @@ def _clashes(study: Study, source: Source) -> list[Mistake]:
             wrong(("base", needed), message)
         elif base["source"] == "released" and (message := _unpinned(base["checkpoint"])):
             wrong(("base", "checkpoint"), f"{message} for {model}.")
+        if study.draws > 1 and study.shipped_base(model, 0) is None:
+            message = f"{model} has one base model; only those in {SHIPPED}/ have several draws."
+            wrong(("draws",), message)
         if max(evaluation["pass_k"]) > evaluation["samples"]:
             message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
             wrong(("evaluation", "pass_k"), message)

@@ -3,7 +3,8 @@
 Decoding reads all weights and the caches of all sequences once a token, so it is bound by the
 memory's bandwidth unless very many sequences are decoded side by side. Passes over whole sequences
 are bound by operations. Both get a share of what the data sheet promises. Left out are the start
-of an engine, moving weights to it, prefill, grading, and the passes of `training.diagnose_every`.
+of an engine, moving weights to it, prefill, grading, and what is measured for the log:
+`training.diagnose_every`, and the rollouts after the last step.
 """
 
 from __future__ import annotations

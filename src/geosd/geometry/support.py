@@ -83,7 +83,7 @@ def union_support(logits: Sequence[Tensor], k: int) -> Support:
     """Per position, the union of the top-k token ids of each of the given logits.
 
     Args:
-        logits: One [N, V] tensor each for student, teacher and, if there is one, anchor.
+        logits: One [N, V] tensor each for student, teacher and, where the loss reads it, anchor.
         k: Tokens kept of each; k >= V keeps the whole vocabulary.
 
     Returns:

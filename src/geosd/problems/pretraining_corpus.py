@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 
 @dataclass(frozen=True)
 class Document:
-    """A pretraining document: a prompt and the solution that answers it."""
+    """A pretraining document: a prompt and what follows it.
+
+    Attributes:
+        prompt: A question, with or without a reference, and the beginning of a solution if any.
+        response: The solution, or the rest of it.
+        ends: Whether the end of the response is learned too.
+    """
 
     prompt: str
     response: str
+    ends: bool = True
 
 
 class Corpus(Protocol):
@@ -24,9 +31,6 @@ class Corpus(Protocol):
         """All words of the world, each with one token, in the order of their ids."""
         ...
 
-    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
-        """Draw one document whose question is not held out.
-
-        Held out are the questions of every train, select and test problem.
-        """
+    def draw_document(self, rng: random.Random) -> Document:
+        """Draw one document whose question is not held out (`geosd.problems.held_out`)."""
         ...

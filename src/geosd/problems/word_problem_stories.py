@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from geosd.problems.miniature.chains import OPERATIONS
+from geosd.problems.chains.questions import OPERATIONS
 from geosd.problems.problem_splits import GeneratedProblem
 
 FACTORS = {2: "doubles", 3: "triples"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from geosd.reporting.method_style import (
     text_colour,
 )
 from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.rate_sweeps import short_rate
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -137,7 +137,7 @@ def _panel(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     first = early.drop_duplicates(["variant", "learning_rate"])
     return [
         *(_label(row, f"step {row.steps}", 1.5) for row in first.itertuples()),
-        *(_label(row, _short(row.learning_rate), 2.2) for row in full.itertuples()),
+        *(_label(row, short_rate(row.learning_rate), 2.2) for row in full.itertuples()),
         LabelledPoint(*base, method("pi_0").label, "black", 2.8),
     ]
 
@@ -175,17 +175,6 @@ def _drawn_lines(axes: Axes) -> list[list[tuple[float, float]]]:
 
 def _label(row: Any, text: str, radius: float) -> LabelledPoint:
     return LabelledPoint(row.id, row.ood_avg, text, text_colour(method(row.variant).colour), radius)
-
-
-def _short(rate: float) -> str:
-    """A learning rate in few letters.
-
-    Example:
-        >>> _short(3e-7), _short(2.5e-6)
-        ('3e-7', '2.5e-6')
-    """
-    power = math.floor(math.log10(rate) + 1e-9)
-    return f"{round(rate / 10**power, 3):g}e{power}"
 
 
 def _legend(figure: Figure, runs: Sequence[pd.DataFrame]) -> None:

@@ -1,4 +1,4 @@
-"""Which candidate of each variant's grid is best on the validation problems."""
+"""Each variant's candidates on the validation problems, and which learning rate is selected."""
 
 from __future__ import annotations
 
@@ -9,47 +9,70 @@ import pandas as pd
 from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import accuracy_cell, accuracy_name, number_of_runs
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.tables import Column, Row, Table, ranked
+from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.scores.rate_selection import RULE, VALIDATION, behind_best, select_candidate
 
 SPEC = OutputSpec(
     title="the candidates of each method",
     caption=(
-        "Each candidate's accuracy on the validation problems, from which the rates of the "
-        "studies were chosen."
+        "Each candidate's accuracy on the validation problems, how far it is behind the best of "
+        "its method, with the standard error of that difference over seeds, and the learning rate "
+        "that is selected for the studies."
     ),
     reads=("scores",),
-    settings=("models", "candidates"),
+    settings=("models", "candidates", "rate_candidates"),
 )
 
-VALIDATION = "select_validation"
 
-
-def build(scores: pd.DataFrame, models: Sequence[str], candidates: Mapping[str, str]) -> Table:
+def build(
+    scores: pd.DataFrame,
+    models: Sequence[str],
+    candidates: Mapping[str, str],
+    rate_candidates: Mapping[str, Mapping[str, float]],
+) -> Table:
     """Build `table_selection`: validation accuracy of each candidate of each method's grid.
 
-    Among the candidates of one variant the best is marked, and of equals the first, because grids
-    are written from small steps to large.
+    Among the candidates of one variant the best is marked. A learning rate is selected by
+    `geosd.scores.rate_selection.select_candidate`.
+
+    Raises:
+        ValueError: A candidate was not validated.
     """
-    columns = tuple(
-        Column(f"{model}.{VALIDATION}", "validation", model, "high") for model in models
-    )
+    columns = tuple(column for model in models for column in _columns(model))
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):
-        label = method(variant).label
-        block = tuple(
-            Row(
-                name.replace(f"{variant}-", f"{label} "),
-                variant,
-                tuple(accuracy_cell(scores, model, name, VALIDATION) for model in models),
-            )
-            for name, owner in candidates.items()
-            if owner == variant
-        )
-        rows += ranked(Table("block", "", "", "", columns, block)).rows
+        label, rates = method(variant).label, rate_candidates.get(variant, {})
+        names = [name for name, owner in candidates.items() if owner == variant]
+        cells: dict[str, list[Cell]] = {name: [] for name in names}
+        for model in models:
+            behind = behind_best(scores, model, names)
+            selected = select_candidate(scores, model, rates) if rates else None
+            for name in names:
+                best = behind.loc[name, "behind"] == 0
+                difference = Cell(*behind.loc[name, ["behind", "error"]])
+                cells[name] += [
+                    accuracy_cell(scores, model, name, VALIDATION),
+                    Cell(None) if best else difference,
+                    Cell("selected" if name == selected else ""),
+                ]
+        block = [
+            Row(name.replace(f"{variant}-", f"{label} "), variant, tuple(cells[name]))
+            for name in names
+        ]
+        rows += ranked(Table("block", "", "", "", columns, tuple(block))).rows
     note = (
-        f"{accuracy_name(scores)} on the validation problems, in percent, over"
-        f" {number_of_runs(scores)}; every candidate is trained on the selection problems. Best and"
-        " second-best of each method."
+        f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
+        f" over {number_of_runs(scores)}; every candidate is trained on the selection problems."
+        " Best and second-best of each method. Behind: the mean over seeds of the difference to"
+        f" the best, ± its standard error. Selected: {RULE}."
     )
     title = "Selection of hyperparameters"
     return Table("table_selection", title, note, "Candidate", columns, tuple(rows))
+
+
+def _columns(model: str) -> tuple[Column, Column, Column]:
+    return (
+        Column(f"{model}.{VALIDATION}", "validation", model, "high"),
+        Column(f"{model}.behind", "behind", model),
+        Column(f"{model}.selected", "rate", model),
+    )

@@ -100,7 +100,7 @@ class PreallocatedLayer(CacheLayerMixin):
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Write the column of the step and return the whole cache; `attend` reads its filled part."""
+        """Write the step's column and return the whole cache; `attend` reads its filled part."""
         self.keys[:, :, self.filled - 1 : self.filled].copy_(key_states)
         self.values[:, :, self.filled - 1 : self.filled].copy_(value_states)
         return self.keys, self.values

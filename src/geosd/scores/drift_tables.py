@@ -17,15 +17,17 @@ from geosd.scores.tidy_files import select_rows, values_by_seed
 
 DRIFT = "drift/pi_0"
 """The step log's mean Fisher-Rao distance d_FR from pi_0, in radians."""
-QUANTITIES = (DRIFT, "drift/anchor", "overlap", "loss/total")
-WINDOW = 8
-"""Logged steps at the end of training that are averaged: one visits a handful of rollouts."""
+TEACHER_MASS = ("support/teacher_mass_mean", "support/teacher_mass_min")
+"""The step log's mean and minimum of the teacher's mass on the union of top-K supports."""
+QUANTITIES = (DRIFT, "drift/anchor", "overlap", *TEACHER_MASS)
+LOSS = "loss/total"
+"""What every step logs, and the measurement after the last step does not."""
 
 
 def collect_drift(logs: Mapping[Run, Path]) -> pd.DataFrame:
     """The table of drift at the end of training, from the step log of each run.
 
-    A quantity that a method does not log has no row. Errors are those of `values_at_the_end`.
+    A quantity that was not measured has no row. Errors are those of `values_at_the_end`.
     """
     rows = [
         (*astuple(run), quantity, value)
@@ -55,20 +57,22 @@ def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
 
 
 def values_at_the_end(path: Path) -> dict[str, float]:
-    """Drift, overlap and loss at the end of training: means of the last `WINDOW` logged values.
+    """`QUANTITIES` at the end of training: the last row of the step log, measured after all steps.
 
     Args:
         path: The step log of a run.
 
     Raises:
         FileNotFoundError: There is no step log.
-        ValueError: It has no column `step`, or no row.
+        ValueError: It has no column `step`, or no row, or does not end with that measurement.
     """
-    log = _read_step_log(path)
-    logged = {name: log[name].dropna() for name in QUANTITIES if name in log}
-    return {
-        name: float(column.iloc[-WINDOW:].mean()) for name, column in logged.items() if len(column)
-    }
+    last = _read_step_log(path).iloc[-1]
+    if pd.isna(last.get(DRIFT)) or pd.notna(last.get(LOSS)):
+        raise ValueError(
+            f"{path}: row {last['step']:.0f} is not the measurement after the last step, which has"
+            f" {DRIFT} and no {LOSS}.\nHint: let the workflow train the run again."
+        )
+    return {name: float(last[name]) for name in QUANTITIES if pd.notna(last.get(name))}
 
 
 def _read_step_log(path: Path) -> pd.DataFrame:

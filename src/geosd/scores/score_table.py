@@ -31,11 +31,13 @@ class Run:
         model: Name of the base model.
         variant: Name of the method; "pi_0" is the base model itself.
         seed: The run's seed.
+        draw: The draw of the base model that it started from: it follows from the seed.
     """
 
     model: str
     variant: str
     seed: int
+    draw: int = 0
 
 
 def read_samples(run: Run, file: Path) -> list[Sample]:

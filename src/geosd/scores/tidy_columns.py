@@ -1,6 +1,7 @@
 """The columns of every tidy file: one row a number, columns known by name and type.
 
-`model`, `variant` and `seed` name a run. The file of each name has further columns:
+`model`, `variant` and `seed` name a run; `draw` is the draw of the base model that it started from,
+which follows from the seed. The file of each name has further columns:
 
 scores, a number of a run on a benchmark
     benchmark  "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
@@ -8,13 +9,16 @@ scores, a number of a run on a benchmark
     metric     "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
     k          samples that the metric is over
     value      percent (0..100); tokens: mean response length in tokens
-drift, a quantity of a run at the end of training
+drift, a quantity of a run at the end of training, measured once, on rollouts of the trained student
     quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
                d_FR (not squared, in radians, at most pi) over response positions, "overlap" is
-               the mean sum_i sqrt(p_i q_i) of student p and teacher q, "loss/total" the loss
-    value      mean over the last steps that logged the quantity
+               the mean sum_i sqrt(p_i q_i) of student p and teacher q,
+               "support/teacher_mass_mean" and "support/teacher_mass_min" mean and minimum of
+               the teacher's mass on the union of top-K supports
+    value      over the response positions of `training.final_rollouts` rollouts
 drift_over_steps, a step of a run; steps that did not measure the drift have no row
-    value      the step log's "drift/pi_0" at that step, over the positions that it visited
+    value      the step log's "drift/pi_0" after so many updates, over the positions visited then;
+               the last row of a run is the measurement at its end
 consensus, a point of a run: what the samples of OOD problems agree on (Figure consensus)
     quantity   with n samples of a problem, the first m of which are asked for their agreement:
                "pass@k"             x = k for k = 1..n; percent, mean over the OOD benchmarks
@@ -50,8 +54,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int}
-"""The columns that name a run."""
+RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int, "draw": int}
+"""The columns that every row of a run begins with."""
 DIVERGENCES = ("fwdkl", "revkl", "hellinger")
 """Divergences with a column `gradient_<divergence>` in the table of states."""
 

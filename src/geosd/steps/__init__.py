@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Callable
 
+from geosd.allocator import keep_freed_memory
 from geosd.steps import forkserver
 
 if sys.argv[:1] == ["-m"]:  # `python -m geosd.steps.NAME`: the program's own imports come next
@@ -22,6 +23,7 @@ def begin(main: Callable[..., None]) -> None:
     """Begin a step: call its `main` with the arguments of the command line."""
     import tyro  # gpu_check does without
 
+    keep_freed_memory()
     gc.freeze()
     gc.enable()
     tyro.cli(main)

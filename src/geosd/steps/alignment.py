@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from geosd.config import load_settings
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
 from geosd.evaluation.rank_mass import ProbeRollout, mass_on_ranks
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.checkpoints import load_model, load_weights
@@ -38,13 +39,15 @@ def main(
         model: Name of the model.
         variant: Name of the variant.
         seed: The run's seed.
-        base: Folder of the base model.
+        base: Folder of the run's base model.
         checkpoint: Folder of the trained student, with its `snapshots/`.
-        states: The fixed rollouts.
+        states: The fixed rollouts, of that base model.
         out: Folder of `alignment.csv`.
         params: The configuration.
     """
-    settings = load_settings("alignment", params, study, model, variant)
+    resolved = resolve(load(params), study)
+    settings = settings_of("alignment", resolved, model, variant)
+    run = (model, variant, seed, resolved.draw(seed))
     rollouts = read_jsonl(states, ProbeRollout)
     student, tokenizer = load_model(base)
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
@@ -61,7 +64,7 @@ def main(
         )
         for ranking, mass in masses.items():
             for rank, value in enumerate(mass.tolist(), start=1):
-                rows.append((model, variant, seed, step, ranking, rank, value, positions))
+                rows.append((*run, step, ranking, rank, value, positions))
     table = pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
     with atomic_write(out / "alignment.csv") as temporary:
         table.to_csv(temporary, index=False, float_format="%.9g")

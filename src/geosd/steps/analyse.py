@@ -28,7 +28,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     """
     job = Job("analyse", params, study)
     settings = job.settings
-    rows = {Run(row.model, row.variant, row.seed): row for row in read_index(runs)}
+    rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
     files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
     scored, consensus = {}, {}

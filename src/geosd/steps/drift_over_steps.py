@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product, starmap
+from itertools import product
 from pathlib import Path
 
 from geosd.config import load_settings
@@ -23,12 +23,13 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         params: The configuration.
     """
     settings = load_settings("drift_over_steps", params, study)
-    folders = {Run(row.model, row.variant, row.seed): row.train for row in read_index(runs)}
-    runs_in_order = starmap(
-        Run, product(*(settings[key] for key in ("models", "methods", "seeds")))
-    )
+    rows = {(row.model, row.variant, row.seed): row for row in read_index(runs)}
+    wanted = [rows[run] for run in product(*map(settings.get, ("models", "methods", "seeds")))]
     table = collect_drift_over_steps(
-        {run: Path(folders[run]) / "steps.csv" for run in runs_in_order}
+        {
+            Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
+            for row in wanted
+        }
     )
     with atomic_write(out / "drift_over_steps.csv") as temporary:
         table.to_csv(temporary, index=False)

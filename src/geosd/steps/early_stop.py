@@ -6,8 +6,11 @@ inputs are the longer run's.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from geosd.files import atomic_write, copy, write_json, write_text
@@ -36,24 +39,27 @@ def main(
         model: Name of the model.
         variant: Name of the variant that is the beginning of another.
         seed: Seed of the run.
-        longer: Folder of the longer run, with the weights after the last step of the shorter one.
+        longer: Folder of the longer run, with a snapshot after the last step of the shorter one.
         out: Folder of the shorter run.
         params: The configuration.
 
     Raises:
-        FileNotFoundError: The longer run has not kept those weights.
+        FileNotFoundError: The longer run has not kept those weights, or not measured there.
     """
-    job = Job("early_stop", params, study, model, variant)
+    job = Job("early_stop", params, study, model, variant, seed=seed)
     settings = job.settings
     steps = settings["steps"]
     snapshot = longer / "snapshots" / f"step_{steps}.safetensors"
-    if not snapshot.exists():
-        raise FileNotFoundError(
-            f"{snapshot}: the run has not kept its weights after step {steps}.\nHint: the rule"
-            f" `train` makes the run again and keeps them: delete {longer / WEIGHTS}."
-        )
-    log = (longer / "steps.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    write_text(out / "steps.csv", "".join(log[: 1 + steps]))
+    measured = snapshot.with_suffix(".json")
+    for file in (snapshot, measured):
+        if not file.exists():
+            raise FileNotFoundError(
+                f"{file}: the run has not kept it after step {steps}.\nHint: the rule `train` makes"
+                f" the run again and keeps it: delete {longer / WEIGHTS}."
+            )
+    log = (longer / "steps.csv").read_text(encoding="utf-8")
+    values = json.loads(measured.read_text(encoding="utf-8"))
+    write_text(out / "steps.csv", _stopped_log(log, steps, values))
     write_json(out / "settings.json", settings)
     card = (longer / "README.md").read_text(encoding="utf-8")
     write_model_card(out, model=model, seed=seed, **read_model_card(card), settings=settings)
@@ -63,7 +69,17 @@ def main(
     _share(snapshot, out / WEIGHTS)
     recorded = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
     same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
-    job.write_manifest(out, [snapshot, longer / "steps.csv"], **same, snapshots=[])
+    inputs = [snapshot, measured, longer / "steps.csv"]
+    job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
+
+
+def _stopped_log(log: str, steps: int, measured: Mapping[str, float]) -> str:
+    """The first steps of a longer run's log, and the measurement after the last of them."""
+    header, *rows = log.splitlines(keepends=True)
+    last = io.StringIO()
+    columns = header.rstrip("\n").split(",")
+    csv.DictWriter(last, columns, lineterminator="\n").writerow({"step": steps, **measured})
+    return "".join([header, *rows[:steps], last.getvalue()])
 
 
 def _share(source: Path, target: Path) -> None:

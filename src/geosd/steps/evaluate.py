@@ -42,7 +42,7 @@ def main(
         out: Folder of `samples.jsonl` and `manifest.json`.
         params: The configuration.
     """
-    job = Job("evaluate", params, study, model)
+    job = Job("evaluate", params, study, model, seed=seed)
     settings = job.settings
     engine = resolve_engine(settings["rollout"])
     tokenizer, generation = load_tokenizer(checkpoint)
@@ -72,6 +72,7 @@ def main(
         inputs,
         model=model,
         seed=seed,
+        draw=job.draw,
         precision=engine["precision"],
         sampler=sampler.record(),
     )

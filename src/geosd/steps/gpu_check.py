@@ -271,6 +271,7 @@ def assemble_synthetic_run(
         loss_mean="sequence",
         save_every=10**6,
         diagnose_every=10**6,
+        final_rollouts=batch.responses,
         chunk=1024,
         microbatch=1,
         precision=str(compute).removeprefix("torch."),

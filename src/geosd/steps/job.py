@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.config import load_settings
+from geosd.config import load, resolve, settings
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
 
@@ -17,6 +17,7 @@ class Job:
 
     Attributes:
         settings: Exactly what the rule may read of params.yaml.
+        draw: The draw of the base model that the job's run starts from.
     """
 
     def __init__(
@@ -26,11 +27,19 @@ class Job:
         study: str,
         model: str | None = None,
         variant: str | None = None,
+        *,
+        seed: int | None = None,
+        draw: int = 0,
     ) -> None:
-        """Start the clock and load the settings; the rule bears the name of the step's module."""
+        """Start the clock and load the settings; the rule bears the name of the step's module.
+
+        The draw follows from the seed where there is one.
+        """
         self._began = time.monotonic()
         self._rule = rule
-        self.settings = load_settings(rule, params, study, model, variant)
+        resolved = resolve(load(params), study)
+        self.draw = draw if seed is None else resolved.draw(seed)
+        self.settings = settings(rule, resolved, model, variant, self.draw)
 
     def write_manifest(
         self, out: Path, inputs: Iterable[Path] | Mapping[Path, str], **more: Any

@@ -163,7 +163,7 @@ def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
         },
         states=SamplingWorkload(problems, recipe["response_tokens"]),
         checkpoints=max(snapshots) + 2,  # and pi_0 and the end
-        weights=1 + len(study.seeds) * sum(kept + 1 for kept in snapshots),
+        weights=counts["base"] + len(study.seeds) * sum(kept + 1 for kept in snapshots),
     )
 
 

@@ -23,6 +23,7 @@ def main(
     base: Path,
     problems: Path,
     out: Path,
+    draw: int = 0,
     params: Path = Path("params.yaml"),
 ) -> None:
     """Build a model's pool of verified solutions from rollouts of pi_0.
@@ -33,9 +34,10 @@ def main(
         base: Folder of the base model.
         problems: Training problems.
         out: Folder of `pool.jsonl`, `counts.json` and, last, `manifest.json`.
+        draw: The draw of the base model.
         params: The configuration.
     """
-    job = Job("pool", params, study, model)
+    job = Job("pool", params, study, model, draw=draw)
     settings = job.settings
     engine = resolve_engine(settings["rollout"])
     tokenizer, generation = load_tokenizer(base)
@@ -56,7 +58,7 @@ def main(
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
     inputs = [base / "model.safetensors", problems]
-    job.write_manifest(out, inputs, precision=engine["precision"])
+    job.write_manifest(out, inputs, draw=job.draw, precision=engine["precision"])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
@@ -18,8 +20,8 @@ from geosd.provenance.code import SOURCES, code_of
 from geosd.provenance.staleness import Current, stale
 from geosd.steps import begin
 
-Job = tuple[str, str | None, str | None]
-"""Rule, model and variant, by which `geosd.config.settings` finds the settings of a result."""
+Job = tuple[Any, ...]
+"""Rule, model, variant and draw, as far as there are any: what `geosd.config.settings` takes."""
 STEPS = {"evaluate_pi_0": "evaluate"}
 """Rules that run a step of another name."""
 
@@ -52,17 +54,17 @@ def main(study: str, params: Path = Path("params.yaml")) -> None:
 def _jobs(study: Study) -> Iterator[tuple[str, Job]]:
     """The folders of a study that have a manifest, shared ones too."""
     folders = RunFolders(study)
-    yield folders.data, ("data", None, None)
-    for model in study.models:
-        yield folders.base(model), ("base", model, None)
-        yield folders.pool(model), ("pool", model, None)
+    yield folders.data, ("data",)
+    for model, draw in product(study.models, study.base_draws):
+        yield folders.base(model, draw), ("base", model, None, draw)
+        yield folders.pool(model, draw), ("pool", model)
     for row in folders.rows():
         if row.train:
             rule = "early_stop" if row.variant in study.early_stops else "train"
             yield row.train, (rule, row.model, row.variant)
         rule = "evaluate" if row.train else "evaluate_pi_0"
         yield row.evaluate, (rule, row.model, row.variant)
-    yield f"{RESULTS}/{study.name}/analyse", ("analyse", None, None)
+    yield f"{RESULTS}/{study.name}/analyse", ("analyse",)
 
 
 def _former(study: Study) -> dict[str, Path]:
@@ -81,8 +83,8 @@ def _former(study: Study) -> dict[str, Path]:
 
 
 def _current(study: Study, job: Job, former: Path | None) -> Current:
-    rule, model, variant = job
-    settings = settings_of(rule, study, model, variant)
+    rule, *of_job = job
+    settings = settings_of(rule, study, *of_job)
     files = code_of(STEPS.get(rule, rule), settings)
     return Current(settings, {name: sha256(SOURCES / name) for name in files}, former)
 

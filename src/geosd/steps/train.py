@@ -69,7 +69,7 @@ def main(
         trackers: Trackers beside DVCLive's step log: tensorboard, wandb, trackio.
     """
     check_trackers(trackers)
-    job = Job("train", params, study, model, variant)
+    job = Job("train", params, study, model, variant, seed=seed)
     settings = job.settings
     precision = resolve_precision(settings["precision"], local_device())
     resolved = {**settings, "precision": precision}
@@ -121,6 +121,7 @@ def main(
                 inputs,
                 model=model,
                 seed=seed,
+                draw=job.draw,
                 snapshots=saved.steps,
                 precision=precision,
                 ranks=ranks.size,

@@ -1,64 +1,94 @@
-"""Diagnostics of the visited states: overlap, mismatch, drift, and the KL of an update.
+"""Diagnostics of the visited states: overlap, mismatch, drift, support, and the KL of an update.
 
-N = response positions of the step, n = of one microbatch.
+N = response positions of all microbatches and ranks, n = of one microbatch.
 """
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
-from geosd.training.packing import Microbatch
+from geosd.training.fsdp import reshard, with_root_gathered
+from geosd.training.master_weights import compute_weights
+from geosd.training.processes import Ranks
+from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.visited_states import (
+    VisitedStates,
+    sample_for_measurement,
+    visited_states,
+)
 
 
-@torch.no_grad()
-def diagnose_microbatches(
-    student: nn.Module,
-    student_states: list[Tensor],
-    references: list[dict[str, ChunkedLogits]],
-    top_k: int,
-    chunk: int,
-    positions: int,
-) -> tuple[dict[str, float], list[OldPolicy]]:
-    """Diagnostics of a step's microbatches: shares of its mean overlap, mismatch and drift.
+class StateDiagnosis:
+    """What the log says of the visited states, gathered over microbatches, then over ranks.
+
+    Logged, with p = student and q = teacher, means over the N positions:
+        `overlap`                  sum_i sqrt(p_i q_i)
+        `mismatch`                 share of positions where the teacher is sure and the student is
+                                   not: q* >= .8, p* <= .1 (paper, Teacher top-token support)
+        `drift/anchor`, `drift/pi_0`   d_FR (not squared) to the anchor and to the base model
+                                   (paper, Figure mechanism B)
+        `support/teacher_mass_mean`, `support/teacher_mass_min`   mean and minimum of the teacher's
+                                   mass on the union of top-K supports that the loss is computed on
+                                   (paper, Training: > 99.9 %); of a loss without a support on
+                                   the union of student's and teacher's
+
+    Overlap, mismatch and drift are on the union of all four models' top-K.
 
     Args:
-        student: Has the output head, gathered.
-        student_states: Its hidden states [n, D] by microbatch.
-        references: "teacher", "anchor" and "reference", by microbatch.
-        top_k: K of the union of top-K supports.
+        top_k: K of the unions.
         chunk: Positions whose logits are held at once.
-        positions: N.
-
-    Returns:
-        `overlap` sum_i sqrt(p_i q_i) with the teacher; `mismatch` the share of positions where the
-        teacher is sure and the student is not (q* >= .8, p* <= .1; paper, Teacher top-token
-        support); `drift/anchor` and `drift/pi_0`, mean d_FR (not squared) to the anchor and to the
-        base model (paper, Figure mechanism B). The second value is for `kl_of_update`.
+        needs: Models that the objective reads.
     """
-    shares = dict.fromkeys(("overlap", "mismatch", "drift/anchor", "drift/pi_0"), 0.0)
-    old_policies = []
-    for hidden_nD, others in zip(student_states, references, strict=True):
-        models = {**others, "student": ChunkedLogits(student, hidden_nD)}
-        old_policies.append(OldPolicy(models["student"], top_k, chunk))
-        for at in chunks(len(hidden_nD), chunk):
+
+    def __init__(self, top_k: int, chunk: int, needs: Collection[str]) -> None:
+        """Know of no state yet."""
+        self.top_k, self.chunk = top_k, chunk
+        self.on_support = ["student", "teacher", *({"anchor"} & set(needs))]
+        self.sums: dict[str, float] = defaultdict(float)
+        self.least_mass, self.positions = 1.0, 0
+
+    @torch.no_grad()
+    def add(self, models: Mapping[str, ChunkedLogits]) -> None:
+        """Take in the states of a microbatch.
+
+        Args:
+            models: "student", "teacher", "anchor" and "reference" at its n positions.
+        """
+        n = len(models["student"].hidden)
+        for at in chunks(n, self.chunk):
             logits = {name: model.logits(at) for name, model in models.items()}
-            support = union_support(list(logits.values()), top_k)
+            support = union_support(list(logits.values()), self.top_k)
             log = {name: support.restrict(value) for name, value in logits.items()}
             best = log["teacher"].argmax(-1, keepdim=True)
             sure = log["teacher"].gather(-1, best).exp() >= 0.8
             unlikely = log["student"].gather(-1, best).exp() <= 0.1
+            of_loss = union_support([logits[name] for name in self.on_support], self.top_k)
+            mass = of_loss.mass(logits["teacher"])
             values = {
                 "overlap": overlap(log["student"], log["teacher"]),
                 "mismatch": sure & unlikely,
                 "drift/anchor": fisher_rao(log["student"], log["anchor"]),
                 "drift/pi_0": fisher_rao(log["student"], log["reference"]),
+                "support/teacher_mass_mean": mass,
             }
             for name, value_n in values.items():
-                shares[name] += value_n.double().sum().item() / positions
-    return shares, old_policies
+                self.sums[name] += value_n.double().sum().item()
+            self.least_mass = min(self.least_mass, mass.min().item())
+        self.positions += n
+
+    def values(self, ranks: Ranks) -> dict[str, float]:
+        """The values for the log, over the states of all ranks, the same on each."""
+        sums = ranks.sum_values({**self.sums, "positions": self.positions})
+        positions = sums.pop("positions")
+        least = ranks.min_values({"support/teacher_mass_min": self.least_mass})
+        return {name: value / positions for name, value in sums.items()} | least
 
 
 class OldPolicy:
@@ -77,25 +107,78 @@ class OldPolicy:
             self.predictions.append((at, support, support.restrict(logits_nV)))
 
     @torch.no_grad()
-    def kl_to(self, after: ChunkedLogits, positions: int) -> float:
-        """Sum over these positions of KL(old || new) in nats, over all `positions` of the step."""
+    def kl_to(self, after: ChunkedLogits) -> float:
+        """Sum over the positions of KL(old || new), in nats."""
         total = 0.0
         for at, support, log_old in self.predictions:
             log_new = support.restrict(after.logits(at))
             # forward_kl(p, q) is KL(q || p): here the new student stands for p, the old one for q.
             total += forward_kl(log_new, log_old).double().sum().item()
-        return total / positions
+        return total
+
+
+def diagnose(
+    student: nn.Module, visited: Iterable[VisitedStates], diagnosis: StateDiagnosis
+) -> list[OldPolicy]:
+    """Add visited states to a diagnosis, and remember the student at them.
+
+    Args:
+        student: Has the output head, gathered.
+        visited: By microbatch.
+        diagnosis: What they are added to.
+    """
+    old_policies = []
+    for states in visited:
+        models = states.models(student)
+        diagnosis.add(models)
+        old_policies.append(OldPolicy(models["student"], diagnosis.top_k, diagnosis.chunk))
+    return old_policies
+
+
+@torch.no_grad()
+def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
+    """Overlap, mismatch, drift and support of the student after `step` updates, for the log.
+
+    They are means over `args.final_rollouts` fresh rollouts, one to each of the problems that the
+    next steps would train on. The anchor is the one of the last step. The rollouts are drawn from
+    the run's seed and `step`, and nothing of the run changes: the same measurement follows a run of
+    `step` steps and the first `step` steps of a longer one.
+
+    Returns:
+        What `StateDiagnosis` logs, and the rollouts' summary.
+    """
+    precision = getattr(torch, args.precision)
+    diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+    with (
+        compute_weights(run.student, precision),
+        compute_weights(run.reference_models.average, precision),
+    ):
+        rollouts, hidden_states, microbatches = sample_for_measurement(
+            run, args, step, args.final_rollouts
+        )
+        for microbatch in microbatches:  # one at a time: the states of all would not fit
+            states = visited_states(run, microbatch, hidden_states)
+            with_root_gathered(run.student, partial(_add, diagnosis, states))
+    reshard(run.student)
+    run.reference_models.reshard()
+    return diagnosis.values(run.ranks) | rollouts.summary()
+
+
+def _add(diagnosis: StateDiagnosis, states: VisitedStates, student: nn.Module) -> None:
+    diagnosis.add(states.models(student))
 
 
 @torch.no_grad()
 def kl_of_update(
     student: nn.Module,
-    microbatches: list[Microbatch],
-    old_policies: list[OldPolicy],
-    positions: int,
+    visited: Sequence[VisitedStates],
+    old_policies: Sequence[OldPolicy],
+    ranks: Ranks,
 ) -> float:
-    """KL(old || new) of the student across an update, in nats: this rank's share of its mean."""
-    return sum(
-        old.kl_to(response_logits(student, microbatch.student), positions)
-        for microbatch, old in zip(microbatches, old_policies, strict=True)
-    )
+    """Mean KL(old || new) of the student across an update at all ranks' visited states, in nats."""
+    kl, positions = 0.0, 0
+    for states, old in zip(visited, old_policies, strict=True):
+        kl += old.kl_to(response_logits(student, states.microbatch.student))
+        positions += len(states.student)
+    sums = ranks.sum_values({"kl": kl, "positions": positions})
+    return sums["kl"] / sums["positions"]

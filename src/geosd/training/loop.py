@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from geosd.training.diagnostics import measure_student
 from geosd.training.fsdp import full_model, full_state_dict, load_full_state_dict
+from geosd.training.packing import responses_per_rank
 from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
 from geosd.training.run import TrainingArguments, TrainingRun
 from geosd.training.step import train_step
@@ -32,7 +34,8 @@ def train(
 ) -> StepLog | None:
     """The training loop: take every step of a run, log it, and save states and snapshots.
 
-    Every rank calls this; only the first one logs and writes.
+    The log ends with a row of its own: the measurement of the student after the last step. Every
+    rank calls this; only the first one logs and writes.
 
     Args:
         run: The parts.
@@ -49,13 +52,11 @@ def train(
 
     Raises:
         PreemptionError: The scheduler sent SIGTERM; the state of the run is saved.
+        ValueError: The ranks cannot share the rollouts of the last measurement evenly.
     """
     ranks = run.ranks
-    saved = resume.load()
-    usable = saved is not None and (snapshots is None or snapshots.complete_until(saved[0]))
-    start = ranks.broadcast(lambda: saved[0] if usable else 0)
-    if start:
-        _load_state_dict(run, saved[1])
+    responses_per_rank(args.final_rollouts, ranks.size)  # or the run would fail at its end
+    start = _resume(run, args.steps, resume, snapshots)
     if snapshots is not None and start == 0 and ranks.is_main:
         snapshots.clear()
     log = open_log(start) if ranks.is_main else None
@@ -69,12 +70,15 @@ def train(
         done = step + 1
         # Snapshots before the state: a run that continues from it has them already.
         due = snapshots is not None and done in snapshots.steps
-        if due and (model := full_model(run.student)) is not None:
-            snapshots.save(done, model)
+        if due:
+            measured = measure_student(run, args, done)
+            if (model := full_model(run.student)) is not None:
+                snapshots.save(done, model, measured)
         stopped = ranks.any(stop_requested()) and done < args.steps
         if stopped or done % args.save_every == 0 or done == args.steps:
             state = _state_dict(run)
             if ranks.is_main:
+                log.sync()  # as snapshots: before the state
                 resume.save(done, state)
         if stopped:
             if log is not None:
@@ -83,9 +87,22 @@ def train(
             raise PreemptionError(
                 f"asked to stop after {done} steps; start again to go on from there"
             )
+    values = measure_student(run, args, total)
     if log is not None:
+        log.write(values)
         log.close()
     return log
+
+
+def _resume(run: TrainingRun, steps: int, resume: ResumeState, snapshots: Snapshots | None) -> int:
+    """Continue from the last state of the run: the steps that are done, 0 where there is none."""
+    usable = snapshots.complete_until if snapshots is not None else lambda step: True
+    saved = resume.load(steps, run.ranks, usable)
+    if saved is None:
+        return 0
+    step, state = saved
+    _load_state_dict(run, state)
+    return step
 
 
 def _state_dict(run: TrainingRun) -> dict[str, Any]:

@@ -117,6 +117,23 @@ class Microbatch:
     teacher: Packed
 
 
+def responses_per_rank(responses: int, ranks: int) -> int:
+    """How many of some responses each rank takes.
+
+    Raises:
+        ValueError: The responses cannot be shared out evenly. A rank without a response could not
+            take part in gathering the weights.
+    """
+    per_rank, remainder = divmod(responses, ranks)
+    if remainder:
+        raise ValueError(
+            f"{responses} responses cannot be shared evenly by {ranks} ranks.\nHint: let"
+            " accelerate start as many training processes as divide training.problems,"
+            " training.final_rollouts (and training.group)."
+        )
+    return per_rank
+
+
 def split_into_microbatches(
     rollouts: Rollouts,
     rank: int,
@@ -136,17 +153,10 @@ def split_into_microbatches(
         device: Of the tensors.
 
     Raises:
-        ValueError: The responses cannot be shared out evenly. A rank without a response could not
-            take part in gathering the weights.
+        ValueError: See `responses_per_rank`.
     """
-    per_rank, remainder = divmod(len(rollouts.responses), ranks)
-    if remainder:
-        raise ValueError(
-            f"{len(rollouts.responses)} responses cannot be shared evenly by {ranks} ranks.\nHint:"
-            " let accelerate start as many training processes as divide training.problems (and"
-            " training.group)."
-        )
     prompts, responses = rollouts.student_prompts, rollouts.responses
+    per_rank = responses_per_rank(len(responses), ranks)
     starts = [0, *accumulate(map(len, responses))]
     tokens = [0, *accumulate(len(p) + len(r) for p, r in zip(prompts, responses, strict=True))]
     microbatches = []

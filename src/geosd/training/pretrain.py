@@ -6,7 +6,7 @@ B = documents of a batch, T = tokens of the longest, N = supervised positions.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -31,7 +31,7 @@ class PretrainingArguments:
 
     The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
     from random weights, Muon comes to the same loss in about a third of AdamW's steps here
-    (docs/world.md has the figures).
+    (docs/chains.md has the figures).
 
     Attributes:
         steps: Optimizer steps.
@@ -72,7 +72,6 @@ def pretrain(
     model: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
     corpus: Corpus,
-    held_out: Collection[str],
     args: PretrainingArguments,
     seed: int,
     resume: ResumeState | None = None,
@@ -87,7 +86,6 @@ def pretrain(
         model: A causal language model with random weights.
         tokenizer: The world's.
         corpus: What the documents are like.
-        held_out: Questions that no document may ask.
         args: Steps, batch and learning rates.
         seed: Of the documents.
         resume: Where the state is saved every `save_every` steps; None keeps none.
@@ -98,9 +96,8 @@ def pretrain(
         The loss of each step in nats a token: the mean over the supervised tokens of its batch.
     """
     optimizers = _optimizers(model, args)
-    held_out = frozenset(held_out)
     losses: list[float] = []
-    saved = resume.load() if resume is not None else None
+    saved = resume.load(args.steps) if resume is not None else None
     if saved is not None:
         _, state = saved
         losses = state["losses"]
@@ -120,7 +117,7 @@ def pretrain(
     for step in bar:
         place = step % BUCKET
         if place == 0 or not batches:
-            batches = draw_batches(corpus, held_out, args.documents, seed, step // BUCKET)
+            batches = draw_batches(corpus, args.documents, seed, step // BUCKET)
         losses.append(_step(model, optimizers, tokenizer, batches[place], args, step))
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         if resume is not None and (step + 1) % save_every == 0:
@@ -131,16 +128,14 @@ def pretrain(
     return losses
 
 
-def draw_batches(
-    corpus: Corpus, held_out: Collection[str], documents: int, seed: int, bucket: int
-) -> list[list[Document]]:
+def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list[list[Document]]:
     """The batches of one bucket: documents of like length together, in a random order of batches.
 
     Sorting wastes few positions on padding; drawing by bucket number alone makes any step's batch
     known without the steps before it.
     """
     draw = random.Random(seed_of(seed, "documents", bucket))
-    drawn = [corpus.draw_document(held_out, draw) for _ in range(BUCKET * documents)]
+    drawn = [corpus.draw_document(draw) for _ in range(BUCKET * documents)]
     drawn.sort(key=lambda document: len(document.prompt) + len(document.response))
     batches = [drawn[at : at + documents] for at in range(0, len(drawn), documents)]
     draw.shuffle(batches)
@@ -149,7 +144,7 @@ def draw_batches(
 
 def tensors(
     tokenizer: PreTrainedTokenizerBase, documents: Iterable[Document]
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:
     """A batch as right-padded tensors.
 
     Targets are the response and a shown reference: it is a solution of the same question, and its
@@ -157,7 +152,7 @@ def tensors(
     them. What a prompt holds behind `S:`, an attempt at a solution, is context alone.
 
     Returns:
-        ids_BT, mask_BT and target_BT: the next token, or `IGNORED` where none is supervised.
+        ids_BT and target_BT: the next token, or `IGNORED` where none is supervised.
     """
     documents = list(documents)
     prompts = tokenizer([d.prompt for d in documents], add_special_tokens=False).input_ids
@@ -167,15 +162,15 @@ def tensors(
     rows = [[*p, *r, end] for p, r in zip(prompts, responses, strict=True)]
     width = max(map(len, rows))
     ids_BT = torch.full((len(rows), width), pad)
-    mask_BT = torch.zeros((len(rows), width), dtype=torch.bool)
     target_BT = torch.full((len(rows), width), IGNORED)
     for place, row in enumerate(rows):
         question_end = next(at for at, token in enumerate(row) if token in (reference, solution))
         ids_BT[place, : len(row)] = torch.tensor(row)
-        mask_BT[place, : len(row)] = True
         target_BT[place, question_end : len(row) - 1] = torch.tensor(row[question_end + 1 :])
         target_BT[place, row.index(solution) : len(prompts[place]) - 1] = IGNORED
-    return ids_BT, mask_BT, target_BT
+        if not documents[place].ends:
+            target_BT[place, len(row) - 2] = IGNORED
+    return ids_BT, target_BT
 
 
 def _step(
@@ -186,9 +181,9 @@ def _step(
     args: PretrainingArguments,
     step: int,
 ) -> float:
-    ids_BT, mask_BT, target_BT = tensors(tokenizer, documents)
+    ids_BT, target_BT = tensors(tokenizer, documents)
     supervised_BT = target_BT != IGNORED
-    logits_NV = head_logits(model, last_hidden_states(model, ids_BT, mask_BT)[supervised_BT])
+    logits_NV = head_logits(model, last_hidden_states(model, ids_BT)[supervised_BT])
     loss = cross_entropy(logits_NV, target_BT[supervised_BT])
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), args.clip)

@@ -47,16 +47,25 @@ class Ranks:
         """Whether this process is the one that samples, logs and writes."""
         return self.rank == 0
 
-    def all_reduce(self, tensor: Tensor) -> Tensor:
-        """The sum over the ranks, in place, and the same bits on each."""
+    def all_reduce(self, tensor: Tensor, op: dist.ReduceOp.RedOpType = dist.ReduceOp.SUM) -> Tensor:
+        """The sum (or another operation) over the ranks, in place, and the same bits on each."""
         if self.group is not None:
-            dist.all_reduce(tensor, group=self.group)
+            dist.all_reduce(tensor, op, group=self.group)
         return tensor
 
     def sum_values(self, values: dict[str, float]) -> dict[str, float]:
         """The sum over the ranks of each value."""
-        sums = torch.tensor(list(values.values()), dtype=torch.float64, device=local_device())
-        return dict(zip(values, self.all_reduce(sums).tolist(), strict=True))
+        return self._reduce_values(values, dist.ReduceOp.SUM)
+
+    def min_values(self, values: dict[str, float]) -> dict[str, float]:
+        """The minimum over the ranks of each value."""
+        return self._reduce_values(values, dist.ReduceOp.MIN)
+
+    def _reduce_values(
+        self, values: dict[str, float], op: dist.ReduceOp.RedOpType
+    ) -> dict[str, float]:
+        reduced = torch.tensor(list(values.values()), dtype=torch.float64, device=local_device())
+        return dict(zip(values, self.all_reduce(reduced, op).tolist(), strict=True))
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is up on any rank."""

@@ -56,18 +56,23 @@ class RolloutWorker:
         self.times: dict[str, list[tuple[float, float]]] = {"sampled": [], "scored": []}
 
     @torch.no_grad()
-    def update_weights(self, weights: Iterable[Tensor], step: int) -> None:
-        """Take the trainers' weights, in the parameters' order; refresh the anchor if it is due."""
+    def update_weights(self, weights: Iterable[Tensor]) -> None:
+        """Take the trainers' weights, in the parameters' order."""
         for into, value in zip(self.local.student.parameters(), weights, strict=True):
             into.copy_(value)
-        if step % self.anchor_every == 0:
-            copy_parameters(self.frozen["anchor"], self.local.student)
 
-    def sample_and_score(self, step: int, names: Collection[str]) -> tuple[Rollouts, HiddenStates]:
-        """The responses of a step, and the named frozen models' hidden states at them."""
+    def sample_and_score(
+        self, step: int, names: Collection[str], count: int | None = None
+    ) -> tuple[Rollouts, HiddenStates]:
+        """The responses of a step, and the named frozen models' hidden states at them.
+
+        Before a step the anchor is refreshed if it is due; `count` is `RolloutSource.collect`'s.
+        """
+        if count is None and step % self.anchor_every == 0:
+            copy_parameters(self.frozen["anchor"], self.local.student)
         with ThreadPoolExecutor(1) as pool:
             streaming = StreamingSampler(self.local.sampler, self, names, pool)
-            rollouts, _ = replace(self.local, sampler=streaming).collect(step, False)
+            rollouts, _ = replace(self.local, sampler=streaming).collect(step, False, count)
             if not streaming.scores:  # nothing was sampled: solutions of the pool
                 streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
             scores = [streaming.scores[i].result() for i in range(len(rollouts.responses))]
@@ -143,10 +148,12 @@ class InProcessRollouts:
         """The sampler's, for the manifest."""
         return self.worker.local.record()
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+    def collect(
+        self, step: int, measured: bool, count: int | None = None
+    ) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
-        self.worker.update_weights((value for _, value in named_weights(self.student)), step)
-        return self.worker.sample_and_score(step, models_to_score(self.needs, measured))
+        self.worker.update_weights(value for _, value in named_weights(self.student))
+        return self.worker.sample_and_score(step, models_to_score(self.needs, measured), count)
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
         """The anchor's full weights."""
@@ -171,10 +178,12 @@ class RemoteRollouts:
         """For the manifest; the sampler is not in this process."""
         return {"engine": "of the worker"}
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+    def collect(
+        self, step: int, measured: bool, count: int | None = None
+    ) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
         names = models_to_score(self.needs, measured)
-        self.link.share_command(("step", step, names))
+        self.link.share_command(("rollouts", step, names, count))
         for _, value in named_weights(self.student):  # all ranks gather, the first one sends
             self.link.copy_to_worker(value.to(self.compute))
         rollouts = self.link.share_rollouts()
@@ -228,10 +237,11 @@ def serve(worker: RolloutWorker, link: WorkerLink) -> None:
             for parameter in anchor.parameters():
                 link.copy_to_worker(parameter.data)
         else:
-            step, names = values
-            received = (link.copy_to_worker(torch.empty_like(p)) for p in student.parameters())
-            worker.update_weights(received, step)
-            rollouts, states = worker.sample_and_score(step, names)
+            step, names, count = values
+            worker.update_weights(
+                link.copy_to_worker(torch.empty_like(p)) for p in student.parameters()
+            )
+            rollouts, states = worker.sample_and_score(step, names, count)
             link.share_rollouts(rollouts)
             per_rank = len(rollouts.responses) // link.worker
             for i in range(per_rank * link.worker):

@@ -23,6 +23,8 @@ from geosd.training.processes import Ranks
 IsCorrect = Callable[[str, str], bool]
 """(response text, gold answer) -> whether the answer is right."""
 
+ResponseSource = Literal["student", "group", "solution"]
+
 HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
 
@@ -56,9 +58,9 @@ class ProblemSampler:
                 " model longer."
             )
 
-    def batch(self, step: int, size: int) -> list[Problem]:
-        """The `size` problems of a step."""
-        return [self._at(step * size + offset) for offset in range(size)]
+    def batch(self, step: int, size: int, count: int | None = None) -> list[Problem]:
+        """The `size` problems of a step, or the `count` problems from the step's first one on."""
+        return [self._at(step * size + offset) for offset in range(count or size)]
 
     def solution(self, problem: Problem, step: int) -> str:
         """One of the problem's verified solutions, uniformly: c ~ C(. | x)."""
@@ -117,7 +119,7 @@ class RolloutBatchSettings:
         privilege: Fraction of the solution that the teacher sees.
     """
 
-    source: Literal["student", "group", "solution"]
+    source: ResponseSource
     problems: int
     group: int
     sampling: SamplingParams
@@ -127,13 +129,18 @@ class RolloutBatchSettings:
 class RolloutSource(Protocol):
     """Where a step's responses come from: this process, or a rollout worker."""
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+    def collect(
+        self, step: int, measured: bool, count: int | None = None
+    ) -> tuple[Rollouts, HiddenStates]:
         """The responses of a step, the same on every rank, and hidden states computed by a worker.
 
         Args:
             step: The step, from 0.
             measured: Whether the log needs the hidden states of all models, not only the
                 objective's.
+            count: None for what the step trains on. A number: so many responses of the student as
+                it is, whatever the method trains on, each to another problem, from the step's first
+                one on. The anchor stays as it is.
         """
         ...
 
@@ -168,21 +175,23 @@ class LocalRollouts:
         """See `Sampler.record`."""
         return self.sampler.record()
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, HiddenStates]:
+    def collect(
+        self, step: int, measured: bool, count: int | None = None
+    ) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
-        samples = self.settings.source != "solution"
-        with summon_full_params(self.student) if samples else nullcontext():
-            return self.ranks.broadcast(lambda: self._rollouts(step)), {}
+        source = self.settings.source if count is None else "student"
+        with summon_full_params(self.student) if source != "solution" else nullcontext():
+            return self.ranks.broadcast(lambda: self._rollouts(step, source, count)), {}
 
-    def _rollouts(self, step: int) -> Rollouts:
+    def _rollouts(self, step: int, source: ResponseSource, count: int | None) -> Rollouts:
         """The responses of a step, fresh from the current student.
 
         A truncated response keeps its place in a distillation loss (its states were visited like
         any others) and earns no reward.
         """
         settings, encoding, problem_sampler = self.settings, self.encoding, self.problem_sampler
-        grouped = settings.source == "group"
-        problems = problem_sampler.batch(step, 1 if grouped else settings.problems)
+        grouped = source == "group"
+        problems = problem_sampler.batch(step, 1 if grouped else settings.problems, count)
         problems *= settings.group if grouped else 1
         solutions = [problem_sampler.solution(problem, step) for problem in problems]
         student_prompts = [encoding.student(problem) for problem in problems]
@@ -190,7 +199,7 @@ class LocalRollouts:
             encoding.teacher(problem, solution, settings.privilege)
             for problem, solution in zip(problems, solutions, strict=True)
         ]
-        if settings.source == "solution":
+        if source == "solution":
             responses = [encoding.response(solution) for solution in solutions]
             truncated = [False] * len(responses)
         else:

@@ -26,7 +26,6 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
-from geosd.training.allocator import keep_freed_memory
 from geosd.training.fsdp import shard
 from geosd.training.processes import Ranks, WorkerLink, local_device
 from geosd.training.reference_models import ReferenceModels
@@ -57,6 +56,7 @@ class TrainingArguments:
             weighs every response token alike.
         save_every: Steps between saved states.
         diagnose_every: Steps between measurements that cost extra forward passes.
+        final_rollouts: Rollouts on which the student is measured after the last step.
         chunk: Response positions whose logits are held at once.
         microbatch: Responses that a rank takes through the models together; None takes all of its.
         precision: Of forward and backward passes; the weights, their gradients and everything the
@@ -70,6 +70,7 @@ class TrainingArguments:
     loss_mean: LossMean
     save_every: int
     diagnose_every: int
+    final_rollouts: int
     chunk: int
     microbatch: int | None
     precision: Literal["bfloat16", "float32"]
@@ -134,7 +135,6 @@ def assemble_run(
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.files.DamagedLineError: A problem or pool line is damaged.
     """
-    keep_freed_memory()
     ranks = ranks or Ranks()
     compute = getattr(torch, settings["precision"])
     objective = build(**settings["objective"])

@@ -1,7 +1,7 @@
 """One training step, in the order of the paper's algorithm. `train_step` is the whole of it.
 
     rollouts                         rollouts.LocalRollouts.collect
-    teacher, anchor, pi_0            reference_models, chunked_logits.response_logits
+    teacher, anchor, pi_0            visited_states.reference_logits, reference_models
     student on the union support     chunked_logits.local_quantities, objectives.*.local
     loss, backward                   StepLoss.backward, objectives.*.combine
     K-FAC, AdamW                     optim.update.UpdateRule.step, optim.kfac.KFAC.step
@@ -32,9 +32,8 @@ from geosd.training.chunked_logits import (
     ChunkedLogits,
     local_quantities,
     response_hidden_states,
-    response_logits,
 )
-from geosd.training.diagnostics import diagnose_microbatches, kl_of_update
+from geosd.training.diagnostics import StateDiagnosis, diagnose, kl_of_update
 from geosd.training.fsdp import reshard, with_root_gathered
 from geosd.training.master_weights import compute_weights
 from geosd.training.packing import (
@@ -42,8 +41,14 @@ from geosd.training.packing import (
     response_index,
     split_into_microbatches,
 )
-from geosd.training.rollouts import HiddenStates, Rollouts
+from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.visited_states import (
+    VisitedStates,
+    reference_logits,
+    sample_for_measurement,
+    visited_states,
+)
 
 Scalars = dict[str, Tensor]
 """An objective's scalars, each [n] of a microbatch or [N] of the step."""
@@ -61,7 +66,8 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         The step's values for the log.
     """
     device = next(run.student.parameters()).device
-    measured = step % args.diagnose_every == 0 or step + 1 == args.steps
+    measured = step % args.diagnose_every == 0
+    on_policy = run.objective.rollouts != "solution"
     run.reference_models.refresh(step)
     run.update_rule.zero_grad()
     precision = getattr(torch, args.precision)
@@ -70,14 +76,22 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         compute_weights(run.reference_models.average, precision),
     ):
         # Responses of the current student, and the microbatches of this rank.
-        rollouts, hidden_states = run.rollout_source.collect(step, measured)
+        rollouts, hidden_states = run.rollout_source.collect(step, measured and on_policy)
         ranks, pad_id = run.ranks, run.encoding.pad_id
         microbatches = split_into_microbatches(
             rollouts, ranks.rank, ranks.size, args.microbatch, pad_id, device
         )
 
         # Teacher, anchor and pi_0 at the response positions.
-        references = [reference_logits(run, each, hidden_states, measured) for each in microbatches]
+        references = [
+            reference_logits(run, each, hidden_states, measured and on_policy)
+            for each in microbatches
+        ]
+
+        # The log is on states that the student visits: those of a solution it need not.
+        if measured and not on_policy:
+            _, hidden, sampled = sample_for_measurement(run, args, step, len(rollouts.responses))
+            visited = [visited_states(run, each, hidden) for each in sampled]
 
         # The student, the loss on the union support, and its gradient.
         step_loss = StepLoss(run, args, step, rollouts, microbatches, references)
@@ -85,14 +99,14 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         values = _loss_values(loss, terms, step_loss.index, args) | rollouts.summary()
 
         if measured:
-            positions = len(step_loss.index)
-            shares, old_policies = with_root_gathered(
-                run.student,
-                lambda root: diagnose_microbatches(
-                    root, student_states, references, args.top_k, args.chunk, positions
-                ),
+            if on_policy:
+                parts = zip(microbatches, student_states, references, strict=True)
+                visited = [VisitedStates(*each) for each in parts]
+            diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+            old_policies = with_root_gathered(
+                run.student, lambda root: diagnose(root, visited, diagnosis)
             )
-            values |= ranks.sum_values(shares)
+            values |= diagnosis.values(ranks)
             reshard(run.student)  # or the pass after the update would read the weights before it
 
     # K-FAC and AdamW.
@@ -104,36 +118,10 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
     if measured:
         values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
         with compute_weights(run.student, precision):
-            moved = kl_of_update(run.student, microbatches, old_policies, positions)
-        values |= ranks.sum_values({"update/kl_old_new": moved})
+            values["update/kl_old_new"] = kl_of_update(run.student, visited, old_policies, ranks)
     reshard(run.student)
     run.reference_models.reshard()
     return values
-
-
-@torch.no_grad()
-def reference_logits(
-    run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates, measured: bool
-) -> dict[str, ChunkedLogits]:
-    """Teacher, anchor and pi_0, as far as the objective or the log needs them; without gradients.
-
-    Only the teacher reads the privileged prompt; anchor and pi_0 read the student's. A measured
-    step looks through all of them, so that overlap and drift compare between methods. A model
-    whose hidden states a rollout worker has sent is not run again.
-    """
-    models, needs = run.reference_models, run.objective.needs
-    inputs = {
-        "teacher": (models.teacher, microbatch.teacher),
-        "anchor": (models.anchor, microbatch.student),
-        "reference": (models.reference, microbatch.student),
-    }
-    logits = {}
-    for name, (model, packed) in inputs.items():
-        if name in hidden_states:
-            logits[name] = ChunkedLogits(model, torch.cat(hidden_states[name][microbatch.rows]))
-        elif measured or name in needs:
-            logits[name] = response_logits(model, packed)
-    return logits
 
 
 @dataclass(frozen=True)

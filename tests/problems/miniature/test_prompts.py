@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.miniature.chains import BENCHMARKS, draw_question, solve
+from geosd.problems.chains.documents import VOCABULARY
+from geosd.problems.chains.questions import BENCHMARKS, draw_question, solve
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
 
 PROMPTS = MiniaturePrompts()
-TOKENIZER = build_tokenizer()
+TOKENIZER = build_tokenizer(VOCABULARY)
 
 
 def solved(seed):

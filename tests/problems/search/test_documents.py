@@ -6,17 +6,17 @@ import re
 import pytest
 
 from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.held_out import is_held_out
 from geosd.problems.miniature.tokenizer import build_tokenizer
-from geosd.problems.search import documents as module
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 from geosd.problems.search.equations import Question
 
 TRIAL = re.compile(r"(\d+) (\d+) (\d+)(?P<again> \2 \3)? (;|ok)(?: (\d+) (\d+) (;|ok))?(?: |$)")
 
 
-def drawn(number, held_out=(), seed=0):
-    rng, corpus = random.Random(seed), SearchCorpus()
-    return [corpus.draw_document(held_out, rng) for _ in range(number)]
+def drawn(number, seed=0, exercises=0.0):
+    rng, corpus = random.Random(seed), SearchCorpus(exercises=exercises)
+    return [corpus.draw_document(rng) for _ in range(number)]
 
 
 def parts(document):
@@ -106,15 +106,23 @@ def test_references_are_shown_and_cut_and_attempts_stand_as_often_as_the_corpus_
     assert not any(p[2] for p in corpus if p not in whole)
 
 
-def test_held_out_questions_never_appear(monkeypatch):
-    def draw_small(benchmark, rng):
-        a, x = rng.choice((3, 4)), rng.randrange(16)
-        return Question((a, 0, a * x % 16), (1, 0, x))
+def test_exercises_are_true_trials_half_of_them_right_and_their_ends_are_not_learned():
+    documents = drawn(1500, exercises=1.0)
+    passed = 0
+    for document in documents:
+        question, _, x, response = parts(document)
+        tried, rest = checked_trials(f"{x} {response}", question)
+        assert tried == [int(x)] and not rest and not document.ends
+        passed += response.endswith("ok")
+    # Half by intent; of the other values one in sixteen is x, and some solve the first equation.
+    assert 0.5 < passed / len(documents) < 0.6
+    shared = sum(not document.ends for document in drawn(3000, exercises=0.3)) / 3000
+    assert shared == pytest.approx(0.3, abs=0.034)
 
-    monkeypatch.setattr(module, "draw_question", draw_small)
-    held_out = {str(Question((a, 0, a * x % 16), (1, 0, x))) for a in (3, 4) for x in range(8)}
-    asked = {parts(document)[0] for document in drawn(400, held_out)}
-    assert len(asked) == 16 and not asked & held_out
+
+def test_no_document_asks_a_held_out_question():
+    asked = {parts(document)[0] for document in drawn(400)}
+    assert len(asked) > 300 and not any(map(is_held_out, asked))
 
 
 def test_every_document_survives_encoding_and_decoding():

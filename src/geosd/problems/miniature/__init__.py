@@ -1,1 +1,1 @@
-"""The miniature world's chains and documents, and the prompts and tokenizer of both worlds."""
+"""The prompts and the tokenizer of both miniature worlds, chains and search."""

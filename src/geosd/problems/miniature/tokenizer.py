@@ -12,14 +12,9 @@ from transformers import PreTrainedTokenizerFast
 PAD, END, UNKNOWN = "<pad>", "<eos>", "<unk>"
 SPECIAL = (PAD, END, UNKNOWN)
 """The first words of every vocabulary."""
-MARKERS = ("Q:", "R:", "S:", "A:", "=", ";")
-OPERATORS = ("+", "-", "*")
-DIGITS = tuple("0123456789")
-VOCABULARY = (*SPECIAL, *MARKERS, *OPERATORS, *DIGITS)
-"""The miniature world's; the search world's is in `geosd.problems.search.documents`."""
 
 
-def build_tokenizer(vocabulary: Sequence[str] = VOCABULARY) -> PreTrainedTokenizerFast:
+def build_tokenizer(vocabulary: Sequence[str]) -> PreTrainedTokenizerFast:
     """The word-level tokenizer of the miniature, which is saved with every model of it.
 
     It maps words between blanks to their place in the vocabulary and back; a word that is not in it
@@ -29,9 +24,9 @@ def build_tokenizer(vocabulary: Sequence[str] = VOCABULARY) -> PreTrainedTokeniz
         vocabulary: All words of a world; the first three are `SPECIAL`.
 
     Example:
-        >>> tokenizer = build_tokenizer()
-        >>> tokenizer.decode(tokenizer("7 + 8 = 5").input_ids)
-        '7 + 8 = 5'
+        >>> tokenizer = build_tokenizer([*SPECIAL, "7", "+", "8"])
+        >>> tokenizer.decode(tokenizer("7 + 8").input_ids)
+        '7 + 8'
     """
     places = {word: place for place, word in enumerate(vocabulary)}
     words = Tokenizer(WordLevel(places, unk_token=UNKNOWN))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from geosd.problems.held_out import is_held_out
 from geosd.problems.miniature.prompts import STEP_END, MiniaturePrompts
 from geosd.problems.miniature.tokenizer import SPECIAL
 from geosd.problems.pretraining_corpus import Document
 from geosd.problems.search.equations import BENCHMARKS, MODULUS, Question, bands, draw_question
-from geosd.problems.search.policies import FAIL, PASS, Policy, search
+from geosd.problems.search.policies import FAIL, PASS, Policy, search, write_trial
 
 VOCABULARY = (
     *SPECIAL,
@@ -20,7 +20,7 @@ VOCABULARY = (
 )
 """The search world's: markers, operators, and one token for each number."""
 
-BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.15)), check=0.2, repeat=0.3)
+BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.25)), check=0.2, repeat=0.3)
 """How documents without a reference search; so pi_0 searches."""
 
 
@@ -29,6 +29,9 @@ class SearchCorpus:
     """The distribution of the base model's documents.
 
     Attributes:
+        exercises: Probability that a document is a single trial: x is given, right in half of
+            them, and its numbers and verdict are learned. In whole solutions a verdict is almost
+            always `;`, and comparing is learned late.
         mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
         blind: The policy of a document without a reference.
         stray: With a reference, the share of the first choice that falls on other values than x.
@@ -44,6 +47,7 @@ class SearchCorpus:
 
     vocabulary: ClassVar[tuple[str, ...]] = VOCABULARY
 
+    exercises: float = 0.3
     mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
     blind: Policy = BLIND
     stray: float = 0.02
@@ -53,12 +57,14 @@ class SearchCorpus:
     with_reference: float = 0.5
     reference_truncated: float = 0.25
 
-    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
+    def draw_document(self, rng: random.Random) -> Document:
         """Draw one pretraining document of the search world; see `Corpus.draw_document`."""
         (benchmark,) = rng.choices(BENCHMARKS, self.mixture)
-        while str(question := draw_question(benchmark, rng)) in held_out:
+        while is_held_out(str(question := draw_question(benchmark, rng))):
             pass
         prompts = MiniaturePrompts()
+        if rng.random() < self.exercises:
+            return self._exercise(question, rng)
         if rng.random() >= self.with_reference:
             return Document(prompts.student(str(question)), search(question, self.blind, rng))
         reference = self._verified(question, rng)
@@ -74,6 +80,13 @@ class SearchCorpus:
             tried = [int(step.split()[0]) for step in reference.split(STEP_END) if step.strip()]
             response = search(question, self.blind, rng, tried)
         return Document(prompt, response)
+
+    def _exercise(self, question: Question, rng: random.Random) -> Document:
+        """One trial of a value of x that is right in half of the exercises."""
+        x = question.answer() if rng.random() < 0.5 else rng.randrange(MODULUS)
+        trial = write_trial(question, x, self.blind.repeat, rng)
+        prompt = f"{MiniaturePrompts().student(str(question))} {x}"
+        return Document(prompt, " ".join(trial[1:]), ends=False)
 
     def _attempt(self, question: Question, rng: random.Random) -> list[str]:
         """The first failing trials of a blind search, some or all, each with its `;`."""

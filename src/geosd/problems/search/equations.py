@@ -98,10 +98,10 @@ class Question:
 
 IN_DISTRIBUTION = Benchmark("id", ambiguous=0.15, low=0.75, high=0.10)
 OUT_OF_DISTRIBUTION = (
-    Benchmark("ambiguous", ambiguous=0.80, low=0.375, high=0.25),
-    Benchmark("large", ambiguous=0.15, low=0.15, high=0.55),
-    Benchmark("flat", ambiguous=0.50, low=0.375, high=0.25),
-    Benchmark("both", ambiguous=0.80, low=0.15, high=0.55),
+    Benchmark("ambiguous", ambiguous=0.80, low=0.20, high=0.25),
+    Benchmark("large", ambiguous=0.15, low=0.10, high=0.45),
+    Benchmark("mixed", ambiguous=0.50, low=0.20, high=0.25),
+    Benchmark("both", ambiguous=0.80, low=0.10, high=0.45),
 )
 BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 

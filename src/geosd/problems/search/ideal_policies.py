@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from geosd.problems.search.documents import BLIND
 from geosd.problems.search.equations import Benchmark, bands, draw_question
 from geosd.problems.search.policies import Policy, search
+from geosd.seeds import seed_of
 
 HABIT = replace(BLIND, weights=tuple(bands(1.0, 0.2, 0.05)))
 """A search that tries small x first, as the ID problems reward."""
@@ -53,12 +54,12 @@ def simulate(
         cap: Tokens of a response, the end of sequence included.
         problems: Questions drawn.
         samples: k, for each question.
-        seed: Of all draws.
+        seed: Of all draws; the same seed draws the same questions for every policy.
     """
-    rng = random.Random(seed)
+    questions, rng = random.Random(seed), random.Random(seed_of(seed, "samples"))
     right = solved = agreed = cut = 0
     for _ in range(problems):
-        question = draw_question(benchmark, rng)
+        question = draw_question(benchmark, questions)
         drawn = [search(question, policy, rng).split() for _ in range(samples)]
         answers = [int(words[-1]) for words in drawn if len(words) + 1 <= cap]
         votes = Counter(answers)

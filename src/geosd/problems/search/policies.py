@@ -96,23 +96,22 @@ def search(
     while True:
         x = policy.draw(left, rng)
         left.remove(x)
-        ended = _write_trial(words, question, x, policy, rng)
-        if ended:
-            return " ".join([*words, "A:", str(x)])
+        words += write_trial(question, x, policy.repeat, rng)
+        if not question.holds(x, 0):
+            continue
+        if rng.random() < policy.check:
+            words += [str(value) for value in question.values(x, 1)]
+            words.append(PASS if question.holds(x, 1) else FAIL)
+            if not question.holds(x, 1):
+                continue
+        return " ".join([*words, "A:", str(x)])
 
 
-def _write_trial(
-    words: list[str], question: Question, x: int, policy: Policy, rng: random.Random
-) -> bool:
-    """Append a trial of x; whether the solution ends with it."""
+def write_trial(question: Question, x: int, repeat: float, rng: random.Random) -> list[str]:
+    """The words of a trial of x in the first equation, its verdict last.
+
+    `repeat` is the probability that its two numbers are written twice.
+    """
     values = [str(value) for value in question.values(x, 0)]
-    words += [str(x), *values * (2 if rng.random() < policy.repeat else 1)]
-    if not question.holds(x, 0):
-        words.append(FAIL)
-        return False
-    words.append(PASS)
-    if rng.random() >= policy.check:
-        return True
-    words += [str(value) for value in question.values(x, 1)]
-    words.append(PASS if question.holds(x, 1) else FAIL)
-    return question.holds(x, 1)
+    words = [str(x), *values * (2 if rng.random() < repeat else 1)]
+    return [*words, PASS if question.holds(x, 0) else FAIL]

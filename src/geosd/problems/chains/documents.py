@@ -1,21 +1,26 @@
-"""The documents that a base model of the miniature world is trained on."""
+"""The documents that a base model of the chains world is pretrained on."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
-from geosd.problems.miniature.chains import BENCHMARKS, Benchmark, draw_question, solve
+from geosd.problems.chains.questions import BENCHMARKS, draw_question, solve
+from geosd.problems.held_out import is_held_out
 from geosd.problems.miniature.prompts import MiniaturePrompts
-from geosd.problems.miniature.tokenizer import VOCABULARY
+from geosd.problems.miniature.tokenizer import SPECIAL
 from geosd.problems.pretraining_corpus import Document
+
+MARKERS = ("Q:", "R:", "S:", "A:", "=", ";")
+OPERATORS = ("+", "-", "*")
+VOCABULARY = (*SPECIAL, *MARKERS, *OPERATORS, *"0123456789")
+"""The chains world's: markers, operators, and one token for each digit."""
 
 
 @dataclass(frozen=True)
 class ChainCorpus:
-    """The distribution of the documents that a base model of the miniature world is pretrained on.
+    """The distribution of the documents that a base model of the chains world is pretrained on.
 
     Attributes:
         mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
@@ -36,10 +41,11 @@ class ChainCorpus:
     reference_repeated: float = 0.75
     reference_truncated: float = 0.25
 
-    def draw_document(self, held_out: Collection[str], rng: random.Random) -> Document:
-        """Draw one pretraining document of the miniature world; see `Corpus.draw_document`."""
+    def draw_document(self, rng: random.Random) -> Document:
+        """Draw one pretraining document of the chains world; see `Corpus.draw_document`."""
         benchmark = rng.choices(BENCHMARKS, self.mixture)[0]
-        question = _fresh_question(benchmark, held_out, rng)
+        while is_held_out(question := draw_question(benchmark, rng)):
+            pass
         response = solve(question, rng, self.jumps)
         prompts = MiniaturePrompts()
         if rng.random() >= self.with_reference:
@@ -50,10 +56,3 @@ class ChainCorpus:
         if rng.random() < self.reference_truncated:
             reference = prompts.truncate_solution(reference, rng.random())
         return Document(prompts.teacher(question, reference), response)
-
-
-def _fresh_question(benchmark: Benchmark, held_out: Collection[str], rng: random.Random) -> str:
-    # Held-out questions are a vanishing share of the possible ones, so this ends at once.
-    while (question := draw_question(benchmark, rng)) in held_out:
-        pass
-    return question

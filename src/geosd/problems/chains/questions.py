@@ -1,8 +1,8 @@
-"""The miniature world: chains of operations modulo 10, and the benchmarks drawn from it.
+"""The chains world: chains of operations modulo 10, and the benchmarks drawn from it.
 
 A question is a start value and a chain of operations, evaluated from left to right modulo 10
 (`7 + 8 * 3` is (7 + 8) * 3 = 5). A solution is a list of steps. Each step takes one to three
-operations and writes the running value: `7 + 8 * 3 = 5 ; A: 5`. docs/world.md says why it is so.
+operations and writes the running value: `7 + 8 * 3 = 5 ; A: 5`. docs/chains.md says why it is so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MULTIPLIERS = (3, 7, 9)
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark of the miniature world: the length and the operations of its chains.
+    """A benchmark of the chains world: the length and the operations of its chains.
 
     Attributes:
         name: As it appears in problem files, tables and figures.
@@ -44,7 +44,7 @@ BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
 def draw_question(benchmark: Benchmark, rng: random.Random) -> str:
-    """A random chain of a benchmark of the miniature world, e.g. `7 + 8 - 3`."""
+    """A random chain of a benchmark of the chains world, e.g. `7 + 8 - 3`."""
     words = [str(rng.randrange(MODULUS))]
     for _ in range(rng.randint(*benchmark.operations)):
         if rng.random() < benchmark.times:

@@ -5,8 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geosd.problems.chains.questions import BENCHMARKS, MULTIPLIERS, draw_question, evaluate, solve
 from geosd.problems.grading.miniature_grader import MiniatureGrader
-from geosd.problems.miniature.chains import BENCHMARKS, MULTIPLIERS, draw_question, evaluate, solve
 
 RING = "0123456789" * 10
 

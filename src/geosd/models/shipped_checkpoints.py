@@ -1,0 +1,86 @@
+"""Checkpoints that the repository ships: draws of base models, each file pinned by its SHA-256.
+
+    base_models/<model>/<draw>/   a draw of a model, as Hugging Face programs write it
+    base_models/SHA256SUMS        the hash of each file, as sha256sum writes and checks it
+
+Draws are pretrainings of one recipe, each with a seed of its own. The workflow reads the hashes at
+each start, so this module imports no torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from geosd.files import sha256
+
+SHIPPED = Path("base_models")
+"""Folder of all shipped checkpoints, from the root of the repository, where programs run."""
+SUMS = SHIPPED / "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+_HINT = (
+    f"Hint: `git checkout -- {SHIPPED}` brings the committed files back; `make base-models` makes"
+    " models and hashes anew."
+)
+
+
+class ShippedCheckpointError(ValueError):
+    """A shipped checkpoint whose files are not those that SHA256SUMS names."""
+
+
+def is_shipped(folder: str | Path) -> bool:
+    """Whether a folder of a released checkpoint is one that the repository ships.
+
+    Example:
+        >>> is_shipped("base_models/mini-qwen3"), is_shipped("/data/qwen3")
+        (True, False)
+    """
+    return SHIPPED in Path(folder).parents
+
+
+def pinned_files(folder: str | Path) -> dict[str, str]:
+    """The files of a draw's folder, `base_models/<model>/<draw>`, as SHA256SUMS names them.
+
+    Returns:
+        Name of each file -> its SHA-256.
+
+    Raises:
+        ShippedCheckpointError: SHA256SUMS is absent, is damaged, or names no file of the folder.
+    """
+    if not SUMS.is_file():
+        raise ShippedCheckpointError(f"{SUMS} is absent, which pins {folder}.\n{_HINT}")
+    inside = PurePosixPath(Path(folder).relative_to(SHIPPED).as_posix())
+    files: dict[str, str] = {}
+    for number, line in enumerate(SUMS.read_text(encoding="utf-8").splitlines(), start=1):
+        if (match := _LINE.fullmatch(line)) is None:
+            raise ShippedCheckpointError(
+                f"{SUMS}:{number}: {line[:60]!r} is no line of sha256sum: 64 hexadecimal digits,"
+                f" two blanks and a name.\n{_HINT}"
+            )
+        path = PurePosixPath(match[2])
+        if path.parent == inside:
+            files[path.name] = match[1]
+    if not files:
+        raise ShippedCheckpointError(f"{SUMS} names no file of {folder}.\n{_HINT}")
+    return files
+
+
+def check_files(folder: str | Path, pinned: Mapping[str, str]) -> None:
+    """Check that a shipped checkpoint's folder has the pinned files, byte for byte, and no others.
+
+    Raises:
+        ShippedCheckpointError: Names the first file that is missing, is not pinned, or differs.
+    """
+    folder = Path(folder)
+    present = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+    for name in sorted({*present, *pinned}):
+        if name not in pinned:
+            problem = f"{SUMS} does not name it"
+        elif name not in present:
+            problem = "it is missing"
+        elif (got := sha256(folder / name)) != pinned[name]:
+            problem = f"its SHA-256 is {got}, in {SUMS} it is {pinned[name]}"
+        else:
+            continue
+        raise ShippedCheckpointError(f"{folder / name}: {problem}.\n{_HINT}")

@@ -1,0 +1,1 @@
+"""The chains world: its questions, and the documents of its base models."""

@@ -1,0 +1,177 @@
+"""Each method's path over the learning rates through the ID-OOD plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whiskers
+from geosd.reporting.label_placement import LabelledPoint, place_labels
+from geosd.reporting.method_style import (
+    ABLATION,
+    OURS,
+    hue_by_method,
+    method,
+    ordered,
+    style_by_method,
+    text_colour,
+)
+from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.rate_sweeps import (
+    BENCHMARKS,
+    COLLAPSE,
+    SHADE,
+    at_selected_rate,
+    rate_runs,
+)
+from geosd.reporting.specs import OutputSpec
+from geosd.scores.score_table import ID, OOD_AVERAGE
+
+SPEC = OutputSpec(
+    title="every method over the learning rates, on the ID-OOD plane",
+    caption=(
+        "A column for each model, a row for each kind of method. A coloured line is one method: "
+        "from the base model through its learning rates, a larger marker for a larger rate; the "
+        "methods of the other rows are grey. Means over seeds; whiskers are one standard "
+        "deviation. The named point of each method is at its selected rate. In the shaded region a "
+        "model is ten points or more below the base model, in or out of distribution."
+    ),
+    reads=("scores",),
+    settings=("models", "points", "selected_rates"),
+    swept=("learning_rate",),
+)
+
+AREAS = (4.0, 22.0)
+"""Of the markers of the smallest and the largest rate, in points squared."""
+PATH = 2
+"""How far in front the coloured paths lie (`zorder`)."""
+PLANE = {"x": ID, "y": OOD_AVERAGE, "legend": False}
+
+
+def draw(
+    scores: pd.DataFrame,
+    models: Sequence[str],
+    points: Mapping[str, Sequence[Mapping[str, Any]]],
+    selected_rates: Mapping[str, Mapping[str, float]],
+) -> Figure:
+    """Draw `figure_rates`: for each model, each method's path over the learning rates.
+
+    Ten paths in one panel hide one another, so each kind of method has a row; axes are the same in
+    all panels.
+
+    Raises:
+        ValueError: pi_0 was not evaluated, or no variant was trained at two rates.
+    """
+    sweeps = {model: rate_runs(scores, model, points[model]) for model in models}
+    rows = methods_by_kind(name for runs, _ in sweeps.values() for name in runs["variant"])
+    width = COLUMN_IN if len(models) == 1 else PAGE_IN
+    figure = Figure(figsize=(width, 0.5 + 1.45 * len(rows)), layout="constrained")
+    panels = figure.subplots(len(rows), len(models), squeeze=False, sharex=True, sharey=True)
+    labels: dict[Axes, list[LabelledPoint]] = {}
+    for (model, (runs, base)), column in zip(sweeps.items(), panels.T, strict=True):
+        for axes, variants in zip(column, rows.values(), strict=True):
+            labels[axes] = _panel(axes, runs, base.mean(), variants, selected_rates[model])
+        column[0].set_title(model)
+        column[-1].set_xlabel(f"ID {accuracy_name(scores)} (%)")
+    for axes, kind in zip(panels[:, 0], rows, strict=True):
+        axes.set_ylabel(f"{kind}\nOOD {accuracy_name(scores)} (%)", fontsize=7)
+    for (_, base), column in zip(sweeps.values(), panels.T, strict=True):
+        for axes in column:
+            _shade_collapse(axes, base.mean())
+    _legend(figure)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # else each panel's labels lay out all panels anew
+    for axes, named in labels.items():
+        coloured = [line.get_xydata() for line in axes.lines if line.get_zorder() == PATH]
+        place_labels(axes, named, size=6, lines=coloured)
+    return figure
+
+
+def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
+    """The rows of the figure of rates: kind -> its methods; ablations stand with the method.
+
+    Example:
+        >>> methods_by_kind(["geosd_plain", "geosd", "tip"])
+        {'Filtering': ['tip'], 'GeoSD': ['geosd', 'geosd_plain']}
+    """
+    rows: dict[str, list[str]] = {}
+    for name in ordered(variants):
+        kind = method(name).kind
+        rows.setdefault(OURS if kind == ABLATION else kind, []).append(name)
+    return rows
+
+
+def _panel(
+    axes: Axes,
+    runs: pd.DataFrame,
+    base: pd.Series,
+    variants: Sequence[str],
+    selected: Mapping[str, float],
+) -> list[LabelledPoint]:
+    """Draw the paths of a model's methods, those of one kind in colour; return what to label."""
+    means = runs.groupby(["variant", "learning_rate"], sort=False)[[*BENCHMARKS]].mean()
+    means = means.reset_index()
+    start = pd.DataFrame({"variant": means["variant"].unique()}).assign(**base)
+    paths = pd.concat([start, means])
+    own = paths["variant"].isin(variants)
+    line = PLANE | {"sort": False, "estimator": None, "ax": axes}
+    if not own.all():
+        sns.lineplot(paths[~own], units="variant", color="0.7", lw=0.5, zorder=1, **line)
+    dashes = {"style": "variant", "style_order": variants}  # methods of a kind share a marker
+    sns.lineplot(paths[own], lw=1.0, zorder=PATH, **hue_by_method(variants), **dashes, **line)
+    _whiskers(axes, runs[runs["variant"].isin(variants)])
+    shown, rates = means[means["variant"].isin(variants)], runs["learning_rate"]
+    sizes = {"size": "learning_rate", "sizes": AREAS}
+    sizes["size_norm"] = LogNorm(rates.min(), rates.max())
+    points = PLANE | sizes | style_by_method(variants) | {"ax": axes}
+    at = shown[at_selected_rate(shown, selected)]
+    sns.scatterplot(shown, linewidth=0.3, zorder=3, **points)
+    axes.plot(*base, color="black", marker=method("pi_0").marker, ms=4.5, ls="", mew=0, zorder=3.5)
+    sns.scatterplot(at, linewidth=0.9, edgecolor="black", zorder=4, **points)
+    axes.margins(0.05)
+    axes.set(xlabel="", ylabel="")
+    return [
+        LabelledPoint(*base, method("pi_0").label, "black", 2.8),
+        *(LabelledPoint(row.id, row.ood_avg, "", "black", 2.0) for row in shown.itertuples()),
+        *(
+            LabelledPoint(row.id, row.ood_avg, look.label, text_colour(look.colour), 3.0)
+            for row in at.itertuples()
+            for look in [method(row.variant)]
+        ),
+    ]
+
+
+def _whiskers(axes: Axes, runs: pd.DataFrame) -> None:
+    """One standard deviation over seeds around each point."""
+    point = runs["variant"] + " " + runs["learning_rate"].astype(str)
+    colours = dict(zip(point, runs["variant"].map(lambda name: method(name).colour), strict=True))
+    look = {"palette": colours, "alpha": 0.4, "err_kws": {"elinewidth": 0.6, "zorder": 1.5}}
+    plane_whiskers(axes, runs.assign(point=point), ID, OOD_AVERAGE, "point", "sd", **look)
+
+
+def _shade_collapse(axes: Axes, base: pd.Series) -> None:
+    """Shade where a model is `COLLAPSE` points or more below pi_0 on either axis."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    axes.axvspan(left, base[ID] - COLLAPSE, color=SHADE, lw=0, zorder=0)
+    axes.axhspan(low, base[OOD_AVERAGE] - COLLAPSE, color=SHADE, lw=0, zorder=0)
+    axes.set(xlim=(left, right), ylim=(low, high))
+
+
+def _legend(figure: Figure) -> None:
+    dot = {"color": "0.6", "marker": "o", "ls": ""}
+    small, large = (area**0.5 for area in AREAS)
+    handles = {
+        "smallest rate": Line2D([], [], ms=small, mew=0, **dot),
+        "largest rate": Line2D([], [], ms=large, mew=0, **dot),
+        "selected rate": Line2D([], [], ms=large, mec="black", mew=0.9, **dot),
+        f"collapse: π₀ − {COLLAPSE:g} points or less": Patch(color=SHADE),
+    }
+    legend_below(figure, list(handles.values()), list(handles))

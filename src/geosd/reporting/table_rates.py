@@ -1,0 +1,103 @@
+"""Each method at its selected learning rate and half a decade to either side of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from geosd.reporting.method_style import method, ordered
+from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs
+from geosd.reporting.rate_sweeps import (
+    BENCHMARKS,
+    COLLAPSE,
+    rate_in_grid,
+    rate_runs,
+    rates_around,
+    short_rate,
+)
+from geosd.reporting.specs import OutputSpec
+from geosd.reporting.tables import Cell, Column, Row, Table
+
+SPEC = OutputSpec(
+    title="how accuracy hangs on the learning rate",
+    caption=(
+        "Accuracy of each method at its selected learning rate and half a decade below and above, "
+        "mean over seeds and its standard deviation, and which of these rates collapse: a run "
+        "falls ten points or more below the base model, in or out of distribution."
+    ),
+    reads=("scores",),
+    settings=("models", "points", "selected_rates"),
+    swept=("learning_rate",),
+)
+
+LABELS = dict(zip(BENCHMARKS, ("ID", "OOD"), strict=True))
+STEPS = {"below": -0.5, "": 0.0, "above": 0.5}
+"""Decades from the selected rate, by the word in a column's heading."""
+
+
+def build(
+    scores: pd.DataFrame,
+    models: Sequence[str],
+    points: Mapping[str, Sequence[Mapping[str, Any]]],
+    selected_rates: Mapping[str, Mapping[str, float]],
+) -> Table:
+    """Build `table_rates`: each method on each model at its rate and half a decade from it.
+
+    A rate that the sweep did not train at has empty cells.
+
+    Raises:
+        ValueError: pi_0 was not evaluated, or no variant was trained at two rates.
+    """
+    columns = [column for model in models for column in _columns(model)]
+    variants = ordered(point["variant"] for model in models for point in points[model])
+    cells: dict[str, list[Cell]] = {name: [] for name in ("pi_0", *variants)}
+    for model in models:
+        runs, base = rate_runs(scores, model, points[model])
+        at_base = [mean_cell(base[name]) for name in BENCHMARKS]
+        nothing = [Cell(None)] * len(BENCHMARKS)
+        cells["pi_0"] += [Cell(None), *nothing, *at_base, *nothing, Cell(None)]
+        for name in variants:
+            rate = selected_rates[model][name]
+            cells[name] += _cells(runs[runs["variant"] == name], rate)
+    note = (
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {number_of_runs(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
+        " and above: half a decade from the selected rate; empty where the grid ends. Collapse:"
+        " the rates at most half a decade from the selected one at which runs fall"
+        f" {COLLAPSE:g} points or more below π₀ of the same seed, in or out of distribution, and"
+        " how many runs do."
+    )
+    title = "Accuracy around the selected learning rates"
+    rows = tuple(Row(method(v).label, method(v).kind, tuple(of)) for v, of in cells.items())
+    return Table("table_rates", title, note, "Method", tuple(columns), rows)
+
+
+def _columns(model: str) -> list[Column]:
+    accuracies = [
+        Column(f"{model}.{f'{key}.{step}'.rstrip('.')}", f"{label} {step}".rstrip(), model)
+        for step in STEPS
+        for key, label in LABELS.items()
+    ]
+    rate = Column(f"{model}.learning_rate", "rate", model)
+    return [rate, *accuracies, Column(f"{model}.collapse", "collapse", model)]
+
+
+def _cells(runs: pd.DataFrame, rate: float) -> list[Cell]:
+    """The cells of a method on a model, from its runs at every rate."""
+    grid = runs["learning_rate"].unique()
+    cells = [Cell(rate, form=".1e")]
+    for decades in STEPS.values():
+        at = runs[runs["learning_rate"] == rate_in_grid(grid, rate, decades)]
+        cells += [mean_cell(at[name]) for name in BENCHMARKS]
+    return [*cells, _collapse(runs[runs["learning_rate"].isin(rates_around(grid, rate, 0.5))])]
+
+
+def _collapse(runs: pd.DataFrame) -> Cell:
+    """Which rates collapse, and how many of their runs, in words."""
+    if runs.empty:
+        return Cell(None)
+    counts = runs.groupby("learning_rate")["collapsed"].agg(["sum", "size"])
+    words = [f"{short_rate(at)}: {n} of {of}" for at, (n, of) in counts.iterrows() if n]
+    return Cell(", ".join(words) or "no")

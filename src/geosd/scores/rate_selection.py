@@ -1,0 +1,95 @@
+"""Which learning rate a selection chooses: for a method on a model, and one for all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from geosd.scores.tidy_files import select_rows
+
+VALIDATION = "select_validation"
+"""The benchmark of the validation problems."""
+RULE = (
+    f"the smallest rate within one standard error of the best mean avg@k on {VALIDATION}; the error"
+    " is that of the difference to the best, paired by seed"
+)
+"""What `select_candidate` does, in one line."""
+
+
+def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> pd.DataFrame:
+    """How far each candidate of a grid lies behind the best one on the validation problems.
+
+    With a_cs the avg@k of candidate c at seed s and b the candidate of the best mean, of equals the
+    first: behind_c is the mean of d_cs = a_bs - a_cs over the n seeds, and its standard error
+    is sd(d_cs) / sqrt(n), with n - 1 in the variance. Candidates of one seed start from the same
+    base model, train on the same problems in the same order and are judged on the same draws, so
+    what they share is no part of the error of a difference.
+
+    Returns:
+        A row a candidate, in the order given: `accuracy` (mean over seeds, in percent), `behind`
+        and `error` (of the same unit); `error` is NaN where there is one seed.
+
+    Raises:
+        ValueError: A candidate was not validated, or not with the seeds of the others.
+    """
+    runs = select_rows(scores, model=model, benchmark=VALIDATION, metric="avg@k")
+    by_seed = runs.pivot(index="seed", columns="variant", values="value").reindex(
+        columns=list(candidates)
+    )
+    if missing := [name for name in candidates if by_seed[name].isna().any()]:
+        seeds = f"seeds {', '.join(map(str, by_seed.index))}" if len(by_seed) else "any seed"
+        raise ValueError(
+            f"{model}: no validation of {', '.join(missing)} with {seeds}; judged are"
+            f" {', '.join(runs['variant'].unique()) or 'none'}.\n"
+            "Hint: let the workflow finish the selection first."
+        )
+    accuracy = by_seed.mean()
+    behind = by_seed.rsub(by_seed[accuracy.idxmax()], axis="index")
+    return pd.DataFrame({"accuracy": accuracy, "behind": behind.mean(), "error": behind.sem()})
+
+
+def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float]) -> str:
+    """Choose the candidate of a grid of learning rates by the one-standard-error rule.
+
+    Of the candidates that are behind the best by one standard error or less, the one of the
+    smallest rate. With one seed no error is known: then only the best is taken, of equals the
+    smallest.
+
+    Args:
+        scores: Tidy scores of the selection.
+        model: On which the rate is to be used.
+        rates: Candidate -> its learning rate.
+
+    Raises:
+        ValueError: As `behind_best`.
+
+    Source: Breiman, Friedman, Olshen, Stone 1984, section 3.4.3, with the error of the paired
+    difference; the paper, Appendix Baselines: 200 validation problems, avg@8.
+    """
+    judged = behind_best(scores, model, sorted(rates, key=rates.__getitem__))
+    return str((judged["behind"] <= judged["error"].fillna(0)).idxmax())
+
+
+def best_common_rate(
+    scores: pd.DataFrame, rates: Mapping[str, Mapping[str, float]]
+) -> float | None:
+    """The one learning rate for all methods whose mean avg@k on the validation problems is best.
+
+    The mean is over methods, models and seeds, each weighing the same; of equals the smallest rate
+    is taken. Only rates that every method was trained at are compared.
+
+    Args:
+        scores: Tidy scores of the selection.
+        rates: Method -> candidate -> its learning rate.
+
+    Returns:
+        The rate; None where the methods have none in common.
+
+    Source: the paper, Table hparams: one learning rate for all methods.
+    """
+    common = set.intersection(*(set(of_method.values()) for of_method in rates.values()))
+    rate_of = {name: rate for one in rates.values() for name, rate in one.items() if rate in common}
+    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
+    means = runs.groupby(runs["variant"].map(rate_of))["value"].mean()
+    return None if means.empty else float(means.idxmax())

@@ -1,0 +1,310 @@
+"""Tables and figures over the learning rate, against pandas on scores made up for them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from geosd.reporting import figure_rate_curves, figure_rates, table_main_one_rate, table_rates
+from geosd.reporting.method_style import method
+from geosd.reporting.rate_sweeps import (
+    COLLAPSE,
+    rate_in_grid,
+    rate_runs,
+    rates_around,
+    short_rate,
+)
+from geosd.scores.tidy_columns import COLUMNS
+
+RATES = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
+MODELS = ("mini-qwen3", "mini-llama")
+BASE = {"id": 45.0, "ood_avg": 40.0}
+GAINS = {  # over pi_0 by rate, in distribution; out of it half as much
+    "grpo": (0, 1, 3, 9, 26, 40),
+    "fwdkl": (0, 1, 0, -12, -35, -44),
+    "revkl": (0, 2, 6, 18, 45, -30),
+    "geosd": (0, 1, 2, 3, 6, 1),
+    "geosd_plain": (0, 0, 1, 3, 5, 6),
+}
+SELECTED = {
+    "mini-qwen3": dict.fromkeys(GAINS, 3e-5) | {"grpo": 3e-4, "fwdkl": 1e-6},
+    "mini-llama": dict.fromkeys(GAINS, 1e-5) | {"revkl": 2e-4},
+}
+
+
+def run_of(variant, rate):
+    return f"{variant}-learning_rate_{rate}"
+
+
+POINTS = {
+    model: [
+        {"run": run_of(variant, rate), "variant": variant, "learning_rate": rate}
+        for variant in GAINS
+        for rate in RATES[::-1]
+    ]
+    for model in MODELS
+}
+
+
+@pytest.fixture(scope="module")
+def scores() -> pd.DataFrame:
+    draw, rows = np.random.default_rng(4), []
+    for model in MODELS:
+        gains = {run_of(v, r): g for v, of in GAINS.items() for r, g in zip(RATES, of, strict=True)}
+        for run, gain in {"pi_0": 0, **gains}.items():
+            for seed in range(3):
+                noise = draw.normal(0, 0.5 + abs(gain) / 10, 2)
+                for benchmark, share, off in (("id", 1, noise[0]), ("ood_avg", 0.5, noise[1])):
+                    split = "ID" if benchmark == "id" else "OOD"
+                    value = BASE[benchmark] + share * gain + off
+                    rows.append((model, run, seed, 0, benchmark, split, "avg@k", 16, value))
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
+
+
+def values(scores, model, run, benchmark) -> np.ndarray:
+    """Accuracies of a run by seed, straight from the tidy rows."""
+    rows = scores.query("model == @model and variant == @run and benchmark == @benchmark")
+    return rows["value"].to_numpy()
+
+
+def cells(table) -> pd.DataFrame:
+    """A table's cells: a row a method, a column a key."""
+    keys = [column.key for column in table.columns]
+    return pd.DataFrame([row.cells for row in table.rows], [r.label for r in table.rows], keys)
+
+
+@pytest.fixture(scope="module")
+def around(scores):
+    return cells(table_rates.build(scores, MODELS, POINTS, SELECTED))
+
+
+@pytest.mark.parametrize(("step", "rate"), [(".below", 1e-5), ("", 3e-5), (".above", 1e-4)])
+@pytest.mark.parametrize(("key", "benchmark"), [("id", "id"), ("ood_avg", "ood_avg")])
+def test_accuracies_stand_at_the_selected_rate_and_its_neighbours(
+    scores, around, step, rate, key, benchmark
+):
+    cell = around.loc["GeoSD", f"mini-qwen3.{key}{step}"]
+    runs = values(scores, "mini-qwen3", run_of("geosd", rate), benchmark)
+    assert (cell.value, cell.sd) == pytest.approx((runs.mean(), runs.std(ddof=1)))
+
+
+def test_where_the_grid_ends_or_has_no_such_rate_cells_are_empty(around):
+    assert around.loc["FwdKL", "mini-qwen3.learning_rate"].value == 1e-6
+    assert around.loc["FwdKL", "mini-qwen3.id.below"].value is None
+    assert around.loc["FwdKL", "mini-qwen3.id"].value is not None
+    assert around.loc["GRPO", "mini-qwen3.ood_avg.above"].value is None
+    # 2e-4 is no rate of the grid; 3e-4 and 1e-4 are half a decade from it, not exactly.
+    revkl = around.loc["RevKL"]
+    assert revkl["mini-llama.learning_rate"].text == "2.0e-04"
+    assert revkl["mini-llama.id"].value is None
+
+
+def test_the_base_model_is_the_first_row(scores, around):
+    assert around.index[0] == "π₀"
+    runs = values(scores, "mini-llama", "pi_0", "ood_avg")
+    cell = around.loc["π₀", "mini-llama.ood_avg"]
+    assert (cell.value, cell.sd) == pytest.approx((runs.mean(), runs.std(ddof=1)))
+
+
+def test_a_collapse_is_a_run_ten_points_below_the_base_model_of_its_seed(scores, around):
+    for (model, rates), (variant, label) in itertools.product(
+        SELECTED.items(), {"fwdkl": "FwdKL", "revkl": "RevKL", "geosd": "GeoSD"}.items()
+    ):
+        words = []
+        for rate in RATES:
+            if not 1 / 4 < rate / rates[variant] < 4:
+                continue
+            gone = np.zeros(3, bool)
+            for name in ("id", "ood_avg"):
+                base = values(scores, model, "pi_0", name)
+                gone |= values(scores, model, run_of(variant, rate), name) <= base - 10
+            words += [f"{short_rate(rate)}: {gone.sum()} of 3"] if gone.any() else []
+        assert around.loc[label, f"{model}.collapse"].text == (", ".join(words) or "no"), label
+    assert around.loc["RevKL", "mini-llama.collapse"].text == "3e-4: 3 of 3"
+    assert around.loc["GeoSD", "mini-qwen3.collapse"].text == "no"
+
+
+def test_one_run_out_of_distribution_is_a_collapse_and_exactly_ten_points_are(scores):
+    exact = values(scores, "mini-qwen3", "pi_0", "ood_avg")[1] - COLLAPSE
+    at = scores.eval("model == 'mini-qwen3' and seed == 1 and benchmark == 'ood_avg'")
+    at &= scores["variant"] == run_of("geosd", 3e-5)
+    for value, counted in ((exact - 1e-6, 1), (exact + 1e-6, 0)):
+        changed = scores.assign(value=scores["value"].mask(at, value))
+        runs, _ = rate_runs(changed, "mini-qwen3", POINTS["mini-qwen3"])
+        of_geosd = runs[(runs["variant"] == "geosd") & (runs["learning_rate"] == 3e-5)]
+        assert of_geosd["collapsed"].sum() == counted
+
+
+def test_half_a_decade_is_a_step_of_a_grid_in_round_numbers():
+    steps = [rate_in_grid(RATES, a, 0.5) for a in RATES]
+    assert steps == [*RATES[1:], None]
+    assert rate_in_grid(RATES, 1e-5, -0.5) == 3e-6 and rate_in_grid(RATES, 1e-5) == 1e-5
+    assert rate_in_grid((1e-6, 2e-6, 3.9e-6), 1e-6, 0.5) == 3.9e-6
+    assert rate_in_grid((1e-6, 2e-6, 4e-6), 1e-6, 0.5) is None, "4 is more than 10^0.6"
+    assert rates_around((1e-6, 2e-6, 3e-6, 1e-5), 1e-6, 0.5) == [1e-6, 2e-6, 3e-6]
+
+
+def test_learning_rates_are_short():
+    rates = (3e-8, 1e-7, 3e-7, 2.5e-6, 1e-5, 0.001)
+    assert [*map(short_rate, rates)] == ["3e-8", "1e-7", "3e-7", "2.5e-6", "1e-5", "1e-3"]
+
+
+def test_the_main_table_at_one_rate_is_of_the_runs_at_this_rate(scores):
+    table = table_main_one_rate.build(scores, MODELS, POINTS, 1e-4)
+    found = cells(table)
+    assert list(found.index) == ["π₀", "GRPO", "FwdKL", "RevKL", "GeoSD", "GeoSD, plain step"]
+    base = values(scores, "mini-llama", "pi_0", "ood_avg").mean()
+    for variant in GAINS:
+        runs = values(scores, "mini-llama", run_of(variant, 1e-4), "ood_avg")
+        cell = found.loc[method(variant).label, "mini-llama.ood_avg"]
+        assert (cell.value, cell.sd) == pytest.approx((runs.mean(), runs.std(ddof=1)))
+        change = found.loc[method(variant).label, "mini-llama.delta_ood"].value
+        assert change == pytest.approx(runs.mean() - base)
+    assert table.name == "table_main_one_rate"
+    assert "All methods and models at the learning rate 1e-4" in table.note
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [(None, "no `one_rate`.*make select-rates"), (7e-5, "no variant .* at 7e-5.*grid")],
+)
+def test_a_study_without_the_one_rate_is_told_what_it_lacks(scores, rate, message):
+    with pytest.raises(ValueError, match=f"(?s){message}") as error:
+        table_main_one_rate.build(scores, MODELS, POINTS, rate)
+    assert str(error.value).splitlines()[-1].startswith("Hint: ") or "Hint: " in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def plane(scores):
+    figure = figure_rates.draw(scores, MODELS, POINTS, SELECTED)
+    figure.draw_without_rendering()
+    return figure
+
+
+def test_a_path_leads_from_the_base_model_through_the_rates(scores, plane):
+    reference, divergence, geosd = plane.axes[0], plane.axes[2], plane.axes[4]
+    for axes, variant in ((reference, "grpo"), (divergence, "revkl"), (geosd, "geosd")):
+        at = ["pi_0", *(run_of(variant, rate) for rate in RATES)]
+        path = [
+            [values(scores, "mini-qwen3", run, name).mean() for name in ("id", "ood_avg")]
+            for run in at
+        ]
+        colour = method(variant).colour.lower()
+        lines = [line for line in axes.lines if to_hex(line.get_color()) == colour]
+        assert any(
+            line.get_xydata().shape == (7, 2) and np.allclose(line.get_xydata(), path)
+            for line in lines
+        ), variant
+
+
+def test_a_row_shows_its_methods_in_colour_and_all_others_in_grey(plane):
+    for axes, own in zip(plane.axes[::2], (1, 2, 2), strict=True):
+        paths = [line for line in axes.lines if len(line.get_xydata()) == 7]
+        grey = [
+            line for line in paths if len(set(to_hex(line.get_color())[i] for i in (1, 3, 5))) == 1
+        ]
+        drawn = [line for line in paths if line.get_zorder() == figure_rates.PATH]
+        assert len(drawn) == own and len(paths) == len(GAINS)
+        assert len(grey) >= len(GAINS) - own
+
+
+def test_methods_that_share_a_marker_differ_in_dashes(plane):
+    divergence = plane.axes[2]
+    drawn = [line for line in divergence.lines if line.get_zorder() == figure_rates.PATH]
+    assert len({line.is_dashed() for line in drawn}) == 2
+
+
+def test_the_region_of_collapse_begins_ten_points_below_the_base_model(scores, plane):
+    for axes, model in zip(plane.axes[:2], MODELS, strict=True):
+        left, below = (
+            values(scores, model, "pi_0", name).mean() - 10 for name in ("id", "ood_avg")
+        )
+        boxes = [patch.get_bbox() for patch in axes.patches]
+        assert any(box.x1 == pytest.approx(left) for box in boxes)
+        assert any(box.y1 == pytest.approx(below) for box in boxes)
+
+
+def test_selected_points_are_named_and_no_two_names_touch(plane):
+    named = [{text.get_text() for text in axes.texts} for axes in plane.axes]
+    assert named[0] == {"π₀", "GRPO"} and named[2] == {"π₀", "FwdKL", "RevKL"}
+    assert named[3] == {"π₀", "FwdKL"}, "2e-4 is not in the grid, so there is no such point"
+    for axes in plane.axes:
+        for a, b in itertools.combinations(axes.texts, 2):
+            boxes = [text.get_window_extent().shrunk(0.95, 0.7) for text in (a, b)]
+            assert not boxes[0].overlaps(boxes[1]), (a.get_text(), b.get_text())
+        for text in axes.texts:
+            assert text.get_window_extent().x1 <= plane.bbox.x1
+
+
+@pytest.fixture(scope="module")
+def curves(scores):
+    return figure_rate_curves.draw(scores, MODELS, POINTS, SELECTED)
+
+
+def panel(curves, title, benchmark="id"):
+    """The axes of a method: OOD has its name above, ID is below."""
+    upper = next(axes for axes in curves.axes if axes.get_title() == title)
+    if benchmark == "ood_avg":
+        return upper
+    return curves.axes[curves.axes.index(upper) + len(GAINS)]
+
+
+@pytest.mark.parametrize("benchmark", ["id", "ood_avg"])
+def test_a_curve_is_the_mean_change_from_the_base_model_by_rate(scores, curves, benchmark):
+    for variant, model in itertools.product(GAINS, MODELS):
+        base = values(scores, model, "pi_0", benchmark).mean()
+        means = [values(scores, model, run_of(variant, r), benchmark).mean() - base for r in RATES]
+        lines = panel(curves, method(variant).label, benchmark).lines
+        shade = {"mini-qwen3": "0.0", "mini-llama": "0.62"}[model]
+        line = next(one for one in lines if one.get_color() == shade)
+        assert np.allclose(line.get_xydata(), np.column_stack([RATES, means]))
+
+
+def test_whiskers_are_one_standard_deviation(scores, curves):
+    runs = values(scores, "mini-qwen3", run_of("revkl", 1e-4), "id")
+    change = runs - values(scores, "mini-qwen3", "pi_0", "id")
+    expected = [change.mean() - change.std(ddof=1), change.mean() + change.std(ddof=1)]
+    bars = [
+        path.vertices
+        for collection in panel(curves, "RevKL").collections
+        for path in collection.get_paths()
+    ]
+    assert any(np.allclose(bar, [[1e-4, expected[0]], [1e-4, expected[1]]]) for bar in bars)
+
+
+def test_rings_stand_at_the_selected_rates(scores, curves):
+    ring = next(line for line in panel(curves, "GeoSD").lines if line.get_markersize() == 5.5)
+    assert sorted(ring.get_xdata()) == [1e-5, 3e-5]
+    one = next(line for line in panel(curves, "RevKL").lines if line.get_markersize() == 5.5)
+    assert list(one.get_xdata()) == [3e-5]
+
+
+def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(scores):
+    six = {**GAINS, "tip": GAINS["fwdkl"]}
+    copied = scores[scores["variant"].str.startswith("fwdkl")]
+    copied = copied.assign(variant=copied["variant"].str.replace("fwdkl", "tip"))
+    points = {
+        model: of
+        + [{**p, "run": run_of("tip", p["learning_rate"]), "variant": "tip"} for p in of[:6]]
+        for model, of in POINTS.items()
+    }
+    selected = {model: {**of, "tip": 1e-6} for model, of in SELECTED.items()}
+    figure = figure_rate_curves.draw(pd.concat([scores, copied]), MODELS, points, selected)
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert len(shown) == 2 * len(six)
+    labelled = [axes for axes in shown if axes.get_xlabel()]
+    assert len(labelled) == figure_rate_curves.ACROSS
+    assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in labelled)
+
+
+@pytest.mark.parametrize("build", [table_rates.build, figure_rates.draw, figure_rate_curves.draw])
+def test_a_study_without_sweep_or_base_is_told_what_it_lacks(scores, build):
+    single = {model: [p for p in of if p["learning_rate"] == 1e-5] for model, of in POINTS.items()}
+    with pytest.raises(ValueError, match="(?s)two or more learning rates.*Hint:.*grid"):
+        build(scores, MODELS, single, SELECTED)
+    with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
+        build(scores[scores["variant"] != "pi_0"], MODELS, POINTS, SELECTED)

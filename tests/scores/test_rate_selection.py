@@ -1,0 +1,132 @@
+"""The one-standard-error rule against cases worked by hand, and against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from geosd.scores.rate_selection import behind_best, best_common_rate, select_candidate
+from geosd.scores.tidy_columns import COLUMNS
+
+RATES = {"small": 1e-6, "middle": 1e-5, "large": 1e-4}
+
+
+def scores(model="m", **values) -> pd.DataFrame:
+    """avg@8 of each candidate by seed on the validation problems, beside numbers not to be read."""
+    rows = [
+        (model, name, seed, 0, benchmark, "ID", metric, 8, value)
+        for name, by_seed in values.items()
+        for seed, avg in enumerate(by_seed)
+        for benchmark, metric, value in (
+            ("select_validation", "avg@k", avg),
+            ("select_validation", "pass@k", 100 - avg),
+            ("id", "avg@k", 100 - avg),
+        )
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
+
+
+def selected(*values, rates=RATES) -> str:
+    return select_candidate(scores(**dict(zip(rates, values, strict=True))), "m", rates)
+
+
+@pytest.mark.parametrize(
+    ("small", "middle", "large", "chosen"),
+    [
+        # Differences to the best (1, 2, 3): mean 2, sd 1, error 1/sqrt 3 = .58: out.
+        ((47, 47, 47), (48, 49, 50), (40, 40, 40), "middle"),
+        # (-1, 2, 2): mean 1, sd sqrt 3, error 1: at one standard error, which is within.
+        ((51, 48, 48), (50, 50, 50), (40, 40, 40), "small"),
+        # (-1, 2, 2.01): mean 1.003, sd 1.735, error 1.0017: just out.
+        ((51, 48, 47.99), (50, 50, 50), (40, 40, 40), "middle"),
+        # The best, large, swings; middle is within its error, small is not:
+        # (50, 45, -35): mean 20, sd 47.7, error 27.5; (42, 40, 35): mean 39, error 2.1.
+        ((58, 55, 25), (50, 50, 95), (100, 95, 60), "middle"),
+        # All the same: no difference is more than no error.
+        ((50, 50, 50), (50, 50, 50), (50, 50, 50), "small"),
+        # A larger rate within the error of a smaller best is not taken.
+        ((50, 50, 50), (51, 49, 49), (10, 10, 10), "small"),
+        # What all seeds share cancels: every difference is 1, though accuracies spread by 60.
+        ((19, 49, 79), (20, 50, 80), (0, 0, 0), "middle"),
+    ],
+)
+def test_the_smallest_rate_within_one_standard_error_of_the_best(small, middle, large, chosen):
+    assert selected(small, middle, large) == chosen
+
+
+def test_with_one_seed_the_best_is_taken_and_of_equals_the_smallest():
+    assert selected([49.9], [50.0], [50.0]) == "middle"
+
+
+def test_the_order_of_the_grid_does_not_matter():
+    backwards = {name: RATES[name] for name in reversed(RATES)}
+    assert selected((51, 48, 48), (50, 50, 50), (40, 40, 40), rates=backwards) == "middle"
+    assert selected([50], [50], [40], rates=backwards) == "middle"
+
+
+def test_distance_and_error_are_those_of_a_paired_test():
+    draw = np.random.default_rng(3)
+    values = {name: draw.normal(50 + 3 * i, 4, 6) for i, name in enumerate(RATES)}
+    found = behind_best(scores(**values), "m", list(RATES))
+    best = max(values, key=lambda name: values[name].mean())
+    for name in RATES:
+        assert found.loc[name, "accuracy"] == pytest.approx(values[name].mean())
+        if name == best:
+            assert tuple(found.loc[name, ["behind", "error"]]) == (0, 0)
+            continue
+        paired = stats.ttest_rel(values[best], values[name])
+        ratio = found.loc[name, "behind"] / found.loc[name, "error"]
+        assert ratio == pytest.approx(paired.statistic)
+
+
+def test_each_model_is_judged_by_its_own_runs():
+    both = pd.concat(
+        [
+            scores("a", small=[60, 60], middle=[50, 50], large=[10, 10]),
+            scores("b", small=[40, 40], middle=[50, 50], large=[90, 90]),
+        ]
+    )
+    assert [select_candidate(both, model, RATES) for model in "ab"] == ["small", "large"]
+
+
+@pytest.mark.parametrize(
+    ("large", "message"),
+    [((), "m: no validation of large with seeds 0, 1; judged are"), ([50], "validation of large")],
+)
+def test_a_candidate_that_lacks_a_run_is_named(large, message):
+    judged = scores(small=[50, 50], middle=[50, 50], large=large)
+    with pytest.raises(ValueError, match=f"(?s){message}.*\nHint: let the workflow finish"):
+        select_candidate(judged, "m", RATES)
+
+
+def grid(method, values):
+    """A method's candidates and rates; and their accuracies, a row a rate and a column a seed."""
+    rates = {f"{method}-{name}": rate for name, rate in RATES.items()}
+    return rates, dict(zip(rates, values, strict=True))
+
+
+def test_the_one_rate_is_best_on_average_over_methods_models_and_seeds():
+    # Method a alone would take large (90), b alone small (60). Means: 50, 55, 47.5.
+    a, of_a = grid("a", [(40, 40), (55, 65), (90, 90)])
+    b, of_b = grid("b", [(60, 60), (50, 50), (0, 10)])
+    judged = scores(**of_a, **of_b)
+    assert best_common_rate(judged, {"a": a, "b": b}) == 1e-5
+    # A second model on which all but large fail: 25, 27.5, 68.75 over both.
+    second = scores("n", **grid("a", [(0, 0), (0, 0), (90, 90)])[1])
+    second = pd.concat([second, scores("n", **grid("b", [(0, 0), (0, 0), (90, 90)])[1])])
+    assert best_common_rate(pd.concat([judged, second]), {"a": a, "b": b}) == 1e-4
+
+
+def test_the_one_rate_is_one_that_every_method_was_trained_at():
+    a, of_a = grid("a", [(40,), (55,), (90,)])
+    b = {"b-small": 1e-6, "b-middle": 1e-5}
+    judged = scores(**of_a, **{"b-small": [50], "b-middle": [50]})
+    assert best_common_rate(judged, {"a": a, "b": b}) == 1e-5
+    assert best_common_rate(judged, {"a": a, "c": {"c": 7.0}}) is None
+
+
+def test_of_equal_rates_the_smaller_is_the_one_for_all():
+    a, of_a = grid("a", [(40,), (50,), (50,)])
+    assert best_common_rate(scores(**of_a), {"a": a}) == 1e-5

@@ -1,0 +1,164 @@
+"""Several draws of a base model: what is planned, by Snakemake and by DVC, and what is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+import pandas as pd
+import pytest
+import yaml
+from dvc.repo import Repo
+
+from geosd.config import load, resolve
+from geosd.config.job_counts import job_counts
+from geosd.files import sha256
+
+MODEL, SEEDS = "mini-qwen3", range(4)
+METHODS = ["pi_0", "fwdkl", "geosd"]
+OUTPUTS = ["table_main", "figure_alignment", "figure_density"]
+
+
+@pytest.fixture
+def copied(fresh, tmp_path, monkeypatch):
+    """The workflow as cloned, to be edited; paths of its configuration start from there."""
+    shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
+    monkeypatch.chdir(tmp_path / "copy")
+    return type(fresh)(tmp_path / "copy")
+
+
+@pytest.fixture
+def drawn(copied, ship):
+    """The workflow whose study quick has four seeds in two draws, shipped as made-up files."""
+    ship(copied.folder, methods=METHODS, outputs=OUTPUTS)
+    return copied
+
+
+def python(workflow, *arguments: str) -> str:
+    """What a program prints that is run in the workflow's folder."""
+    environment = {**os.environ, "PYTHONPATH": str(workflow.folder / "src")}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=workflow.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
+    wanted = drawn.wanted()
+    counts = job_counts(resolve(load(drawn.folder / "params.yaml"), "quick"))
+    assert {rule: wanted[rule] for rule in counts} == counts
+    assert (counts["base"], counts["pool"], counts["states"], counts["train"]) == (2, 2, 2, 8)
+    printed = drawn.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
+    folders = drawn.folders()
+    for seed in SEEDS:
+        base, pool = folders.base(MODEL, seed % 2), folders.pool(MODEL, seed % 2)
+        run = f"--variant geosd --seed {seed} --base {base}"
+        assert f"{run} --problems {folders.train_problems} --pool {pool}/pool.jsonl" in printed
+        states = f"--states {folders.states(MODEL, seed % 2)}/states.jsonl"
+        assert re.search(f"{run} --checkpoint [^ ]+ {states}", printed)
+        assert f"--variant pi_0 --seed {seed} --checkpoint {base} " in printed
+    for draw in (0, 1):
+        made = f"--draw {draw} --out {folders.base(MODEL, draw)} "
+        assert f"steps.base --study quick --params params.yaml --model {MODEL} {made}" in printed
+    # The paper's figure is of one pi_0.
+    density = re.search(r"steps.render figure_density .*--tidy (.*) --out", printed)[1]
+    assert density == f"{folders.states(MODEL, 0)}/states.csv"
+
+
+def test_dvc_has_the_same_jobs_from_the_same_draws(drawn):
+    python(drawn, "workflow/dvc/generate.py")
+    python(drawn, "-m", "dvc", "init", "--quiet", "--no-scm")
+    with Repo(str(drawn.folder)) as repo:
+        stages = {stage.name: stage for stage in repo.index.stages if stage.cmd}
+    planned = Counter(name.partition("@")[0] for name in stages)
+    rules = ("base", "pool", "train", "evaluate", "evaluate_pi_0")
+    wanted = drawn.wanted()
+    assert {rule: planned[rule] for rule in rules} == {rule: wanted[rule] for rule in rules}
+    folders = drawn.folders()
+    for seed in SEEDS:
+        read = {dep.def_path for dep in stages[f"train@{MODEL}-geosd-{seed}"].deps}
+        base, pool = folders.base(MODEL, seed % 2), folders.pool(MODEL, seed % 2)
+        assert {base, f"{pool}/pool.jsonl"} <= read
+    for draw in (0, 1):
+        read = {dep.def_path for dep in stages[f"base@{MODEL}-{draw}"].deps}
+        assert f"base_models/{MODEL}/{draw}" in read
+    assert "base_models/SHA256SUMS" in {dep.def_path for dep in stages["check"].deps}
+
+
+def test_the_time_of_a_shipped_file_reruns_nothing(drawn):
+    for name in drawn.outputs():
+        path = drawn.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    drawn.snakemake("--profile", "local", "--touch", "--forceall")
+    for file in (drawn.folder / "base_models").rglob("*.*"):
+        os.utime(file)
+    assert drawn.wanted() == {}
+
+
+def shrunk(workflow, **base) -> None:
+    """Make study quick one of seconds, with a base model hardly trained."""
+    path = workflow.folder / "params.yaml"
+    values = yaml.safe_load(path.read_text())
+    model, quick = values["models"][MODEL]["base"], values["studies"]["quick"]
+    model |= {"source": "pretrained", "checkpoint": None}
+    model["pretraining"] |= {"steps": 120, "warmup": 10, **base}
+    quick |= {"methods": ["pi_0", "fwdkl"], "outputs": ["table_main"]}
+    quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
+    quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
+    quick["pool"] |= {"rollouts": 8}
+    quick["training"] |= {"steps": 2, "warmup": 1, "diagnose_every": 1}
+    quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2]}
+    path.write_text(yaml.safe_dump(values, sort_keys=False))
+
+
+def test_a_study_of_two_draws_and_four_seeds_is_run_to_its_table(copied, ship):
+    made = []
+    for seed in (0, 1):  # the draws: two pretrainings, taken as if they were released
+        shrunk(copied, seed=seed)
+        made.append(copied.folder / copied.folders().base(MODEL))
+        target = made[-1].relative_to(copied.folder) / "model.safetensors"
+        copied.snakemake("--profile", "local", str(target))
+    ship(copied.folder, made)
+
+    copied.snakemake("--profile", "local")
+
+    rows = copied.folders().rows()
+    weights = {}
+    for row in rows:
+        for folder in filter(None, (row.base, row.train, row.evaluate)):
+            manifest = json.loads((copied.folder / folder / "manifest.json").read_text())
+            assert manifest["draw"] == row.draw == row.seed % 2
+        for name, digest in json.loads((copied.folder / row.base / "manifest.json").read_text())[
+            "inputs"
+        ].items():
+            assert name.startswith(f"base_models/{MODEL}/{row.draw}/")
+            assert sha256(copied.folder / name) == digest
+        if row.train:
+            weights[row.seed] = sha256(copied.folder / row.train / "model.safetensors")
+    assert len({*weights.values()}) == 4
+    scores = pd.read_csv(copied.folder / "results/quick/analyse/scores.csv")
+    assert {*zip(scores["seed"], scores["draw"], strict=True)} == {(0, 0), (1, 1), (2, 0), (3, 1)}
+    assert (copied.folder / "figures/quick/table_main.md").exists()
+    stale = python(copied, "-m", "geosd.steps.stale", "--study", "quick")
+    assert stale.startswith("0 of ")
+    assert copied.wanted() == {}
+
+    # A file that is not the pinned one is refused, whatever had been made of it.
+    config = copied.folder / f"base_models/{MODEL}/1/config.json"
+    config.write_text(config.read_text() + " ")
+    base = copied.folders().base(MODEL, 1)
+    shutil.rmtree(copied.folder / base)
+    printed = copied.snakemake("--profile", "local", f"{base}/config.json", check=False)
+    assert f"base_models/{MODEL}/1/config.json: its SHA-256 is" in printed
+    assert "Hint: `git checkout -- base_models`" in printed

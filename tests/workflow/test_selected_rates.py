@@ -1,0 +1,112 @@
+"""What a selection chooses for each model is what the plan of its studies trains with."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+
+import pandas as pd
+import pytest
+
+from geosd.config import load, resolve
+from geosd.config.grids import values_of_candidates
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.steps import select_rates
+
+GRIDS = """
+  small_rates:
+    extends: quick
+    about: Rates of two methods on two models.
+    kind: rates
+    models: [mini-qwen3, mini-llama]
+    methods: [pi_0]
+    outputs: [table_rates, table_main_one_rate]
+    grid:
+      fwdkl: {learning_rate: [1.0e-6, 1.0e-5, 1.0e-4]}
+      geosd: {learning_rate: [1.0e-6, 1.0e-5, 1.0e-4]}
+
+  small_selection:
+    extends: small_rates
+    about: One of these rates for each method on each model.
+    kind: selection
+    outputs: [table_selection]
+    data: {purpose: selection}
+    evaluation: {samples: 8, pass_k: [1, 8]}
+"""
+STUDY = """
+  small:
+    extends: quick
+    about: Two methods at their own rates on two models, and a third model like the first.
+    kind: main
+    models: [mini-qwen3, mini-llama, mini-qwen3-s]
+    methods: [pi_0, fwdkl, geosd]
+    outputs: [table_main]
+    selected_rates: selected/small.yaml
+"""
+BEST = {
+    ("mini-qwen3", "fwdkl"): 1e-6,
+    ("mini-qwen3", "geosd"): 1e-4,
+    ("mini-llama", "fwdkl"): 1e-5,
+    ("mini-llama", "geosd"): 1e-5,
+}
+
+
+@pytest.fixture
+def workflow(fresh, tmp_path):
+    """A copy of the workflow with a selection on two models, whose scores prefer `BEST`."""
+    copy = type(fresh)(tmp_path / "copy")
+    shutil.copytree(fresh.folder, copy.folder, symlinks=True)
+    text = (copy.folder / "params.yaml").read_text().rstrip("\n") + "\n"
+    (copy.folder / "params.yaml").write_text(text + GRIDS)
+    return copy
+
+
+def select(workflow) -> None:
+    """Adopt what a selection with made-up scores chooses; then the study can name the file."""
+    with contextlib.chdir(workflow.folder):
+        selection = resolve(load("params.yaml"), "small_selection")
+        rows = [
+            (model, run, seed, 0, "select_validation", "ID", "avg@k", 8, 60.0 if best else 40.0)
+            for model in selection.models
+            for variant, candidates in values_of_candidates(selection, "learning_rate").items()
+            for run, rate in candidates.items()
+            for best in [rate == BEST[model, variant]]
+            for seed in selection.seeds
+        ]
+        pd.DataFrame(rows, columns=list(COLUMNS["scores"])).to_csv("scores.csv", index=False)
+        files = {
+            "scores": workflow.folder / "scores.csv",
+            "out": workflow.folder / "selected/small.yaml",
+        }
+        select_rates.main("small_selection", **files, params=workflow.folder / "params.yaml")
+    workflow.append("params.yaml", STUDY)
+
+
+def test_the_plan_of_a_study_trains_each_model_at_its_own_rates(workflow):
+    assert set(workflow.wanted("--config", "study=small_selection")) >= {"train", "table_selection"}
+    select(workflow)
+    planned = set(workflow.outputs("small"))
+    rates = workflow.folders("small_rates")
+    trained = {
+        f"{rates.train(model, f'{variant}-learning_rate_{best}', seed)}/model.safetensors"
+        for (model, variant), best in BEST.items()
+        for seed in (0, 1, 2)
+    }
+    of_pair = {
+        name
+        for name in planned
+        if name.startswith(("results/train/mini-qwen3/", "results/train/mini-llama/"))
+    }
+    assert {name for name in of_pair if name.endswith("/model.safetensors")} == trained
+    small = workflow.folders("small").study
+    assert small.training("mini-qwen3-s", "geosd")["learning_rate"] == 1e-4, "like mini-qwen3"
+
+
+def test_the_study_of_all_rates_shares_the_selected_runs(workflow):
+    select(workflow)
+    study, rates = workflow.folders("small"), workflow.folders("small_rates")
+    shared = {row.train for row in study.rows()} & {row.train for row in rates.rows()}
+    assert len(shared - {""}) == len(BEST) * 3
+    wanted = workflow.wanted("--config", "study=small_rates")
+    assert wanted["train"] == 2 * 2 * 3 * 3
+    assert wanted["table_rates"] == wanted["table_main_one_rate"] == 1
