@@ -40,7 +40,8 @@ def shrunk(params: Path, folder: Path) -> Path:
     """params.yaml with study quick, and its selection, made small."""
     values = yaml.safe_load(params.read_text())
     base_settings = values["models"]["mini-qwen3"]["base"]
-    base_settings["source"] = "pretrained"
+    base_settings |= {"source": "pretrained", "checkpoint": None}
+    values["studies"]["miniature"]["draws"] = 1  # several need shipped base models
     base_settings["pretraining"] |= {
         "corpus": "chains",
         "steps": 80,

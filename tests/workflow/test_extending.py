@@ -29,7 +29,8 @@ from geosd.steps import base, data, train
 values = yaml.safe_load(Path("params.yaml").read_text())
 quick = values["studies"]["quick"]
 small = {"corpus": "chains", "steps": 2, "documents": 4, "warmup": 1}
-values["models"]["mini-qwen3"]["base"]["source"] = "pretrained"
+values["models"]["mini-qwen3"]["base"] |= {"source": "pretrained", "checkpoint": None}
+values["studies"]["miniature"]["draws"] = 1
 values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
 quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4}
 quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
