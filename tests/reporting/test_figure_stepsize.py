@@ -11,6 +11,7 @@ from scipy import stats
 
 from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.figures import save
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.run_accuracies import sweep_accuracies
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy_columns import COLUMNS
@@ -95,7 +96,7 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
     ):
         rates = RATES[::-1][: len(RATES) - (variant == "geosd")]  # the largest on top
         shown = [text.get_text() for text in axes.get_yticklabels()]
-        assert shown == [stepsize._short(rate) for rate in rates]
+        assert shown == [short_rate(rate) for rate in rates]
         base = scores_by_seed(scores, "m", "pi_0", benchmark).mean()
         expected = [
             [
@@ -133,7 +134,7 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
 
 
 def test_learning_rates_are_short():
-    assert [stepsize._short(rate) for rate in RATES] == [
+    assert [short_rate(rate) for rate in RATES] == [
         "3e-8", "1e-7", "3e-7", "1e-6", "3e-6", "1e-5"
     ]  # fmt: skip
 

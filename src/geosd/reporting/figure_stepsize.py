@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from geosd.reporting.method_style import (
     style_by_method,
     text_colour,
 )
-from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.method_tables import accuracy_name, short_rate
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -160,7 +159,7 @@ def _maps(
             fmt="+.1f",
             annot_kws={"size": 4.5},
             xticklabels=True,
-            yticklabels=[_short(rate) for rate in table.index],
+            yticklabels=[short_rate(rate) for rate in table.index],
         )
         axes.tick_params(length=0, labelsize=5.5, labelrotation=0)
         axes.set(
@@ -207,7 +206,7 @@ def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
     return [
-        *(_label(row, _short(row.learning_rate), 2.2) for row in full.itertuples()),
+        *(_label(row, short_rate(row.learning_rate), 2.2) for row in full.itertuples()),
         LabelledPoint(*base, method("pi_0").label, "black", 2.8),
     ]
 
@@ -245,17 +244,6 @@ def _drawn_lines(axes: Axes) -> list[list[tuple[float, float]]]:
 
 def _label(row: Any, text: str, radius: float) -> LabelledPoint:
     return LabelledPoint(row.id, row.ood_avg, text, text_colour(method(row.variant).colour), radius)
-
-
-def _short(rate: float) -> str:
-    """A learning rate in few letters.
-
-    Example:
-        >>> _short(3e-7), _short(2.5e-6)
-        ('3e-7', '2.5e-6')
-    """
-    power = math.floor(math.log10(rate) + 1e-9)
-    return f"{round(rate / 10**power, 3):g}e{power}"
 
 
 def _legend(figure: Figure, variants: Sequence[str], stopped: bool) -> None:
