@@ -31,7 +31,7 @@ def made(root, tmp_path_factory):
     data.main("quick", folder / "data", params)
     for out in ("base", "again"):
         scratch = folder / "scratch"
-        base.main("quick", "mini-qwen3", folder / out, scratch, params)
+        base.main("quick", "mini-qwen3", folder / out, scratch, params=params)
     return folder
 
 

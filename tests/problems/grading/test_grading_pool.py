@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from geosd.problems.grading import symbolic_comparison
-from geosd.problems.grading.symbolic_pool import MissingMathError, GradingPool
+from geosd.problems.grading.grading_pool import GradingPool, MissingMathError
 from geosd.problems.grading.typed_grader import grade_answer
 
 
