@@ -6,17 +6,21 @@ A method's effect is measured on D draws of a base model with S seeds each:
 effect_ds = mu + between_d + within_ds, normal, of standard deviations sd and 1. Each test is of
 mu > 0, one-sided. Printed are how often a test calls mu = 0 significant, as a multiple of the
 level, and how often it finds mu = 3. The second table has three families of models with three draws
-each: mu is then the mean of these families, or of all families where they are drawn at random.
-docs/claims.md reads the tables.
+each: mu is then the mean of these families, or of all families where they are drawn at random. The
+third has the smallest effect that twelve runs of one model detect with power .8 if they are divided
+into more or fewer draws. docs/claims.md reads the tables.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy import stats
+
+from geosd.scores.statistics import detectable_effect
 
 FAMILIES, DRAWS, SEEDS = 3, 3, 4
 LEVELS = (0.05, 0.05 / 40)
@@ -139,8 +143,14 @@ def _print(title: str, tests: Mapping[str, Test], worlds: Mapping[str, np.ndarra
             print(f"| {name}, level {level:.5g} | {' | '.join(cells)} |")
 
 
+def detectable(sd_between: float, draws: int, runs: int, level: float) -> float:
+    """Smallest effect that means of draws detect with power .8, the runs divided evenly."""
+    squared = (sd_between**2 + draws / runs) / draws
+    return detectable_effect(math.sqrt(squared), draws - 1, level, power=0.8)
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the three tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--studies", type=int, default=100_000)
     studies = parser.parse_args().studies
@@ -156,6 +166,12 @@ def main() -> None:
     }
     of_all = {name: several_families(draw, studies, *world) for name, world in worlds.items()}
     _print("three families: between draws", OF_ALL, of_all)
+    divisions = (2, 3, 4, 6, 12)
+    print("\n| twelve runs, one of twelve rows |", *(f"{d} draws |" for d in divisions))
+    print("|:--|" + "--:|" * len(divisions))
+    for sd in (0.0, 1.0, 2.0):
+        cells = (f"{detectable(sd, d, 12, 0.05 / 12):.1f} |" for d in divisions)
+        print(f"| between draws: sd {sd:g} |", *cells)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """
 Judge each claim of the paper.
 
-    <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced or undetermined
+    <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced, or why that is not known
 """
 
 # What the study's figures read, its claims read too.

@@ -152,7 +152,7 @@ def _paired_sums(terms: Terms, evidence: Evidence, model: str) -> list[tuple[pd.
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
         if total.empty:
             raise MissingDataError("seeds that both quantities have")
-        draws = pd.Series(total.index if total.index.name == "draw" else 0, total.index)
+        draws = pd.Series(0, total.index)  # the states are those of one draw
         if paired_by == "seed":
             draws = evidence.draws(of).reindex(total.index)
         sums.append((total, draws))

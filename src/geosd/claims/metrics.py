@@ -214,7 +214,7 @@ def mismatch() -> Quantity:
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
         table = _states(evidence, model)
         region = (table["q_star"] >= SURE) & (table["p_star"] <= UNLIKELY)
-        return _mean_over_states(table, 100.0 * region)
+        return _mean_over_states(table["problem_id"], 100.0 * region)
 
     return replace(_quantity("mismatch", "pi_0", read), paired_by="problem")
 
@@ -230,7 +230,7 @@ def gradient_norm_of_states(
         table = _states(evidence, model)
         low, high = OVERLAPS[overlap]
         norms = table[metric].where((table["overlap"] >= low) & (table["overlap"] < high))
-        return _mean_over_states(table, norms, f" of overlap {overlap}")
+        return _mean_over_states(table["problem_id"], norms, f" of overlap {overlap}")
 
     return replace(_quantity(metric, "pi_0", read, overlap=overlap), paired_by="problem")
 
@@ -242,22 +242,15 @@ def _states(evidence: Evidence, model: str) -> pd.DataFrame:
     return table
 
 
-def _mean_over_states(table: pd.DataFrame, y: pd.Series, where: str = "") -> pd.Series:
+def _mean_over_states(problem: pd.Series, y: pd.Series, where: str = "") -> pd.Series:
     """A mean over states as one value per problem, whose mean and spread are those of the mean.
 
     States of one rollout are no independent draws, and rollouts differ in length. With y_i the sum
     over the states of problem i (NaN left out) and n_i their number, R = sum y_i / sum n_i is the
     mean, and its linearisation R + (y_i - R n_i) m / sum n_i over the m problems has mean R and
     the variance of a ratio (Cochran 1977, eq. 6.13). Problems without a state enter with n_i = 0.
-    With several draws of the base model it is R of each, because the draw is the unit then.
     """
-    if "draw" in table and table["draw"].nunique() > 1:
-        each = {
-            draw: _mean_over_states(rows.drop(columns="draw"), y.loc[rows.index], where).mean()
-            for draw, rows in table.groupby("draw")
-        }
-        return pd.Series(each).rename_axis("draw")
-    sums, counts = (y.groupby(table["problem_id"]).agg(what) for what in ("sum", "count"))
+    sums, counts = y.groupby(problem).sum(), y.groupby(problem).count()
     if (counts > 0).sum() < FEWEST:
         raise MissingDataError(f"{FEWEST} problems with states{where}")
     ratio = sums.sum() / counts.sum()
