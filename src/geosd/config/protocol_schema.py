@@ -22,8 +22,8 @@ class Data(Section):
     the paper's four benchmarks (Appendix "Data and privileged context"), `chains` and `search` are
     the miniature's worlds, `jsonl` reads files of one's own."""
     raw: str | None
-    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; file or folder of one's own
-    problems, docs/extending.md; other sources need none."""
+    """Folder of DAPO-Math's and the benchmarks' raw files (docs/data.md), or file or folder of one's
+    own problems (docs/extending.md); other sources need none."""
     thinking: bool
     """Whether a chat model is asked to think before it answers, where its template lets one choose.
     Not given in the paper; docs/prompts.md says why it is on."""

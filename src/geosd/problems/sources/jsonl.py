@@ -123,8 +123,8 @@ def find_files(raw: str | None) -> dict[str, Path]:
     for name in found:
         if not BENCHMARK_NAME.fullmatch(name):
             raise ValueError(
-                f"{found[name]}: a benchmark cannot be called {name!r}; allowed are letters, digits,"
-                " '.', '_' and '-', but not id and select_*.\nHint: rename the file."
+                f"{found[name]}: a benchmark cannot be called {name!r}; allowed are letters,"
+                " digits, '.', '_' and '-', but not id and select_*.\nHint: rename the file."
             )
     return {IN_DISTRIBUTION: found.pop(IN_DISTRIBUTION), **found}
 
