@@ -200,7 +200,8 @@ def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended)
     methods = 5  # quick's four and the new one
     wanted = extended.wanted(*study)
     assert (wanted["data"], wanted["train"]) == (1, 3 * methods)
-    target = f"{extended.folders('own').data}/train.jsonl"
+    outputs = extended.outputs("own").items()
+    (target,) = (path for path, rule in outputs if rule == "data" and "/train.jsonl" in path)
     extended.snakemake("--profile", "local", target, *study)
     out = Path(extended.folder, target).parent
     names = ("train", "select_train", "select_validation", "test")
