@@ -67,8 +67,10 @@ def configured(config: type, **values: Any) -> Any:
 
 def trainer(kind: str, model: Path, sizes: Any, out: str) -> Any:
     """TRL's trainer of a kind: on-policy, forward KL or JSD as it comes, fp32, AdamW."""
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    load = partial(AutoModelForCausalLM.from_pretrained, model, dtype=torch.float32)
+    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+    load = partial(
+        AutoModelForCausalLM.from_pretrained, model, dtype=torch.float32, trust_remote_code=False
+    )
     student = load()
     rows = max(64, sizes.problems * (sizes.steps + sizes.warmup + 2))
     texts = synthetic.texts(rows, sizes.prompt)

@@ -3,8 +3,8 @@
     python examples/draws_of_the_base_model.py
 
 A method's effect is measured on D draws of a base model with S seeds each:
-effect_ds = mu + between_d + within_ds, normal, of standard deviations sd_between and 1. Each test is
-of mu > 0, one-sided. Printed are how often a test calls mu = 0 significant, as a multiple of the
+effect_ds = mu + between_d + within_ds, normal, of standard deviations sd and 1. Each test is of
+mu > 0, one-sided. Printed are how often a test calls mu = 0 significant, as a multiple of the
 level, and how often it finds mu = 3. The second table has three families of models with three draws
 each: mu is then the mean of these families, or of all families where they are drawn at random.
 docs/claims.md reads the tables.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import glob
 import hashlib
 import json
 import os
@@ -24,7 +26,7 @@ class DamagedLineError(ValueError):
 
 @contextmanager
 def atomic_write(path: Path | str) -> Iterator[Path]:
-    """Write a file atomically: under a temporary name until it is whole.
+    """Write a file atomically: under a temporary name until it is whole and on the disk.
 
     Yields the temporary name, which is in the same folder, so that the renaming cannot be half
     done. A missing folder is made.
@@ -34,9 +36,36 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        os.replace(temporary, path)
+        replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def replace(source: Path | str, path: Path | str) -> None:
+    """Rename a file, so that also after a power cut the new name is that of the whole file."""
+    sync(source)
+    os.replace(source, path)
+    sync(Path(path).parent)
+
+
+def sync(path: Path | str) -> None:
+    """Wait until what was written to a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have nothing to wait for in a folder, and say so.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def remove_leftovers(path: Path | str) -> None:
+    """Remove what writers of a file left who were killed; only where no other writes it now."""
+    path = Path(path)
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        temporary.unlink()
 
 
 def copy(source: Path | str, path: Path | str) -> None:

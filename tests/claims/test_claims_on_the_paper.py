@@ -50,9 +50,9 @@ def findings():
         "fwdkl-id-gain",
         "fwdkl-ood-loss",
         "revkl-ood-loss",
-        "geosd-ood-above-fwdkl",
+        "revkl-id-gain",
         "geosd-ood-best",
-        "filtering-below-geosd",
+        "softer-less-degraded",
     ],
 )
 def test_the_papers_main_claims_follow_from_its_own_numbers(findings, claim, model):
@@ -70,6 +70,9 @@ def test_best_on_every_benchmark_is_within_the_noise_on_ds_r1s_aime24(findings):
     assert finding.effect == pytest.approx(0.4)
 
 
-def test_grpos_gain_on_olmo_is_within_the_noise(findings):
-    assert findings["grpo-ood-gain", "qwen3-8b"].verdict == "reproduced"
-    assert findings["grpo-ood-gain", "olmo-3-7b-think"].verdict == "undetermined"
+def test_a_gain_within_the_noise_or_beside_its_margin_is_undetermined(findings):
+    assert findings["softer-no-gain", "qwen3-8b"].verdict == "reproduced"
+    assert findings["softer-no-gain", "ds-r1-llama-8b"].verdict == "undetermined"  # -2.2 of 2.5
+    assert findings["grpo-ood-gain", "olmo-3-7b-think"].verdict == "undetermined"  # +0.4
+    grpo = findings["grpo-ood-gain", "ds-r1-llama-8b"]
+    assert grpo.verdict == "undetermined" and grpo.comparison.startswith("grpo - pi_0 < 3")

@@ -1,8 +1,12 @@
+import json
+
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from geosd.models.checkpoints import (
+    CheckpointError,
     load_model,
     load_tokenizer,
     load_weights,
@@ -113,3 +117,80 @@ def test_weights_of_another_architecture_are_refused(tmp_path):
         load_weights(tiny(0), tmp_path / "w")
     with pytest.raises(FileNotFoundError, match="(?s)no such checkpoint.*training.snapshots"):
         load_weights(tiny(0), tmp_path / "absent")
+
+
+def change_weights(folder, change):
+    """Put other tensors in the place of a checkpoint's."""
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return weights
+
+
+LAST = "model.layers.1.self_attn.v_proj.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda w: [w.pop(n) for n in list(w) if n != LAST], "{rest} missing, the first lm_head"),
+        (lambda w: w.pop(LAST), f"1 missing, the first {LAST}"),
+        (lambda w: w.update(extra=torch.zeros(2)), "1 unknown, the first extra"),
+        (
+            lambda w: w.update({LAST: w[LAST][1:].clone()}),
+            rf"1 of another shape, the first {LAST} \(\[31, 64\], expected \[32, 64\]\)",
+        ),
+    ],
+    ids=["all but one missing", "one missing", "one unknown", "one of another shape"],
+)
+def test_weights_of_another_architecture_than_the_configurations_are_refused(
+    change, says, tmp_path
+):
+    model, _ = saved("mini-llama", tmp_path)
+    change_weights(tmp_path, change)
+    tensors = len(model.state_dict())
+    says = says.format(rest=tensors - 1)
+    with pytest.raises(
+        CheckpointError, match=f"(?s)model.safetensors: .*{tensors} tensors: {says}.*Hint:"
+    ):
+        load_model(tmp_path)
+
+
+def test_a_tied_head_need_not_be_in_the_file(tmp_path):
+    model, _ = saved("mini-llama", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"tie_word_embeddings": True}))
+    change_weights(tmp_path, lambda weights: weights.pop("lm_head.weight"))
+    opened, _ = load_model(tmp_path)
+    assert torch.equal(opened.lm_head.weight, model.model.embed_tokens.weight)
+
+
+@pytest.fixture
+def with_a_program(tmp_path, monkeypatch):
+    """A checkpoint with a program beside its weights that must not run, and nobody to ask."""
+    saved("mini-llama", tmp_path)
+    ran = tmp_path / "ran"
+    program = f"open({str(ran)!r}, 'w')\nfrom transformers import LlamaConfig as Evil"
+    (tmp_path / "evil.py").write_text(program)
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    config = json.loads((tmp_path / "config.json").read_text())
+    names = ("AutoConfig", "AutoModelForCausalLM")
+    config["auto_map"] = {name: "evil.Evil" for name in names}
+
+    def as_type(model_type):
+        (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": model_type}))
+        return tmp_path
+
+    yield as_type
+    assert not ran.exists()
+
+
+def test_an_architecture_that_is_a_program_is_refused(with_a_program):
+    for load in (load_model, load_tokenizer):
+        with pytest.raises(CheckpointError, match="(?s)config.json: .*'evil' is a program.*Hint:"):
+            load(with_a_program("evil"))
+
+
+def test_an_architecture_that_transformers_knows_needs_no_program(with_a_program):
+    model, _ = load_model(with_a_program("llama"))
+    assert type(model).__module__.startswith("transformers.")

@@ -10,8 +10,9 @@ import pytest
 import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
-from geosd.models.checkpoints import load_model
+from geosd.models.checkpoints import CheckpointError, load_model
 from geosd.models.released_checkpoints import (
     FETCHED,
     DamagedReleaseError,
@@ -84,10 +85,59 @@ def test_an_index_leads_nowhere_else(released, name):
         shard_files(released)
 
 
-def test_two_shards_with_the_same_tensor_are_refused(released, tmp_path):
+def test_two_shards_with_the_same_tensor_are_refused(released):
     first = shard_files(released)[0]
     with pytest.raises(DamagedReleaseError, match="(?s)as another shard does.*Hint:"):
-        merge_shards([first, first], tmp_path / "one.safetensors")
+        merge_shards([first, first])
+
+
+@pytest.mark.parametrize("name", ["config.json", "chat_template.jinja", "model.safetensors"])
+def test_a_link_out_of_the_folder_is_refused(released, tmp_path, name):
+    secret = tmp_path / "secret"
+    secret.write_text("{}")
+    (released / name).unlink(missing_ok=True)
+    (released / name).symlink_to(secret)
+    with pytest.raises(
+        DamagedReleaseError, match=f"(?s){name} is a link to {secret}, outside.*Hint:"
+    ):
+        copy_checkpoint(released, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_link_within_the_folder_is_followed(released, tmp_path):
+    (released / "kept").mkdir()
+    (released / "config.json").rename(released / "kept/config.json")
+    (released / "config.json").symlink_to("kept/config.json")
+    copy_checkpoint(released, tmp_path / "out")
+    assert not (tmp_path / "out/config.json").is_symlink()
+
+
+def test_a_snapshot_of_the_hubs_cache_links_into_the_cache_alone(released, tmp_path):
+    snapshot = tmp_path / f"hub/models--owner--name/snapshots/{COMMIT}"
+    blobs = snapshot.parents[1] / "blobs"
+    for folder in (snapshot, blobs):
+        folder.mkdir(parents=True)
+    for number, file in enumerate(sorted(released.iterdir())):
+        file.rename(blobs / str(number))
+        (snapshot / file.name).symlink_to(f"../../blobs/{number}")
+    copy_checkpoint(snapshot, tmp_path / "out", links_into=tmp_path / "hub")
+    assert load_model(tmp_path / "out")
+    with pytest.raises(DamagedReleaseError, match="(?s)base.checkpoint.repo"):
+        copy_checkpoint(snapshot, tmp_path / "named")
+    (tmp_path / "elsewhere.json").write_text("{}")
+    (snapshot / "elsewhere.json").symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(DamagedReleaseError, match="(?s)elsewhere.json is a link to"):
+        copy_checkpoint(snapshot, tmp_path / "more", links_into=tmp_path / "hub")
+
+
+def test_weights_that_lack_a_tensor_are_not_copied(released, tmp_path):
+    shard = shard_files(released)[0]
+    tensors = load_file(shard)
+    tensors.pop(min(tensors))
+    save_file(tensors, shard, metadata={"format": "pt"})
+    with pytest.raises(CheckpointError, match="(?s)not the weights of .*1 missing.*Hint:"):
+        copy_checkpoint(released, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 class FakeHub:

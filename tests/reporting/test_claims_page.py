@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
+from geosd.claims.finding import ALL_MODELS, VERDICTS
 from geosd.claims.ledger import ledger
-from geosd.claims.finding import VERDICTS
 from geosd.claims.verdicts import judge_claims
+from geosd.costs.update_operations import UpdateSize
 from geosd.reporting.claims_page import ledger_markdown, write_ledger
 from geosd.scores.tidy_columns import COLUMNS
 
@@ -32,8 +35,39 @@ def test_every_claim_is_told_once_with_its_verdict(make):
         where = f"| {finding.claim.id} " if finding in tested else f"`{finding.claim.id}`"
         assert text.count(where) == 1, finding.claim.id
     for verdict in VERDICTS:
-        count = sum(f.verdict == verdict for f in found)
-        assert not count or f"{count} {verdict}" in text.splitlines()[2]
+        count = sum(f.verdict == verdict for f in found if not f.claim.computed)
+        assert f"{count} {verdict}" in text.splitlines()[2]
+
+
+def test_counts_are_of_one_model_of_all_models_and_of_arithmetic(make):
+    main = [claim for claim in ledger() if claim.study_kind == "main"]
+    costs = computed_costs(UpdateSize(8, 4096), 1024, 16, 0.125)
+    scores = make(models=("mini-qwen3", "mini-olmo3"), seeds=4)
+    found = judge_claims(main, Evidence(scores.assign(draw=scores["seed"] % 2), costs=costs))
+    text = " ".join(ledger_markdown(found, None).split())
+    of_runs = [f for f in found if not f.claim.computed]
+    for head, rows in (
+        ("paper's claims ", [f for f in of_runs if f.model != ALL_MODELS]),
+        ("All models together: ", [f for f in of_runs if f.model == ALL_MODELS]),
+    ):
+        counts = [f"{sum(f.verdict == v for f in rows)} {v}" for v in VERDICTS]
+        detects = np.nanmedian([f.detectable for f in rows])  # all are in points here
+        words = f"{', '.join(counts)}; median smallest detectable effect {detects:.1f} points."
+        assert head + words in text
+    agree = sum(f.verdict == "agrees" for f in found)
+    assert agree >= 7 and f"Arithmetic: {agree} agrees, " in text
+
+
+def test_several_draws_have_their_spread_beside_the_effect(make):
+    table = make(variants=QUICK, seeds=6)
+    plain = ledger_markdown(judge_claims(ledger(), Evidence(table)), "quick")
+    drawn = judge_claims(ledger(), Evidence(table.assign(draw=table["seed"] % 3)))
+    text = ledger_markdown(drawn, "quick")
+    gain = next(f for f in drawn if f.claim.id == "geosd-ood-gain")
+    [line] = [line for line in text.splitlines() if line.startswith("| geosd-ood-gain ")]
+    cells = [cell.strip() for cell in line.split("|")]
+    assert cells[6] == f"{gain.draw_sd:.1f}" and cells[8] == "6/3"
+    assert "| draws |" in text and "| draws |" not in plain
 
 
 def test_lines_fit_a_terminal_and_tables_are_aligned(make):
@@ -71,4 +105,4 @@ def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
 def test_a_study_of_single_runs_decides_nothing_and_says_why(make):
     text = ledger_markdown(findings(make, seeds=1), "quick")
     assert "a single run has no spread" in " ".join(text.split())
-    assert "undetermined" in text.splitlines()[2]
+    assert " 0 reproduced, 0 not reproduced, 0 undetermined, " in f" {text.splitlines()[2]}"

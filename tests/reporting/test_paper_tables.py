@@ -87,6 +87,19 @@ def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
     assert ours.cells[-1].value == pytest.approx(expected) and paper.cells[-1].number is None
 
 
+def test_significance_is_paired_over_draws_of_the_base_model(make):
+    scores = make(seeds=6)
+    one = table_significance.build(scores, ["mini-qwen3"], QUICK).rows[0]
+    drawn = scores.assign(draw=scores["seed"] % 3)
+    ours = table_significance.build(drawn, ["mini-qwen3"], QUICK).rows[0]
+    best = {"GRPO": "grpo", "π₀": "pi_0"}[ours.cells[2].value]
+    average = drawn.query("benchmark == 'ood_avg' and metric == 'avg@k'")
+    means = average.groupby(["variant", "draw"])["value"].mean()
+    expected = stats.ttest_rel(means["geosd"], means[best], alternative="greater").pvalue
+    assert ours.cells[-1].value == pytest.approx(expected)
+    assert [cell.value for cell in ours.cells[:-1]] == [cell.value for cell in one.cells[:-1]]
+
+
 def test_significance_is_corrected_over_the_models(make):
     one = table_significance.build(make(), ["mini-qwen3"], QUICK)
     both = table_significance.build(make(models=MODELS), MODELS, QUICK)

@@ -240,6 +240,14 @@ def test_selected_points_are_named_and_no_two_names_touch(plane):
             assert text.get_window_extent().x1 <= plane.bbox.x1
 
 
+def test_the_legend_of_one_model_fits_its_column(scores):
+    figure = figure_rates.draw(scores, MODELS[:1], POINTS, SELECTED)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 and box.x1 <= figure.bbox.x1
+
+
 @pytest.fixture(scope="module")
 def curves(scores):
     return figure_rate_curves.draw(scores, MODELS, POINTS, SELECTED)

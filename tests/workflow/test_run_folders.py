@@ -96,10 +96,11 @@ def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
 
 def test_two_variants_of_the_same_settings_are_one_run(folders):
     rows = folders("miniature_stepsize").rows()
-    rate = folders("miniature_stepsize").study.training(MODEL, "geosd")["learning_rate"]
+    own = folders("miniature_stepsize").study.training(MODEL, "geosd")
     assert len({row.train for row in rows if row.seed == 0 and row.train}) < len(rows)
     plain = RunFolders(folders("miniature").study)
-    swept = next(row for row in rows if row.variant == f"geosd-learning_rate_{rate}")
+    name = f"geosd-learning_rate_{own['learning_rate']}-steps_{own['steps']}"
+    swept = next(row for row in rows if row.variant == name)
     assert swept.train == plain.train(MODEL, "geosd", swept.seed)
     assert swept.evaluate != plain.evaluate(MODEL, "geosd", swept.seed)  # of fewer samples
     ablation = folders("miniature_ablation")

@@ -71,7 +71,7 @@ class ComparisonTest:
 
     @property
     def _sides(self) -> int:
-        """One-sided tests of which all must hold for the comparison, and of which one refutes it."""
+        """One-sided tests: all must hold to confirm the comparison, one refutes it."""
         return 2 if self.comparison.direction == "within" else 1
 
     def detectable_for(self, level: float, parts: int) -> float:
@@ -109,9 +109,11 @@ def compare(
         for total in _paired_sums(one, evidence, model)
     ]
     if len(models) == 1:
-        groups = [Group.of(draw_means(values, draws)) for values, draws in sums]
+        units = [draw_means(values, draws) for values, draws in sums]
     else:
-        groups = [Group.of(np.concatenate([v.groupby(draws).mean() for v, draws in sums]))]
+        units = [pd.concat([values.groupby(draws).mean() for values, draws in sums])]
+    # What is left of equal numbers, once one is taken from the other, is no spread.
+    groups = [Group.of(values.where(values.abs() >= 1e-12, 0.0)) for values in units]
     down = contrast(groups, "less", comparison.margin, confidence)
     up = contrast(groups, "greater", comparison.margin, confidence)
     if comparison.direction == "within":
@@ -140,9 +142,7 @@ def _terms(comparison: Comparison, evidence: Evidence, model: str) -> Terms:
     return [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
 
 
-def _paired_sums(
-    terms: Terms, evidence: Evidence, model: str
-) -> list[tuple[pd.Series, pd.Series]]:
+def _paired_sums(terms: Terms, evidence: Evidence, model: str) -> list[tuple[pd.Series, pd.Series]]:
     """Sums of paired values with the draw of each: of runs of one model, of states of one model."""
     paired: dict[tuple[str, str], list[pd.Series]] = {}
     for sign, term, series in terms:
@@ -152,8 +152,6 @@ def _paired_sums(
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
         if total.empty:
             raise MissingDataError("seeds that both quantities have")
-        # What is left of equal numbers, once one is taken from the other, is no spread.
-        total = total.where(total.abs() >= 1e-12, 0.0)
         draws = pd.Series(total.index if total.index.name == "draw" else 0, total.index)
         if paired_by == "seed":
             draws = evidence.draws(of).reindex(total.index)

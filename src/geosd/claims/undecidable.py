@@ -48,7 +48,7 @@ def no_evidence(
             reason
             for model in models
             for reason in (
-                *(f"{why} on {model}" for v, why in idle[model].items() if v in _movers(comparison)),
+                *(f"{why} on {model}" for v, why in idle[model].items() if v in movers(comparison)),
                 *_bounds(comparison, evidence, model),
             )
         ]
@@ -106,7 +106,7 @@ def stillness(evidence: Evidence, run: VariantRuns, model: str) -> str:
     return f"{run.variant} did not move ({', '.join(words for *_, words in known)})"
 
 
-def _movers(comparison: Comparison) -> set[str]:
+def movers(comparison: Comparison) -> set[str]:
     """The variants that must have moved for a comparison to say something about them.
 
     Not so where the comparison is about not moving: `near` pi_0, and the side of a comparison of

@@ -1,9 +1,9 @@
 """Verdicts on the paper's claims for one study; docs/claims.md gives the rules of decision.
 
-A claim is judged for every model of the study, one row a model, and where the paper makes it of
-every family in one row more, over all models together. A claim on models of several sizes or on
-costs has one row. A family of rows is corrected as a whole, for verdicts of both kinds: the rows of
-one model, or those over all models, of the claims that one kind of study is designed for.
+A claim is judged for every model of the study, one row a model. Where the paper makes it of every
+family and models have several draws, one row more is over all models together. A claim on models of
+several sizes or on costs has one row. Rows are corrected by families, for verdicts of both kinds:
+those of one model, and those over all models, of the claims that one kind of study is designed for.
 No outcome is written anywhere but computed here.
 """
 
@@ -28,7 +28,7 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """A claim on a model with the tests of its comparisons.
 
     Attributes:
@@ -57,7 +57,7 @@ class _Row:
 
     @property
     def p_against(self) -> float:
-        """Against the null that the claim is true: one comparison refutes it, as Bonferroni has it."""
+        """Against the null that the claim is true: one comparison refutes it (Bonferroni)."""
         parts = range(len(self.tests))
         return min(1.0, len(self.tests) * min(map(self.against, parts)))
 
@@ -83,8 +83,8 @@ def judge_claims(
         for claim in claims
         for name, of in _models(claim, models, evidence)
     ]
-    sizes = Counter(row.family for row in measured if isinstance(row, _Row))
-    return [_decide(row, sizes[row.family]) if isinstance(row, _Row) else row for row in measured]
+    sizes = Counter(row.family for row in measured if isinstance(row, Row))
+    return [decide(row, sizes[row.family]) if isinstance(row, Row) else row for row in measured]
 
 
 def _models(
@@ -97,13 +97,14 @@ def _models(
         sizes = evidence.sizes
         name = f"{sizes[0]} to {sizes[-1]}" if sizes else "a ladder of models"
         return [(name, sizes[:1] or models[:1])]
-    together = [(ALL_MODELS, models)] if claim.every_family and len(models) > 1 else []
-    return [*together, *((model, [model]) for model in models)]
+    rows = [(model, [model]) for model in models]
+    several = len(models) > 1 and any(evidence.draws(model).nunique() > 1 for model in models)
+    return [(ALL_MODELS, models), *rows] if claim.every_family and several else rows
 
 
 def _measure(
     claim: Claim, name: str, models: Sequence[str], evidence: Evidence, stillness_of: Stillness
-) -> _Row | Finding:
+) -> Row | Finding:
     """The tests of a claim, or the finding where it needs none or cannot be tested."""
     try:
         if claim.unmeasured:
@@ -121,7 +122,7 @@ def _measure(
             raise MissingDataError("the same runs and benchmarks on all models")
         confidence = 1 - ALPHA / len(comparisons)
         tests = [compare(c, evidence, models, confidence) for c in comparisons]
-        return _Row(claim, name, tests, no_evidence(comparisons, evidence, models, stillness_of))
+        return Row(claim, name, tests, no_evidence(comparisons, evidence, models, stillness_of))
     except MissingDataError as error:
         return Finding(claim, name, "not tested", note=f"needs {error}")
 
@@ -142,7 +143,7 @@ def _judge_costs(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
-def _decide(row: _Row, rows: int) -> Finding:
+def decide(row: Row, rows: int) -> Finding:
     """The finding on a row of a family of so many rows."""
     parts = range(len(row.tests))
     level = ALPHA / max(1, rows)

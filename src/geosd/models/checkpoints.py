@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import (
@@ -12,18 +14,24 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging
 
-from geosd.files import atomic_write
+from geosd.files import atomic_write, replace
 from geosd.models.precision import cast_parameters
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
 
 WEIGHTS = "model.safetensors"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint whose tensors or code are not those of an architecture of transformers."""
 
 
 def save_model(
@@ -39,7 +47,7 @@ def save_model(
     model.save_pretrained(partial, max_shard_size="10TB")  # one file, whatever the model's size
     tokenizer.save_pretrained(partial)
     for file in sorted(partial.iterdir(), key=lambda file: file.name == WEIGHTS):
-        file.replace(folder / file.name)
+        replace(file, folder / file.name)
     partial.rmdir()
 
 
@@ -54,14 +62,78 @@ def load_model(
 
     Raises:
         FileNotFoundError: The folder holds no model.
+        CheckpointError: The weights are not those of the architecture, or it is none of
+            transformers' own.
     """
     tokenizer, _ = load_tokenizer(folder)
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
-    )
+    model = load_causal_lm(folder, use_safetensors=True)
     if dtype != torch.float32:
         cast_parameters(model, dtype)
     return model.eval(), tokenizer
+
+
+def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
+    """Load a causal language model in float32, every tensor of which is the checkpoint's.
+
+    transformers alone would draw missing tensors at random, and leave out those that it does not
+    know.
+
+    Args:
+        folder: Of the checkpoint.
+        options: Of `from_pretrained`: `device_map="meta"` checks the weights and loads none.
+
+    Raises:
+        CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's.
+    """
+    model, found = AutoModelForCausalLM.from_pretrained(
+        folder,
+        local_files_only=True,
+        trust_remote_code=False,
+        dtype=torch.float32,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are refused below, with the others
+        **options,
+    )
+    shapes = {
+        f"{name} ({list(got)}, expected {list(expected)})"
+        for name, got, expected in found["mismatched_keys"]
+    }
+    problems = {
+        "missing": found["missing_keys"],
+        "unknown": found["unexpected_keys"],
+        "of another shape": shapes,
+    }
+    if any(problems.values()):
+        counts = (
+            f"{len(names)} {problem}, the first {min(names)}"
+            for problem, names in problems.items()
+            if names
+        )
+        file = Path(folder, options.get("gguf_file", WEIGHTS))
+        raise CheckpointError(
+            f"{file if file.exists() else folder}: not the weights of {type(model).__name__} as"
+            f" config.json has it, with {len(model.state_dict())} tensors: {'; '.join(counts)}.\n"
+            "Hint: the files are of two checkpoints, or not all there: fetch or save the checkpoint"
+            " again."
+        )
+    return model
+
+
+def refuse_remote_code(folder: Path | str) -> None:
+    """Refuse a checkpoint whose architecture is a program beside its weights.
+
+    Raises:
+        CheckpointError: config.json has an `auto_map`, and transformers does not know the
+            architecture itself.
+    """
+    config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+    kind = config.get("model_type")
+    if "auto_map" in config and kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise CheckpointError(
+            f"{folder}/config.json: the architecture {kind!r} is a program of the checkpoint's own"
+            f" (auto_map), and transformers {transformers.__version__} has none of that name.\n"
+            "Hint: only code of transformers is run; take a checkpoint whose model_type it knows."
+        )
 
 
 def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
@@ -69,6 +141,7 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
 
     Raises:
         FileNotFoundError: The folder holds no model.
+        CheckpointError: Its architecture is none of transformers' own.
     """
     folder = Path(folder)
     if not (folder / "config.json").exists():
@@ -76,10 +149,12 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
             f"{folder}: holds no model (config.json is missing).\nHint: the rule `base` trains the"
             " base models and the rule `train` the others; let the workflow run them."
         )
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    refuse_remote_code(folder)
+    local = {"local_files_only": True, "trust_remote_code": False}
+    tokenizer = AutoTokenizer.from_pretrained(folder, **local)
     if (folder / "generation_config.json").exists():
         return tokenizer, GenerationConfig.from_pretrained(folder, local_files_only=True)
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    config = AutoConfig.from_pretrained(folder, **local)
     return tokenizer, GenerationConfig.from_model_config(config)
 
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from geosd.files import atomic_write
+from geosd.files import atomic_write, copy
 from geosd.files import sha256 as sha256_of
-from geosd.models.checkpoints import WEIGHTS
+from geosd.models.checkpoints import WEIGHTS, load_causal_lm, refuse_remote_code
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
 FETCHED = ("*.safetensors", "*.json", "*.jinja")
@@ -52,7 +45,8 @@ def download_checkpoint(repo: str, revision: str) -> Path:
         revision: A commit: 40 hexadecimal digits.
 
     Returns:
-        The folder of the files.
+        The folder of the files, `<cache>/models--owner--name/snapshots/<revision>`. They are links
+        into the cache.
 
     Raises:
         ReleaseNotFoundError: It is not here, and it cannot be fetched.
@@ -81,33 +75,58 @@ def download_checkpoint(repo: str, revision: str) -> Path:
         ) from error
 
 
-def copy_checkpoint(folder: Path, out: Path) -> None:
+def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> None:
     """Copy a released checkpoint's configuration, tokenizer and weights, the weights as one file.
 
-    Nothing is loaded, so the types and the bytes of the tensors stay what they were.
+    Nothing is loaded, so the types and the bytes of the tensors stay what they were; their names
+    and shapes must be those of the architecture.
 
-    The folder holds config.json, tokenizer.json and safetensors; `model.safetensors` is written
-    last.
+    Args:
+        folder: Holds config.json, tokenizer.json and safetensors.
+        out: Where they are copied to, `model.safetensors` last.
+        links_into: A folder that links may lead into; None allows none that leave `folder`.
 
     Raises:
-        DamagedReleaseError: Something is missing or damaged.
+        DamagedReleaseError: Something is missing or damaged, or a link leads elsewhere.
+        geosd.models.checkpoints.CheckpointError: The weights are not those of the architecture, or
+            it is none of transformers' own.
     """
     if missing := [name for name in NEEDED if not (folder / name).is_file()]:
         raise DamagedReleaseError(
             f"{folder} lacks {', '.join(missing)}.\nHint: base.checkpoint.folder is a folder as"
             " Hugging Face programs write it."
         )
-    shards = shard_files(folder)
-    out.mkdir(parents=True, exist_ok=True)
+    refuse_links([folder, links_into or folder], folder)
+    refuse_remote_code(folder)
+    weights = merge_shards(shard_files(folder))
+    load_causal_lm(folder, use_safetensors=True, device_map="meta")
     for pattern in COPIED:
         for file in sorted(folder.glob(pattern)):
             if not file.name.endswith(".index.json"):
-                shutil.copyfile(file, out / file.name)
-    merge_shards(shards, out / WEIGHTS)
+                copy(file, out / file.name)
+    with atomic_write(out / WEIGHTS) as temporary:
+        save_file(weights, temporary, metadata={"format": "pt"})
+
+
+def refuse_links(allowed: Sequence[Path], folder: Path) -> None:
+    """Refuse a released checkpoint's folder where a file is a link that leads out of it.
+
+    Raises:
+        DamagedReleaseError: A file of `folder` is none of the allowed folders'.
+    """
+    roots = [root.resolve() for root in allowed]
+    for file in sorted(path for pattern in FETCHED for path in folder.glob(pattern)):
+        target = file.resolve()
+        if not any(target.is_relative_to(root) for root in roots):
+            raise DamagedReleaseError(
+                f"{file} is a link to {target}, outside its folder.\nHint: base.checkpoint.folder"
+                " holds files; `cp -rL` copies what links lead to. A snapshot of the hub's cache is"
+                " named by base.checkpoint.repo and revision."
+            )
 
 
 def shard_files(folder: Path) -> list[Path]:
-    """The weight files of a released checkpoint's folder, as its index names them.
+    """The weight files of a released checkpoint's folder: one, or those that its index names.
 
     Raises:
         DamagedReleaseError: There are no safetensors, the index is no index, or a file that it
@@ -115,7 +134,7 @@ def shard_files(folder: Path) -> list[Path]:
     """
     index = folder / INDEX
     names = {WEIGHTS}
-    if index.exists():
+    if index.exists() and not (folder / WEIGHTS).exists():  # transformers' order
         try:
             names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
             if not all(isinstance(name, str) and _SHARD_NAME.fullmatch(name) for name in names):
@@ -134,10 +153,8 @@ def shard_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def merge_shards(shards: Sequence[Path], path: Path) -> None:
-    """Merge the shards of a released checkpoint's weights into one file, types unchanged.
-
-    The tensors are mapped, not read: the merge needs the disk's space and no memory.
+def merge_shards(shards: Sequence[Path]) -> dict[str, Tensor]:
+    """The tensors of all shards of a released checkpoint, mapped and not read, types unchanged.
 
     Raises:
         DamagedReleaseError: A shard is damaged, or two hold the same tensor.
@@ -157,8 +174,7 @@ def merge_shards(shards: Sequence[Path], path: Path) -> None:
                 " checkpoints; fetch it again."
             )
         tensors |= part
-    with atomic_write(path) as temporary:
-        save_file(tensors, temporary, metadata={"format": "pt"})
+    return tensors
 
 
 def load_gguf_package(
@@ -187,10 +203,10 @@ def load_gguf_package(
             f"{folder / file}: SHA-256 is {got}, expected {sha256}.\nHint: install the version that"
             " pyproject.toml and envs/install.sh name, or pin the new file in params.yaml."
         )
-    tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=file, local_files_only=True)
-    read = AutoModelForCausalLM.from_pretrained(
-        folder, gguf_file=file, dtype=torch.float32, local_files_only=True
+    tokenizer = AutoTokenizer.from_pretrained(
+        folder, gguf_file=file, local_files_only=True, trust_remote_code=False
     )
+    read = load_causal_lm(folder, gguf_file=file)
     # The configuration must not say that the weights are quantized: the saved weights are plain.
     values = read.config.to_dict()
     values.pop("quantization_config", None)

@@ -12,8 +12,8 @@ from statistics import median
 
 import pandas as pd
 
-from geosd.claims.metrics import unit_of_metric
 from geosd.claims.finding import ALL_MODELS, ARITHMETIC, COSTS, VERDICTS, Finding
+from geosd.claims.metrics import unit_of_metric
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy_columns import COLUMNS
@@ -95,28 +95,29 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
 
 
 def _counts(findings: Sequence[Finding]) -> list[str]:
-    """How many rows have each verdict, of one model and of all together, and what they detect."""
-    together = [f for f in findings if f.model == ALL_MODELS]
-    apart = [f for f in findings if f.model != ALL_MODELS]
-    arithmetic = [f for f in findings if f.verdict in ARITHMETIC]
-    groups = (("", apart, VERDICTS), ("All models together: ", together, VERDICTS))
+    """How many rows have each verdict and what they detect: of one model, of all, arithmetic."""
+    apart = [f for f in findings if f.model not in (ALL_MODELS, COSTS) or f.claim.unmeasured]
+    groups = {
+        "": (apart, VERDICTS),
+        "All models together: ": ([f for f in findings if f.model == ALL_MODELS], VERDICTS),
+        "Arithmetic: ": ([f for f in findings if f.claim.computed], (*ARITHMETIC, "not tested")),
+    }
     sentences = []
-    for head, rows, verdicts in (*groups, ("Arithmetic: ", arithmetic, ARITHMETIC)):
+    for head, (rows, verdicts) in groups.items():
         counts = Counter(finding.verdict for finding in rows)
         words = [f"{counts[verdict]} {verdict}" for verdict in verdicts]
-        sentences += [f"{head}{', '.join(words)}."] if rows else []
+        sentences += [f"{head}{', '.join(words)}{_detects(rows)}."] if rows else []
+    return sentences
+
+
+def _detects(rows: Sequence[Finding]) -> str:
+    """The median smallest detectable effect of rows by unit, in words; empty where none has one."""
     medians = []
     for unit, form in FORMS.items():
-        known = [
-            f.detectable
-            for f in findings
-            if not math.isnan(f.detectable) and unit_of_metric(f.metric) == unit
-        ]
-        if known:
-            medians.append(f"{format(median(known), form[1:])} {unit} ({len(known)} rows)")
-    if medians:
-        sentences.append(f"Median smallest detectable effect: {', '.join(medians)}.")
-    return sentences
+        of_unit = [f.detectable for f in rows if unit_of_metric(f.metric) == unit]
+        if known := [effect for effect in of_unit if not math.isnan(effect)]:
+            medians.append(f"{format(median(known), form[1:])} {unit}")
+    return f"; median smallest detectable effect {', '.join(medians)}" if medians else ""
 
 
 def _lines(rows: Sequence[Finding]) -> list[list[str]]:

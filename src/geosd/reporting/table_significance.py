@@ -13,14 +13,16 @@ from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, scores_by_seed
-from geosd.scores.statistics import Group, contrast, holm, welch
+from geosd.scores.statistics import Group, contrast, draw_means, holm, welch
+from geosd.scores.tidy_files import draws_by_seed, select_rows
 
 SPEC = OutputSpec(
     title="GeoSD against the best baseline",
     caption=(
         "GeoSD against the strongest baseline of each model on the mean out-of-distribution "
         "accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g; "
-        "beside it the same test paired by seed."
+        "beside it the same test paired by seed, over draws of the base model where there are "
+        "several."
     ),
     reads=("scores",),
     settings=("models", "methods"),
@@ -62,6 +64,8 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         if "geosd" in groups and rivals:
             geosd, best = groups["geosd"], max(rivals, key=lambda v: rivals[v].mean)
             test = welch(geosd, rivals[best])
+            leads = (runs["geosd"] - runs[best]).dropna()
+            draws = draws_by_seed(select_rows(scores, model=model)).reindex(leads.index)
             tests[model] = {
                 "runs": min(geosd.n, rivals[best].n),
                 "geosd": geosd.mean,
@@ -69,7 +73,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
                 "baseline_mean": rivals[best].mean,
                 **{key: getattr(test, key) for key in ("difference", "low", "high", "g")},
                 "p_holm": test.p,
-                "p_paired": contrast([Group.of((runs["geosd"] - runs[best]).dropna())]).p,
+                "p_paired": contrast([Group.of(draw_means(leads, draws))]).p,
             }
     for key in ("p_holm", "p_paired"):
         for row, p in zip(tests.values(), holm([t[key] for t in tests.values()]), strict=True):
@@ -84,8 +88,9 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     note = (
         f"Average OOD accuracy ({accuracy_name(scores)}); Δ is GeoSD's lead over the strongest"
         " baseline with its 95% interval; one-sided Welch t-test as in the paper, and the t-test of"
-        " differences within a seed, each Holm-corrected over the models. The run is the unit. An"
-        " empty entry cannot be estimated: a single run, or no variance."
+        " differences within a seed, each Holm-corrected over the models. The run is the unit, and"
+        " of the paired test the draw of the base model where there are several. An empty entry"
+        " cannot be estimated: a single run, or no variance."
     )
     title = "GeoSD against the strongest baseline"
     columns = tuple(Column(key, heading) for key, (heading, _) in QUANTITIES.items())

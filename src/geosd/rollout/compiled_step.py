@@ -206,9 +206,9 @@ def _compile_here(config_folder: Path, folder: Path) -> None:
 
     torch.set_num_threads(1)
     _build_kernel(folder / KERNEL)
-    config = transformers.AutoConfig.from_pretrained(config_folder)
+    config = transformers.AutoConfig.from_pretrained(config_folder, trust_remote_code=False)
     model = transformers.AutoModelForCausalLM.from_config(
-        config, dtype=torch.float32, attn_implementation=ATTENTION
+        config, dtype=torch.float32, attn_implementation=ATTENTION, trust_remote_code=False
     ).eval()
     layers, heads = config.num_hidden_layers, config.num_key_value_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

@@ -97,6 +97,7 @@ def start_engine(
         skip_tokenizer_init=True,  # token ids go in, token ids come out
         generation_config="vllm",  # the checkpoint's would change temperature and stops unasked
         load_format="safetensors",  # a pickled checkpoint could run code
+        trust_remote_code=False,
         dtype=precision,
         seed=0,  # each request brings its own
         max_num_seqs=sequences,

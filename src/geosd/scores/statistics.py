@@ -190,7 +190,7 @@ def corrected(p: float, rows: int) -> float:
     A row has two nulls, that its claim is false and that it is true. Exactly one of them is true,
     so of the 2 n nulls of n rows n are, whichever were rejected before: n is Holm's factor at each
     step, if the factor is how many of the nulls left can be true together. The chance that any row
-    is decided wrongly, in either direction, is at most the level, however the rows depend. NaN stays.
+    is decided wrongly, in either direction, is at most the level, however rows depend. NaN stays.
 
     Source: Shaffer 1986 (Holm's method for logically related hypotheses).
     """
@@ -229,7 +229,7 @@ def draw_means(values: pd.Series, draws: pd.Series) -> pd.Series:
 
 
 def sd_between_draws(values: pd.Series, draws: pd.Series) -> float:
-    """Standard deviation between draws of the base model: what is left of the spread of their means.
+    """Standard deviation between draws of the base model, without the spread of their runs.
 
     With k draws of n_i runs, N in all, and the mean squares between and within them,
     sd^2 = (MS_between - MS_within) / n0, at least 0, with n0 = (N - sum_i n_i^2 / N) / (k - 1).

@@ -64,7 +64,8 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
     if folder := checkpoint.get("folder"):
         copy_checkpoint(Path(folder), out)
     elif checkpoint.get("repo"):
-        copy_checkpoint(download_checkpoint(checkpoint["repo"], checkpoint["revision"]), out)
+        snapshot = download_checkpoint(checkpoint["repo"], checkpoint["revision"])
+        copy_checkpoint(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
     else:
         save_model(
             *load_gguf_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out

@@ -56,11 +56,7 @@ def train(
     """
     ranks = run.ranks
     responses_per_rank(args.final_rollouts, ranks.size)  # or the run would fail at its end
-    saved = resume.load()
-    usable = saved is not None and (snapshots is None or snapshots.complete_until(saved[0]))
-    start = ranks.broadcast(lambda: saved[0] if usable else 0)
-    if start:
-        _load_state_dict(run, saved[1])
+    start = _resume(run, args.steps, resume, snapshots)
     if snapshots is not None and start == 0 and ranks.is_main:
         snapshots.clear()
     log = open_log(start) if ranks.is_main else None
@@ -82,6 +78,7 @@ def train(
         if stopped or done % args.save_every == 0 or done == args.steps:
             state = _state_dict(run)
             if ranks.is_main:
+                log.sync()  # as snapshots: before the state
                 resume.save(done, state)
         if stopped:
             if log is not None:
@@ -95,6 +92,17 @@ def train(
         log.write(values)
         log.close()
     return log
+
+
+def _resume(run: TrainingRun, steps: int, resume: ResumeState, snapshots: Snapshots | None) -> int:
+    """Continue from the last state of the run: the steps that are done, 0 where there is none."""
+    usable = snapshots.complete_until if snapshots is not None else lambda step: True
+    saved = resume.load(steps, run.ranks, usable)
+    if saved is None:
+        return 0
+    step, state = saved
+    _load_state_dict(run, state)
+    return step
 
 
 def _state_dict(run: TrainingRun) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def pretrain(
     """
     optimizers = _optimizers(model, args)
     losses: list[float] = []
-    saved = resume.load() if resume is not None else None
+    saved = resume.load(args.steps) if resume is not None else None
     if saved is not None:
         _, state = saved
         losses = state["losses"]

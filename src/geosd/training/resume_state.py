@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import signal
+import zipfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,15 +19,25 @@ from typing import Any
 import torch
 from torch import nn
 
-from geosd.files import atomic_write, write_json
+from geosd.files import atomic_write, remove_leftovers, write_json
 from geosd.models.checkpoints import save_weights
+from geosd.training.processes import Ranks
+
+logger = logging.getLogger(__name__)
 
 EXIT_CODE = 75
 """Of a program that saved its state and wants to be started again: EX_TEMPFAIL of sysexits.h."""
 
 
+class DamagedStateError(ValueError):
+    """A state that is not, byte for byte, one that this run saved."""
+
+
 class ResumeState:
-    """The file from which an interrupted run resumes: its state after some step, replaced whole.
+    """The files from which an interrupted run resumes: its last state, and the one before.
+
+    `torch.save` writes a checksum (CRC-32) of every record of a state, which `torch.load` does not
+    look at; `load` does, before it reads anything else.
 
     Args:
         folder: The run's scratch folder.
@@ -34,36 +46,115 @@ class ResumeState:
     """
 
     def __init__(self, folder: Path, identity: Any) -> None:
-        """Remember where the state lies and whose it must be."""
+        """Remember where the states lie and whose they must be."""
         self.path = folder / "state.pt"
+        self.previous = folder / "state.previous.pt"
         text = json.dumps(identity, sort_keys=True, default=str)
         self.identity = hashlib.sha256(text.encode()).hexdigest()
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Keep the state after `step` steps: tensors and plain values only."""
+        """Keep the state after `step` steps, tensors and plain values only, and the one before."""
+        # First, so that the disk never holds more than two states.
+        if self.path.exists():
+            self.path.replace(self.previous)
         kept = {"identity": self.identity, "step": step, "state": state}
         with atomic_write(self.path) as temporary:
             torch.save({**kept, "threads": torch.get_num_threads()}, temporary)
 
-    def load(self) -> tuple[int, dict[str, Any]] | None:
+    def load(
+        self,
+        steps: int,
+        ranks: Ranks | None = None,
+        usable: Callable[[int], bool] = lambda step: True,
+    ) -> tuple[int, dict[str, Any]] | None:
         """The steps done and the state after them; None where there is nothing to continue.
+
+        A state that is damaged, or of a step that the run does not have, is reported and renamed to
+        `<name>.damaged`, and the one before is taken.
 
         The process then computes in as many threads as the run began with: their number decides the
         last bits of sums, and a run that was killed ends with the bits of one that was not.
+
+        Args:
+            steps: Of the whole run.
+            ranks: The processes that continue together, from the state that the first one chooses.
+            usable: Whether the run can continue after this step.
+
+        Raises:
+            RuntimeError: A rank has another state than the first one.
         """
-        if not self.path.exists():
+        ranks = ranks or Ranks()
+        chosen = ranks.broadcast(lambda: self._choose(steps, usable))
+        if chosen is None:
             return None
-        # weights_only: a state file is data; nothing in it may run. mmap: of a state written whole,
-        # every rank reads it and takes its shards; together they hold it in memory once.
-        saved = torch.load(self.path, map_location="cpu", weights_only=True, mmap=True)
-        if saved["identity"] != self.identity:
-            return None
-        torch.set_num_threads(saved.get("threads", torch.get_num_threads()))
-        return saved["step"], saved["state"]
+        name, step = chosen
+        path = self.path.with_name(name)
+        saved = _read(path) if path.exists() else {}
+        if ranks.any((saved.get("identity"), saved.get("step")) != (self.identity, step)):
+            raise RuntimeError(
+                f"{path}: not every rank finds the first rank's state there, after {step} steps.\n"
+                "Hint: the scratch folder must lie on a file system that all ranks share."
+            )
+        torch.set_num_threads(saved["threads"])
+        return step, saved["state"]
 
     def clear(self) -> None:
-        """Forget the state: the run is complete."""
+        """Forget the states: the run is complete."""
         self.path.unlink(missing_ok=True)
+        self.previous.unlink(missing_ok=True)
+
+    def _choose(self, steps: int, usable: Callable[[int], bool]) -> tuple[str, int] | None:
+        """Name and step of the last state that the run can continue from."""
+        remove_leftovers(self.path)
+        for path in (self.path, self.previous):
+            if not path.exists():
+                continue
+            try:
+                saved = _verify(path)
+                if saved["identity"] != self.identity:
+                    continue
+                if not 1 <= saved["step"] <= steps:
+                    raise DamagedStateError(f"it says step {saved['step']} of a run of {steps}")
+            except DamagedStateError as error:
+                aside = path.with_name(f"{path.name}.damaged")
+                path.replace(aside)
+                logger.warning(
+                    f"{path} is no state of this run: {error}. The run goes on from the state"
+                    " before it or, where there is none, from its start, and ends with the same"
+                    f" bits.\nHint: the file is {aside.name} now; look at the disk, and remove it."
+                )
+                continue
+            if usable(saved["step"]):
+                return path.name, saved["step"]
+        return None
+
+
+def _verify(path: Path) -> dict[str, Any]:
+    """Read a state, and compare every record with its checksum.
+
+    Raises:
+        DamagedStateError: The file is not one that `ResumeState.save` wrote.
+    """
+    with path.open("rb"):
+        pass  # a file that cannot be opened at all is no damaged one
+    try:
+        with zipfile.ZipFile(path) as records:
+            damaged = records.testzip()
+        saved = _read(path) if damaged is None else {}
+    except Exception as error:  # whatever the bytes lead zipfile or torch to
+        raise DamagedStateError(f"{type(error).__name__}: {error}") from error
+    if damaged is not None:
+        raise DamagedStateError(f"its record {damaged} has another checksum than it was saved with")
+    kinds = {"identity": str, "step": int, "state": dict, "threads": int}
+    if not isinstance(saved, dict) or any(type(saved.get(k)) is not v for k, v in kinds.items()):
+        raise DamagedStateError(f"it does not hold {', '.join(kinds)}")
+    return saved
+
+
+def _read(path: Path) -> dict[str, Any]:
+    # weights_only: a state file is data; nothing in it may run. mmap: of a state written whole,
+    # every rank reads it and takes its shards; together they hold it in memory once.
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
 
 
 class Snapshots:

@@ -18,7 +18,7 @@ from accelerate import Accelerator
 from accelerate.tracking import GeneralTracker, get_available_trackers
 from dvclive import Live
 
-from geosd.files import atomic_write, write_json
+from geosd.files import atomic_write, sync, write_json
 from geosd.nested import dotted_items
 from geosd.training.processes import process_state
 
@@ -73,6 +73,11 @@ class StepLog:
         known = {name: value for name, value in values.items() if not math.isnan(value)}
         self.accelerator.log(known, step=self.step)
         self.step += 1
+
+    def sync(self) -> None:
+        """Wait until DVCLive's tables are on the disk: a power cut takes no line of them then."""
+        for path in self._tables():
+            sync(path)
 
     def close(self) -> None:
         """Write what is not written yet."""

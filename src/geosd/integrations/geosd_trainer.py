@@ -1,0 +1,263 @@
+"""GeoSD over TRL's trainer for self-distillation.
+
+B = sequences, T = tokens of the padded responses, D = hidden size.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch import Tensor, nn
+from torch.utils.data import Sampler
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from trl.experimental.sdft import SDFTConfig, SDFTTrainer
+from trl.trainer.utils import RepeatSampler
+
+from geosd.integrations.geosd_loss import GeoSDLoss
+from geosd.integrations.kfac_callback import KFACCallback
+from geosd.integrations.trainer_checkpoints import load_from_checkpoint, save_to_checkpoint
+from geosd.objectives.reduce import loss_terms
+from geosd.seeds import seed_of
+
+PRIVILEGED = "privileged_context"  # the name of the column in TRL
+
+
+class GeoSDTrainer(SDFTTrainer):
+    """SDFTTrainer with GeoSD's loss: Hellinger to the teacher, Fisher-Rao to a recent checkpoint.
+
+    TRL samples responses, writes the privileged context into the teacher's prompt
+    (`teacher_prompt_template`) and chooses the teacher (`teacher_model_kind`; the paper's is
+    "live"). `distillation_*` of the arguments have no effect. K-FAC is `KFACCallback` among the
+    callbacks; without it the training is GeoSD's loss with the trainer's optimiser.
+
+    A training that continues from a checkpoint has the same bits as one that was never stopped,
+    where every step generates its own responses, as is TRL's default.
+
+    A step costs one pass more than SDFT's, through the anchor. Logits exist for a chunk of
+    positions at a time.
+
+    Args:
+        model: A causal language model, or its name or folder.
+        args: TRL's arguments.
+        loss: GeoSD's loss; None takes the paper's values at the arguments' temperature.
+        anchor_every: Steps between refreshes of the anchor (paper: K_ckpt = 64), whose weights are
+            the student's at steps 0, K_ckpt, 2 K_ckpt, ...
+        privileged_column: Column of the data sets that holds the privileged context.
+        train_dataset: Has the columns `prompt` and `privileged_column`.
+        eval_dataset: The same, or None.
+        others: Further arguments of SDFTTrainer.
+
+    Raises:
+        ValueError: The arguments ask for what this trainer cannot do, or a column is missing.
+
+    Source: the paper, equation (full-loss) and appendix "Training" (app:exp-rollouts).
+    """
+
+    _tag_names = ["trl", "geosd"]
+    _name = "GeoSD"
+    _paper = {}
+
+    def __init__(
+        self,
+        model: str | nn.Module,
+        args: SDFTConfig,
+        *,
+        loss: GeoSDLoss | None = None,
+        anchor_every: int = 64,
+        privileged_column: str = PRIVILEGED,
+        train_dataset: Dataset,
+        eval_dataset: Dataset | None = None,
+        **others: Any,
+    ) -> None:
+        """Copy the model as the first anchor."""
+        if args.use_teacher_server:
+            raise ValueError(
+                "use_teacher_server is on: a server gives no hidden states and too few logits."
+                "\nHint: set use_teacher_server=False; use_vllm may stay."
+            )
+        super().__init__(
+            model,
+            args,
+            train_dataset=with_privileged_context(train_dataset, privileged_column),
+            eval_dataset=with_privileged_context(eval_dataset, privileged_column),
+            **others,
+        )
+        if self.is_deepspeed_enabled or self.is_fsdp_enabled:
+            raise ValueError(
+                "GeoSDTrainer copies whole weights for the anchor; DeepSpeed and FSDP have shards."
+                "\nHint: start one process a device without them (DDP)."
+            )
+        self.geosd_loss = loss or GeoSDLoss(temperature=args.temperature)
+        self.anchor = None
+        if self.geosd_loss.objective.drift_penalty:
+            frozen = copy.deepcopy(self.model).requires_grad_(False).eval()
+            self.anchor = self.accelerator.prepare_model(frozen, evaluation_mode=True)
+            self.add_callback(AnchorCallback(self.anchor, anchor_every))
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Tensor:
+        """The loss of a microbatch, divided by the number of microbatches of its step."""
+        place = torch.arange(inputs["completion_mask"].shape[1], device=self.accelerator.device)
+        mask = inputs["completion_mask"].bool() & (place >= self.num_loss_tokens_to_skip)
+        student = {
+            "input_ids": torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1),
+            "attention_mask": torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1),
+        }
+        teacher = {name: inputs[f"teacher_{name}"] for name in student}
+        microbatches = self.current_gradient_accumulation_steps if model.training else 1
+        width = mask.shape[1]
+
+        with torch.no_grad():
+            with self._get_teacher_context_for_self_distillation():
+                references = [self._hidden_states(self.teacher_model, teacher, width)]
+            if self.anchor is not None:
+                references.append(self._hidden_states(self.anchor, student, width))
+        for callback in self.callback_handler.callbacks:
+            if isinstance(callback, KFACCallback) and model.training:
+                terms_B = loss_terms(mask.sum(1), self.geosd_loss.loss_mean) * microbatches
+                callback.observe(student["attention_mask"], terms_B)
+        states, heads = zip(self._hidden_states(model, student, width), *references, strict=True)
+        with self.accelerator.autocast():
+            terms = self.geosd_loss.terms(
+                states[0], states[1], states[2] if self.anchor is not None else None, mask, heads
+            )
+
+        for name, value in terms.items():
+            mean = self.accelerator.gather(value.detach()).mean().item()
+            self._metrics["train" if model.training else "eval"][f"geosd/{name}"].append(mean)
+        return terms["loss"] / microbatches
+
+    def _hidden_states(
+        self, model: nn.Module, inputs: dict[str, Tensor], width: int
+    ) -> tuple[Tensor, nn.Module]:
+        """Hidden states [B, T, D] that predict the last T = `width` tokens, and the output head.
+
+        The model is called as a whole, as wrappers need it, with logits at the last token alone.
+
+        Raises:
+            ValueError: These logits are not the head's, applied to the hidden states.
+        """
+        unwrapped = self.accelerator.unwrap_model(model)
+        head, kept = unwrapped.get_output_embeddings(), []
+        hook = unwrapped.get_decoder().register_forward_hook(
+            lambda module, args, output: kept.append(output.last_hidden_state)
+        )
+        try:
+            logits = model(**inputs, use_cache=False, logits_to_keep=1).logits
+        finally:
+            hook.remove()
+        (hidden,) = kept
+        with torch.no_grad(), self.accelerator.autocast():
+            own = head(hidden[:, -1:].to(head.weight.dtype)).float()
+        if (own - logits).abs().max() > 1e-2 * logits.abs().max():
+            raise ValueError(
+                f"{type(unwrapped).__name__} does more to its logits than its output head, such as"
+                " a soft cap.\nHint: give GeoSDLoss the logits in a trainer of your own."
+            )
+        return hidden[:, -width - 1 : -1], head
+
+    def _get_train_sampler(self, dataset: Dataset | None = None) -> Sampler:
+        sampler = super()._get_train_sampler(dataset)
+        return EpochSampler(sampler, epoch=lambda: int(self.state.epoch or 0))
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, **others: Any) -> Any:
+        """Train; see Trainer. The callbacks learn which checkpoint it continues from."""
+        if isinstance(resume_from_checkpoint, str):
+            self.args.resume_from_checkpoint = resume_from_checkpoint
+        return super().train(resume_from_checkpoint, **others)
+
+
+class EpochSampler(Sampler):
+    """TRL's order of the problems, drawn anew from the seed and the epoch.
+
+    TRL draws the order of an epoch from a generator that nothing saves, so that a training which
+    continues in its second epoch would see the order of the first.
+
+    Args:
+        sampler: TRL's RepeatSampler.
+        epoch: Gives the epoch that begins.
+    """
+
+    def __init__(self, sampler: RepeatSampler, epoch: Callable[[], int]) -> None:
+        """Keep both."""
+        self.sampler, self.epoch = sampler, epoch
+
+    def __iter__(self) -> Iterator[int]:
+        """Seed the generator, then the indices in TRL's order."""
+        if self.sampler.shuffle:
+            self.sampler.generator.manual_seed(seed_of("order", self.sampler.seed, self.epoch()))
+        return iter(self.sampler)
+
+    def __len__(self) -> int:
+        """Indices of an epoch."""
+        return len(self.sampler)
+
+
+class AnchorCallback(TrainerCallback):
+    """Gives the anchor the student's weights at steps 0, K, 2K, ..., and keeps it in checkpoints.
+
+    Args:
+        anchor: The frozen copy.
+        every: K, in optimiser steps.
+    """
+
+    FILE = "anchor.pt"
+
+    def __init__(self, anchor: nn.Module, every: int) -> None:
+        """Check the number of steps."""
+        if every < 1:
+            raise ValueError(f"anchor_every is {every}.\nHint: at least 1; the paper has 64.")
+        self.anchor, self.every = anchor, every
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Continue with the anchor of a checkpoint."""
+        if state.global_step:
+            saved = load_from_checkpoint(args, state, self.FILE)
+            self.anchor.load_state_dict(saved)
+
+    @torch.no_grad()
+    def on_step_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: nn.Module | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Refresh the anchor, if the step is one of those."""
+        if state.global_step % self.every == 0:
+            for into, value in zip(self.anchor.parameters(), model.parameters(), strict=True):
+                into.copy_(value)
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Write the anchor into the checkpoint."""
+        save_to_checkpoint(args, state, self.FILE, self.anchor.state_dict())
+
+
+def with_privileged_context(dataset: Dataset | None, column: str) -> Dataset | None:
+    """A data set whose privileged context has the name that TRL reads.
+
+    Raises:
+        ValueError: It has no such column.
+    """
+    if dataset is None or column == PRIVILEGED:
+        return dataset
+    if column not in dataset.column_names:
+        raise ValueError(
+            f"the data set has no column {column!r}; it has {', '.join(dataset.column_names)}."
+            "\nHint: privileged_column names what the teacher alone reads."
+        )
+    return dataset.rename_column(column, PRIVILEGED)

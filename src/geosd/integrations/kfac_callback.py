@@ -1,0 +1,258 @@
+"""K-FAC before the optimiser of a transformers Trainer, as a callback.
+
+    trainer = SFTTrainer(..., args=SFTConfig(max_grad_norm=0), callbacks=[KFACCallback()])
+
+B = sequences, T = tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from accelerate.state import AcceleratorState
+from accelerate.utils import DistributedType
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import has_length
+
+from geosd.integrations.trainer_checkpoints import load_from_checkpoint, save_to_checkpoint
+from geosd.objectives.reduce import LossMean, loss_terms
+from geosd.optim.kfac import KFAC
+from geosd.seeds import seed_of
+
+FILE = "kfac.pt"
+
+# Where no eigenvalue of G reaches this share of sqrt(gamma), G changes no gradient by more than it.
+NEGLIGIBLE = 1e-2
+SPECTRUM_EVERY = 100
+
+REPLICATED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+
+
+class KFACCallback(TrainerCallback):
+    """Preconditions the gradients before every step of the trainer's optimiser.
+
+    G is a second moment of the gradients of single tokens' losses, so K-FAC has to know how many
+    terms the loss is a mean of (`KFAC.observe`). The callback counts them at each call of the model
+    with gradients, from `labels`, or from `logits_to_keep` as TRL's trainers give it, and
+    multiplies by the microbatches of the step. A trainer that knows better calls `observe`.
+
+    Its state is the file `kfac.pt` of each checkpoint. A training that continues from a checkpoint
+    has the same bits as one that was never stopped.
+
+    Args:
+        loss_mean: What the trainer's loss is a mean over: "token" (Trainer, SFTTrainer) or
+            "sequence" (SDFTTrainer). Without effect where the trainer calls `observe`.
+        settings: Keyword arguments of `KFAC`; the defaults are the paper's values.
+
+    Raises:
+        ValueError: At the start of the training: the arguments clip gradients, or train in fp16 or
+            on sharded weights.
+
+    Source: the paper, "Kronecker factorization" (app:exp-kfac).
+    """
+
+    def __init__(self, loss_mean: LossMean = "token", **settings: Any) -> None:
+        """Keep the settings; K-FAC is built when the training begins."""
+        self.loss_mean, self.settings = loss_mean, settings
+        self.kfac: KFAC | None = None
+        self._closing = ExitStack()
+
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: nn.Module | None = None,
+        train_dataloader: DataLoader | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Hook the model, and continue from a checkpoint's state."""
+        check_arguments(args)
+        self._closing.close()
+        group = dist.group.WORLD if args.world_size > 1 else None
+        self.kfac = KFAC(model, **{"group": group, **self.settings})
+        self._closing.callback(self.kfac.close)
+        self._closing.callback(
+            model.register_forward_pre_hook(self._before_forward, with_kwargs=True).remove
+        )
+        self._pass = self._closing.enter_context(ExitStack())
+        self._args, self._state = args, state
+        self._batches = len(train_dataloader) if has_length(train_dataloader) else None
+        self._trainer_observes = self._warned = False
+        if state.global_step:
+            saved = load_from_checkpoint(args, state, FILE)
+            if saved["weights"] != self._checksum():
+                raise ValueError(
+                    f"{FILE} of step {state.global_step} was saved with other weights than the"
+                    " model has.\nHint: write the checkpoint's folder into resume_from_checkpoint"
+                    " of the arguments too."
+                )
+            self.kfac.load_state_dict(saved["kfac"])
+
+    def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+        """Begin to count the passes of a step."""
+        self._passes = 0
+
+    def observe(self, mask: Tensor | None, terms: float | Tensor) -> None:
+        """Say what the coming pass through the model is made of, in place of the callback.
+
+        For trainers whose loss the callback cannot know; call it before the model, each time.
+
+        Args:
+            mask: [B, T], true at non-padding positions, the prompt's included.
+            terms: See `KFAC.observe`; of the whole step, its microbatches included.
+        """
+        self._trainer_observes = True
+        self._observe(mask, terms)
+
+    def _observe(self, mask: Tensor | None, terms: float | Tensor) -> None:
+        # Until the next pass or the step's end: a pass may be computed again in its backward pass.
+        self._pass.close()
+        seed = seed_of("curvature", self._args.seed, self._args.process_index, self._passes)
+        self._pass.enter_context(self.kfac.observe(mask, terms, seed))
+        self._passes += 1
+
+    def _before_forward(
+        self, model: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> None:
+        if self._trainer_observes or not (model.training and torch.is_grad_enabled()):
+            return
+        mask = named.get("attention_mask")
+        microbatches = microbatches_of_step(
+            self._state.global_step, self._batches, self._args.gradient_accumulation_steps
+        )
+        if (items := named.get("num_items_in_batch")) is not None:
+            averaged = self._args.average_tokens_across_devices
+            terms = items / (self._args.world_size if averaged else 1)
+        else:
+            lengths_B = loss_positions(named)
+            terms = loss_terms(lengths_B, self.loss_mean) * microbatches
+            if mask is None:  # one row without padding, or several
+                mask = torch.ones_like(named["labels"], dtype=torch.bool)
+        self._observe(mask, terms)
+
+    def on_substep_end(self, *args: Any, **kwargs: Any) -> None:
+        """End a microbatch's observation."""
+        self._pass.close()
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Replace the gradients by the preconditioned ones.
+
+        Raises:
+            RuntimeError: The callback saw no pass through the model in this step.
+        """
+        self._pass.close()
+        if not self._passes:
+            raise RuntimeError(
+                "KFACCallback: the trainer called parts of the model in place of the model, so that"
+                " nothing says how many terms the loss has.\nHint: let the trainer call observe()"
+                " of the callback before its pass."
+            )
+        self.kfac.step()
+        if (self.kfac.steps - 1) % SPECTRUM_EVERY == 0:
+            self._warn_of_a_negligible_g()
+
+    def _warn_of_a_negligible_g(self) -> None:
+        sizes = self.kfac.spectrum()
+        if sizes["g_max"] < NEGLIGIBLE * sizes["sqrt_damping"] and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"K-FAC's G has mean {sizes['g_mean']:.1e} and largest eigenvalue"
+                f" {sizes['g_max']:.1e}, far below sqrt(gamma) = {sizes['sqrt_damping']:.1e}: it"
+                " does not act, A alone does.\nHint: loss_mean must be what the trainer's loss is a"
+                " mean over; with a loss this small lower the damping.",
+                stacklevel=2,
+            )
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Write K-FAC's state into the checkpoint."""
+        value = {"kfac": self.kfac.state_dict(), "weights": self._checksum()}
+        save_to_checkpoint(args, state, FILE, value)
+
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
+        """Take the hooks off the model."""
+        self._closing.close()
+
+    def _checksum(self) -> int:
+        """Sum of the bytes of the preconditioned weights."""
+        weights = (layer.weight.detach() for layer in self.kfac.layers.values())
+        return sum(int(each.contiguous().view(torch.uint8).sum()) for each in weights)
+
+
+def check_arguments(args: TrainingArguments) -> None:
+    """Refuse what would come between the gradients and K-FAC.
+
+    Raises:
+        ValueError: The arguments clip or scale gradients, or shard the weights.
+    """
+    if args.max_grad_norm:
+        raise ValueError(
+            f"max_grad_norm is {args.max_grad_norm}: the Trainer clips gradients before K-FAC sees"
+            " them, and K-FAC undoes most of it.\nHint: set max_grad_norm=0 (the default of"
+            " TrainingArguments is 1.0); the damping bounds K-FAC's step."
+        )
+    parallel = AcceleratorState()
+    if parallel.mixed_precision == "fp16":
+        raise ValueError(
+            "fp16 scales the loss by a factor that K-FAC does not know.\nHint: set bf16=True in"
+            " place of fp16=True."
+        )
+    if parallel.distributed_type not in REPLICATED or args.n_gpu > 1:
+        raise ValueError(
+            f"KFACCallback on {parallel.distributed_type.value}: it needs whole weights in each"
+            " process.\nHint: start one process a device (DDP: torchrun, or accelerate launch"
+            " --multi_gpu), without FSDP and DeepSpeed."
+        )
+
+
+def loss_positions(named: Mapping[str, Any]) -> Tensor:
+    """How many tokens of each sequence the loss counts, [B], from a model's named arguments.
+
+    Args:
+        named: With `labels` [B, T], -100 where the loss does not count, or with `logits_to_keep`,
+            the length of padded responses plus one, beside `attention_mask` [B, T].
+
+    Raises:
+        ValueError: It has neither.
+    """
+    labels, keep, mask = (named.get(n) for n in ("labels", "logits_to_keep", "attention_mask"))
+    if labels is not None:
+        counted = labels[:, 1:] != -100
+        return (counted if mask is None else counted & mask[:, 1:].bool()).sum(1)
+    if isinstance(keep, int) and keep > 1 and mask is not None:
+        return mask[:, 1 - keep :].sum(1)
+    raise ValueError(
+        f"KFACCallback cannot tell what the loss is a mean of: the model was called with"
+        f" {', '.join(named) or 'no named arguments'}, without labels and logits_to_keep.\nHint:"
+        " let the trainer call observe() of the callback before its pass."
+    )
+
+
+def microbatches_of_step(step: int, batches: int | None, accumulation: int) -> int:
+    """Microbatches of an optimiser step; the last step of an epoch may have fewer.
+
+    Args:
+        step: The optimiser step, from 0.
+        batches: Batches of an epoch; None where it has no known end.
+        accumulation: `gradient_accumulation_steps`.
+
+    Example:
+        >>> [microbatches_of_step(step, batches=5, accumulation=2) for step in range(4)]
+        [2, 2, 1, 2]
+    """
+    if batches is None:
+        return accumulation
+    steps = max(1, math.ceil(batches / accumulation))
+    return accumulation if (step + 1) % steps else batches - (steps - 1) * accumulation

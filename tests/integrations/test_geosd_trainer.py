@@ -1,0 +1,253 @@
+"""GeoSD over TRL's trainer, where TRL is installed (`make test-core`), against our own loop."""
+
+import json
+import runpy
+import sys
+from functools import partial
+
+import pytest
+import torch
+
+pytest.importorskip("trl", reason="make test-core runs this where TRL is")
+sdft = pytest.importorskip("trl.experimental.sdft")
+
+from datasets import Dataset  # noqa: E402
+from transformers import AutoModelForCausalLM  # noqa: E402
+
+from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback  # noqa: E402
+from geosd.objectives.objective import build  # noqa: E402
+from geosd.objectives.reduce import loss_terms, mean_loss  # noqa: E402
+from geosd.optim.kfac import KFAC  # noqa: E402
+from geosd.training.chunked_logits import local_quantities, response_logits  # noqa: E402
+from geosd.training.packing import pack  # noqa: E402
+
+TOP_K = 20
+SUMS = [
+    {"question": f"{i}+{i}?", "answer": str(2 * i), "solution": f"{i} and {i} make {2 * i}."}
+    for i in range(8)
+]
+ROWS = [{"prompt": [{"role": "user", "content": r["question"]}], **r} for r in SUMS]
+FACTORS = {"blocks": 2, "subsample": 1.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(root, tmp_path_factory):
+    """A model of random weights whose tokens are letters."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(root / "benchmarks"))
+        import synthetic
+
+        return synthetic.save(synthetic.SHAPES["tiny"], tmp_path_factory.mktemp("base") / "model")
+
+
+class Recording(GeoSDTrainer):
+    """Keeps the inputs and the loss of each microbatch, and the weights that it was made with."""
+
+    def compute_loss(self, model, inputs, *args, **kwargs):
+        loss = super().compute_loss(model, inputs, *args, **kwargs)
+        copies = {
+            name: {key: value.clone() for key, value in each.state_dict().items()}
+            for name, each in (("student", self.model), ("anchor", self.anchor))
+        }
+        self.__dict__.setdefault("seen", []).append((inputs, loss.item(), copies))
+        return loss
+
+
+def config(out, **changed):
+    chosen = dict(
+        bf16=False,
+        use_cpu=True,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=2,
+        max_steps=3,
+        max_completion_length=10,
+        num_generations=1,
+        teacher_model_kind="live",
+        max_grad_norm=0,
+        learning_rate=1e-2,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
+        seed=1,
+    )
+    return sdft.SDFTConfig(str(out), **{**chosen, **changed})
+
+
+def trainer(folder, args, callbacks=(), anchor_every=3):
+    return Recording(
+        str(folder),
+        args,
+        loss=GeoSDLoss(TOP_K, chunk=7),
+        anchor_every=anchor_every,
+        privileged_column="solution",
+        train_dataset=Dataset.from_list(ROWS),
+        callbacks=list(callbacks),
+    )
+
+
+def loaded(folder, weights=None):
+    made = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    if weights is not None:
+        made.load_state_dict(weights)
+    return made
+
+
+def packed(microbatches):
+    """What student and teacher read, as our own loop packs it."""
+
+    def unpadded(ids, mask):
+        return [row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)]
+
+    prompts, responses, privileged = [], [], []
+    for inputs in microbatches:
+        width = inputs["completion_ids"].shape[1]
+        prompts += unpadded(inputs["prompt_ids"], inputs["prompt_mask"])
+        responses += unpadded(inputs["completion_ids"], inputs["completion_mask"])
+        privileged += unpadded(
+            inputs["teacher_input_ids"][:, :-width], inputs["teacher_attention_mask"][:, :-width]
+        )
+    return pack(prompts, responses, pad_id=0), pack(privileged, responses, pad_id=0)
+
+
+def own_loss(student, anchor, microbatches):
+    """The loss as training.step makes it, with gradient."""
+    objective = build("geosd")
+    inputs, privileged = packed(microbatches)
+    logits = {"student": response_logits(student, inputs, every_position=True)}
+    with torch.no_grad():
+        logits["teacher"] = response_logits(student, privileged)
+        logits["anchor"] = response_logits(anchor, inputs)
+    local = local_quantities(objective, logits, inputs.token, TOP_K, 512)["loss"]
+    return mean_loss(local, torch.ones_like(local), inputs.row), inputs
+
+
+def test_the_loss_of_every_step_is_that_of_our_own_loop(folder, tmp_path):
+    made = trainer(folder, config(tmp_path), [KFACCallback(**FACTORS)], anchor_every=2)
+    made.train()
+    assert len(made.seen) == 6
+    for number, (inputs, loss, copies) in enumerate(made.seen):
+        student, anchor = (loaded(folder, copies[name]) for name in ("student", "anchor"))
+        expected, _ = own_loss(student, anchor, [inputs])
+        assert 2 * loss == pytest.approx(expected.item(), abs=1e-6, rel=1e-4)
+        refreshed = all(
+            torch.equal(a, b)
+            for a, b in zip(copies["student"].values(), copies["anchor"].values(), strict=True)
+        )
+        assert refreshed == (number // 2 != 1)  # at steps 0 and 2
+    assert made.seen[3][1] > 1e-4
+    prompts = [inputs["teacher_input_ids"] for inputs, _, _ in made.seen]
+    read = made.processing_class.batch_decode(torch.cat([ids[:, :60] for ids in prompts[:1]]))
+    assert all("make" in text for text in read)  # the solution, in the teacher's prompt
+
+
+def test_kfac_of_a_step_is_that_of_one_pass_over_its_microbatches(folder, tmp_path):
+    callback = KFACCallback(**FACTORS)
+    made = trainer(folder, config(tmp_path, max_steps=1), [callback])
+    made.train()
+    student = loaded(folder)
+    kfac = KFAC(student, **FACTORS)
+    microbatches = [inputs for inputs, _, _ in made.seen]
+    lengths = torch.cat([inputs["completion_mask"].sum(1) for inputs in microbatches])
+    mask = packed(microbatches)[0].mask
+    with kfac.observe(mask, loss_terms(lengths, "sequence")):
+        own_loss(student, loaded(folder), microbatches)[0].backward()
+    kfac.step()
+    for ours, theirs in zip(
+        kfac.state_dict()["factors"]["averages"],
+        callback.kfac.state_dict()["factors"]["averages"],
+        strict=True,
+    ):
+        torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "steps"), [(2, 3), (3, 4)], ids=["at the end of an epoch", "within the second"]
+)
+def test_a_training_that_continues_has_the_same_bits(folder, tmp_path, stopped, steps):
+    settings = dict(save_strategy="steps", save_steps=stopped, max_steps=steps)
+    whole = trainer(folder, config(tmp_path, **settings), [KFACCallback(blocks=2)])
+    whole.train()
+    checkpoint = tmp_path / f"checkpoint-{stopped}"
+    assert {"kfac.pt", "anchor.pt"} <= {path.name for path in checkpoint.iterdir()}
+    resumed = trainer(folder, config(tmp_path, **settings), [KFACCallback(blocks=2)])
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    assert len(resumed.seen) == 2
+    for (asked, one, _), (again, other, _) in zip(whole.seen[-2:], resumed.seen, strict=True):
+        assert torch.equal(asked["prompt_ids"], again["prompt_ids"])
+        assert torch.equal(asked["completion_ids"], again["completion_ids"])
+        assert one == other
+    for mine, theirs in ((resumed.model, whole.model), (resumed.anchor, whole.anchor)):
+        for name, value in mine.named_parameters():
+            assert torch.equal(value, theirs.get_parameter(name)), name
+
+
+def test_the_anchor_of_a_checkpoint_is_used(folder, tmp_path):
+    settings = dict(save_strategy="steps", save_steps=2)
+    made = trainer(folder, config(tmp_path, **settings))
+    made.train()
+    for name, value in made.anchor.named_parameters():  # at step 0, for three steps
+        assert torch.equal(value, loaded(folder).get_parameter(name)), name
+    path = tmp_path / "checkpoint-2/anchor.pt"
+    saved = torch.load(path, weights_only=True)
+    torch.save({name: value + 0.1 for name, value in saved.items()}, path)
+    resumed = trainer(folder, config(tmp_path, **settings))
+    resumed.train(resume_from_checkpoint=str(path.parent))
+    assert resumed.seen[0][1] > 2 * made.seen[4][1]
+
+
+def test_the_example_is_short_and_trains_three_steps(root, folder, tmp_path, monkeypatch):
+    example = root / "examples/trl_geosd.py"
+    assert len(example.read_text().splitlines()) < 25
+    problems, out = tmp_path / "problems.jsonl", tmp_path / "out"
+    problems.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    monkeypatch.setattr(sys, "argv", ["trl_geosd.py", str(folder), str(problems), str(out)])
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    done = runpy.run_path(str(example))
+    assert done["trainer"].state.global_step == 3
+    assert (out / "checkpoint-3/kfac.pt").exists()
+    before, after = loaded(folder), loaded(out)
+    assert not torch.equal(before.model.norm.weight, after.model.norm.weight)
+
+
+def test_the_lines_of_the_readme_train(root, folder, tmp_path, monkeypatch):
+    blocks = (root / "README.md").read_text().split("```python\n")[1:]
+    (block,) = (each.split("```")[0] for each in blocks if "integrations.trl" in each)
+    small = partial(sdft.SDFTConfig, use_cpu=True, max_steps=1, max_completion_length=8)
+    monkeypatch.setattr(sdft, "SDFTConfig", small)
+    monkeypatch.chdir(tmp_path)
+    names = {"model": str(folder), "dataset": Dataset.from_list(ROWS)}
+    exec(block, names)
+    assert names["trainer"].state.global_step == 1
+
+
+def test_sharded_gradients_a_server_and_a_missing_column_are_refused(folder, tmp_path):
+    args = config(tmp_path)
+    with pytest.raises(ValueError, match="(?s)no column 'hint'; it has prompt.*Hint:"):
+        GeoSDTrainer(
+            str(folder), args, privileged_column="hint", train_dataset=Dataset.from_list(ROWS)
+        )
+    args.use_teacher_server = True
+    with pytest.raises(ValueError, match="(?s)use_teacher_server is on.*Hint:"):
+        GeoSDTrainer(str(folder), args, train_dataset=Dataset.from_list(ROWS))
+
+
+def test_logits_that_are_not_the_heads_alone_are_refused(folder, tmp_path):
+    made = trainer(folder, config(tmp_path))
+    forward = made.model.forward
+
+    def capped(*args, **kwargs):
+        output = forward(*args, **kwargs)
+        output.logits = 0.5 * torch.tanh(output.logits / 0.5)
+        return output
+
+    made.model.forward = capped
+    with pytest.raises(ValueError, match="(?s)more to its logits than its output head.*Hint:"):
+        made.train()
