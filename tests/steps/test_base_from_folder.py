@@ -19,7 +19,6 @@ def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tm
     base.main(
         study="quick",
         model="mini-qwen3",
-        data=small.folder / "data",
         out=tmp_path / "base",
         scratch=tmp_path / "scratch",
         params=params,
