@@ -159,8 +159,8 @@ OWN = """    kind: main
             "two models",
         ),
         (
-            "(Appendix Baselines); ten minutes.\n    kind: selection",
-            "(Appendix Baselines); ten minutes.\n    kind: main",
+            "(Appendix Baselines); five minutes.\n    kind: selection",
+            "(Appendix Baselines); five minutes.\n    kind: main",
             "the kind is main but data.purpose is selection",
         ),
     ],

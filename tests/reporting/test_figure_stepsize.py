@@ -11,6 +11,7 @@ from scipy import stats
 
 from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.figures import save
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.run_accuracies import sweep_accuracies
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy_columns import COLUMNS
@@ -97,7 +98,7 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
     ):
         rates = RATES[::-1][: len(RATES) - (variant == "geosd")]  # the largest on top
         shown = [text.get_text() for text in axes.get_yticklabels()]
-        assert shown == [stepsize._short(rate) for rate in rates]
+        assert shown == [short_rate(rate) for rate in rates]
         base = scores_by_seed(scores, "m", "pi_0", benchmark).mean()
         expected = [
             [
@@ -132,6 +133,12 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
         1e-5: 2,
     }
     assert list(stepsize.learning_rate_lines(both)["learning_rate"]) == [1e-6, 1e-5]
+
+
+def test_learning_rates_are_short():
+    assert [short_rate(rate) for rate in RATES] == [
+        "3e-8", "1e-7", "3e-7", "1e-6", "3e-6", "1e-5"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("models", [("m",), ("a", "b")])

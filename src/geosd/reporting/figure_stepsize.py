@@ -20,8 +20,7 @@ from geosd.reporting.method_style import (
     style_by_method,
     text_colour,
 )
-from geosd.reporting.method_tables import accuracy_name
-from geosd.reporting.rate_sweeps import short_rate
+from geosd.reporting.method_tables import accuracy_name, short_rate
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.symbolic_pool import SymbolicPool
+from geosd.problems.grading.grading_pool import GradingPool
 from geosd.problems.grading.typed_grader import LONGEST_ANSWER, grade_answer, grade_response
 
 
@@ -15,7 +15,7 @@ class Untouchable:
 
 @pytest.fixture(scope="module")
 def pool():
-    with SymbolicPool(workers=1, seconds=30) as pool:
+    with GradingPool(workers=1, seconds=30) as pool:
         yield pool
 
 

@@ -1,14 +1,14 @@
-"""A pool of worker processes for symbolic comparisons, each ended by a clock.
+"""A pool of worker processes that extract and compare answers, each ended by a clock.
 
 A response can hold an expression that no computer finishes, and sympy will try. Signals reach only
-the main thread, and only between Python instructions. So each comparison runs in a process of its
-own; when its time is up the process is killed, a new one takes its place, and the verdict says so.
+the main thread, and only between Python instructions. So whatever is graded by more than integers
+is graded in a process of its own, from the response to the verdict; when its time is up the process
+is killed, a new one takes its place, and the verdict says so.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import queue
@@ -19,15 +19,31 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Literal
+from typing import Any, Literal
 
-Outcome = Literal["equal", "different", "unreadable", "timeout", "crash"]
+from geosd.problems.grading import answer_comparison
+from geosd.problems.grading.answer_extraction import extract_answer
+from geosd.problems.records import Reason
+
 START_SECONDS = 120.0
 MEGABYTES = 4096
 
 
 class MissingMathError(RuntimeError):
-    """math-verify is not installed, and a symbolic comparison needs it."""
+    """math-verify is not installed, and a comparison of formulas needs it."""
+
+
+class WorkerEndedError(RuntimeError):
+    """A worker process was ended before it answered.
+
+    Attributes:
+        reason: `timeout` where the clock ended it, `crash` where it died.
+    """
+
+    def __init__(self, reason: Literal["timeout", "crash"]) -> None:
+        """Name the reason as a verdict does."""
+        super().__init__(reason)
+        self.reason: Literal["timeout", "crash"] = reason
 
 
 class _Worker:
@@ -37,18 +53,18 @@ class _Worker:
         self.seconds = seconds
         self.process: subprocess.Popen[bytes] | None = None
 
-    def compare(self, gold: str, answer: str) -> Outcome:
+    def ask(self, task: str, *arguments: Any) -> Any:
         if self.process is None:
             self._start()
         process = self.process
         assert process is not None and process.stdin is not None
         try:
-            process.stdin.write(json.dumps([gold, answer]).encode() + b"\n")
+            process.stdin.write(json.dumps([task, *arguments]).encode() + b"\n")
             process.stdin.flush()
         except OSError:  # it died between two requests; this request is not to blame
             self.stop()
             self._start()
-            return self.compare(gold, answer)
+            return self.ask(task, *arguments)
         try:
             line = self._read_line(self.seconds)
         except BaseException:  # its answer would be taken for the next request's
@@ -56,10 +72,10 @@ class _Worker:
             raise
         if line is None:
             self.stop()
-            return "timeout"
+            raise WorkerEndedError("timeout")
         if not line.endswith(b"\n"):
             self.stop()
-            return "crash"
+            raise WorkerEndedError("crash")
         return json.loads(line)
 
     def stop(self) -> None:
@@ -71,20 +87,19 @@ class _Worker:
     def _start(self) -> None:
         # A session of its own: an interrupt of the parent is the parent's to handle.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "geosd.problems.grading.symbolic_pool"]
+            [sys.executable, "-m", "geosd.problems.grading.grading_pool"]
             + [str(self.seconds), str(MEGABYTES)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             start_new_session=True,
-            bufsize=0,
         )
         if self._read_line(START_SECONDS) != b'"ready"\n':
             self.stop()
             raise RuntimeError(
                 "a grading worker did not start.\nHint: run"
-                " `python -m geosd.problems.grading.symbolic_pool 5 4096` to see why; it prints"
+                " `python -m geosd.problems.grading.grading_pool 5 4096` to see why; it prints"
                 ' "ready".'
             )
 
@@ -99,29 +114,26 @@ class _Worker:
         while not line.endswith(b"\n"):
             if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
                 return None
-            read = os.read(descriptor, 4096)
+            read = os.read(descriptor, 1 << 16)
             if not read:
                 return line
             line += read
         return line
 
 
-class SymbolicPool(contextlib.AbstractContextManager):
-    """A pool of processes that compare answers symbolically; any thread may compare.
+class GradingPool(contextlib.AbstractContextManager):
+    """A pool of processes that extract and compare answers; any thread may ask.
 
     The processes start when they are first needed: grading integers alone starts none.
 
     Args:
         workers: How many processes; more threads than that wait for each other.
-        seconds: Limit on one comparison, in seconds.
-
-    Raises:
-        MissingMathError: At the first comparison, where math-verify is not installed.
+        seconds: Limit on one extraction or comparison, in seconds.
 
     Example:
-        >>> with SymbolicPool(workers=1) as pool:
+        >>> with GradingPool(workers=1) as pool:
         ...     pool.compare("1/2", "0.5")
-        'equal'
+        'correct'
     """
 
     def __init__(self, workers: int = 2, seconds: float = 5.0) -> None:
@@ -137,28 +149,36 @@ class SymbolicPool(contextlib.AbstractContextManager):
         for worker in self._workers:
             self._idle.put(worker)
         # Samples of one problem repeat each other's answers.
-        self._outcomes: dict[tuple[str, str], Outcome] = {}
+        self._outcomes: dict[tuple[str, str], Reason] = {}
         self._lock = threading.Lock()
 
-    def compare(self, gold: str, answer: str) -> Outcome:
-        """Compare two normalized answers symbolically, in a worker process of the pool.
+    def extract(self, response: str, guess: bool = False) -> str | None:
+        """Extract the final answer of a response in a worker process; see `extract_answer`.
 
-        Returns:
-            `equal`, `different`, `unreadable`; or `timeout`, or `crash` where the process died.
+        Raises:
+            WorkerEndedError: The process took too long, or died.
+        """
+        return self._ask("extract", response, guess)
+
+    def compare(self, gold: str, answer: str) -> Reason:
+        """Compare an answer with the gold answer in a worker process; see `answer_comparison`.
+
+        Raises:
+            MissingMathError: Only formulas can decide, and math-verify is not installed.
         """
         with self._lock:
             if (gold, answer) in self._outcomes:
                 return self._outcomes[gold, answer]
-        if importlib.util.find_spec("math_verify") is None:
-            raise MissingMathError(
-                f"the gold answer {gold!r} is no integer; comparing it needs math-verify, which is"
-                " not installed.\nHint: pip install 'geosd[math]'; integer answers need nothing."
-            )
-        worker = self._idle.get()
         try:
-            outcome = worker.compare(gold, answer)
-        finally:
-            self._idle.put(worker)
+            outcome: Reason | None = self._ask("compare", gold, answer)
+        except WorkerEndedError as ended:
+            outcome = ended.reason
+        if outcome is None:
+            raise MissingMathError(
+                f"the gold answer {gold[:80]!r} is no integer; comparing it needs math-verify,"
+                " which is not installed.\nHint: pip install 'geosd[math]'; integer answers need"
+                " nothing."
+            )
         with self._lock:
             self._outcomes[gold, answer] = outcome
         return outcome
@@ -172,32 +192,50 @@ class SymbolicPool(contextlib.AbstractContextManager):
         """End the processes."""
         self.close()
 
+    def _ask(self, task: str, *arguments: Any) -> Any:
+        worker = self._idle.get()
+        try:
+            return worker.ask(task, *arguments)
+        finally:
+            self._idle.put(worker)
 
-def serve_comparisons(seconds: float, megabytes: int) -> None:
-    """Be a worker of the pool: one JSON list `[gold, answer]` a line in, one outcome a line out.
+
+def serve(seconds: float, megabytes: int) -> None:
+    """Be a worker of the pool: one JSON list, a task and its arguments, a line in; one reply out.
 
     The process lives until its input ends or its parent kills it. `seconds` is the parent's limit
-    on one comparison, `megabytes` the limit on this process's address space.
+    on one task, `megabytes` the limit on this process's address space.
     """
-    # The answers get a descriptor of their own, so that nothing a library prints mixes with them.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # The replies get a descriptor of their own, so that nothing a library prints mixes with them.
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with contextlib.suppress(ValueError, OSError):  # not every system can limit it
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-    from geosd.problems.grading import symbolic_comparison
+    with contextlib.suppress(ImportError):  # words and numbers need no math-verify
+        from geosd.problems.grading import symbolic_comparison
 
-    symbolic_comparison.forbid_eval()
-    symbolic_comparison.compare("1", "2")  # loads sympy and the grammar, before any clock runs
-    print(json.dumps("ready"), file=answers, flush=True)
+        symbolic_comparison.forbid_eval()
+        symbolic_comparison.compare("1", "2")  # loads sympy and the grammar, before any clock runs
+    print(json.dumps("ready"), file=replies, flush=True)
     # Read bytes: a line must not depend on the locale.
     for line in sys.stdin.buffer:
-        gold, answer = json.loads(line)
         # Should the parent be gone, the system's alarm ends even a computation inside C.
         signal.setitimer(signal.ITIMER_REAL, 2 * seconds + 1)
-        verdict = symbolic_comparison.compare(gold, answer)
+        reply = _perform(*json.loads(line))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(json.dumps(verdict), file=answers, flush=True)
+        print(json.dumps(reply), file=replies, flush=True)
+
+
+def _perform(task: str, *arguments: Any) -> str | None:
+    if task == "extract":
+        response, guess = arguments
+        found = extract_answer(response, guess=guess)
+        return found.text if found else None
+    try:
+        return answer_comparison.compare(*arguments)
+    except ImportError:
+        return None
 
 
 if __name__ == "__main__":
-    serve_comparisons(float(sys.argv[1]), int(sys.argv[2]))
+    serve(float(sys.argv[1]), int(sys.argv[2]))
