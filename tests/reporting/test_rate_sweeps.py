@@ -11,12 +11,12 @@ from matplotlib.colors import to_hex
 
 from geosd.reporting import figure_rate_curves, figure_rates, table_main_one_rate, table_rates
 from geosd.reporting.method_style import method
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.rate_sweeps import (
     COLLAPSE,
     rate_in_grid,
     rate_runs,
     rates_around,
-    short_rate,
 )
 from geosd.scores.tidy_columns import COLUMNS
 
