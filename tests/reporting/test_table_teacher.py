@@ -26,9 +26,9 @@ def made_up():
         for seed in range(SEEDS):
             for benchmark in ("id", "ood_avg"):
                 value = draw.uniform(20, 80)
-                scores.append(("m", run, seed, benchmark, "", "avg@k", 16, value))
+                scores.append(("m", run, seed, 0, benchmark, "", "avg@k", 16, value))
             if run != "pi_0":
-                drift.append(("m", run, seed, "drift/pi_0", draw.uniform(0, 0.3)))
+                drift.append(("m", run, seed, 0, "drift/pi_0", draw.uniform(0, 0.3)))
     return (
         pd.DataFrame(scores, columns=list(COLUMNS["scores"])),
         pd.DataFrame(drift, columns=list(COLUMNS["drift"])),
