@@ -51,12 +51,10 @@ def ship() -> Callable[..., None]:
         shutil.rmtree(project / "base_models", ignore_errors=True)
         for draw in range(DRAWS):
             target = project / "base_models" / MODEL / str(draw)
-            target.mkdir(parents=True)
             if folders:
-                for file in (*folders[draw].glob("*.json"), folders[draw] / "model.safetensors"):
-                    shutil.copy(file, target)
-                (target / "manifest.json").unlink(missing_ok=True)  # says how it was made here
+                shutil.copytree(folders[draw], target)
                 continue
+            target.mkdir(parents=True)
             for name in ("config.json", "tokenizer.json", "model.safetensors"):
                 (target / name).write_text(f"{name} of draw {draw}")
         pin(project)

@@ -1,11 +1,21 @@
+import errno
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from geosd.files import DamagedLineError, atomic_write, read_jsonl, write_jsonl
+from geosd.files import (
+    DamagedLineError,
+    atomic_write,
+    read_jsonl,
+    remove_leftovers,
+    write_jsonl,
+    write_text,
+)
 from geosd.problems.records import PooledSolutions, Problem, Sample
 
 
@@ -79,6 +89,45 @@ def test_a_half_written_file_never_gets_the_final_name(tmp_path):
         raise RuntimeError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after(tmp_path, monkeypatch):
+    done, fsync, rename = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        done.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    def renamed(source, path):
+        done.append("renamed")
+        rename(source, path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    write_text(tmp_path / "scores.csv", "1")
+    assert done == [f".scores.csv.{os.getpid()}.tmp", "renamed", tmp_path.name]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_a_disk_that_fails_is_no_file_system_without_syncing(tmp_path, monkeypatch, number):
+    def fails(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    if number == errno.EINVAL:
+        write_text(tmp_path / "scores.csv", "1")
+    else:
+        with pytest.raises(OSError, match="Input/output"):
+            write_text(tmp_path / "scores.csv", "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"] * (number == errno.EINVAL)
+
+
+def test_leftovers_of_killed_writers_of_one_file_are_removed(tmp_path):
+    names = (".state.pt.17.tmp", ".state.pt.4711.tmp", ".other.pt.17.tmp", "state.pt")
+    for name in names:
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path / "state.pt")
+    assert {path.name for path in tmp_path.iterdir()} == {".other.pt.17.tmp", "state.pt"}
 
 
 def test_bytes_that_are_not_text_are_damage_too(tmp_path):

@@ -81,9 +81,9 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ("    snapshots: [] ", "    snapshots: [0] ", "protocol.training.snapshots"),
         ("    snapshots: [] ", "    snapshots: [99, 101] ", "101 of .* after the last step, 100"),
         (
-            "table_main, table_benchmarks, table_s",
-            "table_man, table_benchmarks, table_s",
-            "no rule .* Did you mean table_main?",
+            "table_significance, figure_frontier, claims]",
+            "table_significanc, figure_frontier, claims]",
+            "no rule .* Did you mean table_significance?",
         ),
         (GRID, GRID.replace("fwdkl", "fwdlk"), "no variant .* mean fwdkl?"),
     ],

@@ -54,7 +54,7 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
 def test_a_selected_rate_changes_the_training_of_its_variant_only(study, edited):
     params = edited()
     rates = params.parent / "selected/quick.yaml"
-    rates.write_text(rates.read_text().replace("revkl: 1.0e-4", "revkl: 9.0e-5"))
+    rates.write_text(rates.read_text().replace("revkl: 0.0003", "revkl: 0.0002"))
     shown = {("configuration", None), (TABLE, None)}
     assert changed(study, params) == {("train", "revkl")} | shown
 

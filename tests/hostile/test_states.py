@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from geosd.files import sha256, write_json
 from geosd.models.checkpoints import save_weights
@@ -55,7 +56,10 @@ def blank(path, draw):
 
 def misnumber(path, draw):
     """A whole state, of a step that the run does not have."""
-    saved = torch.load(path, weights_only=True)
+    try:
+        saved = torch.load(path, weights_only=True)
+    except Exception:  # damaged before
+        return
     torch.save(saved | {"step": draw.choice([-1, 0, 99])}, path)
 
 
@@ -92,7 +96,7 @@ def saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "flips", [200, pytest.param(20_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    "flips", [200, pytest.param(5_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_what_is_loaded_from_a_flipped_or_blanked_state_was_saved(saved, flips, caplog, capsys):
     """Bits that nothing reads may differ (dates, padding): the state comes back all the same."""
@@ -285,7 +289,11 @@ def test_two_ranks_take_the_same_state_and_end_like_two_undisturbed(tiny, settin
     assert [each["continued from"] for each in found] == [2, 2]
     for each in found:
         assert "not every rank finds the first rank's state" in each["of two scratch folders"]
-    assert sha256(tmp_path / "whole.pt") == sha256(tmp_path / "disturbed.pt")
+    whole, disturbed = (
+        load_file(tmp_path / f"{name}.safetensors") for name in ("whole", "disturbed")
+    )
+    assert whole and whole.keys() == disturbed.keys()
+    assert all(torch.equal(value, disturbed[name]) for name, value in whole.items())
 
 
 def main(folder):
@@ -307,11 +315,11 @@ def main(folder):
         five_steps(ranks, settings, tiny, folder / "disturbed", steps=3)
         if ranks.is_main:
             cut(folder / "disturbed/state.pt", random.Random(0))
-            torch.save(whole["weights"], folder / "whole.pt")
+            save_file(whole["weights"], folder / "whole.safetensors")
         ranks.barrier()
         ended = five_steps(ranks, settings, tiny, folder / "disturbed", steps=4)
         if ranks.is_main:
-            torch.save(ended["weights"], folder / "disturbed.pt")
+            save_file(ended["weights"], folder / "disturbed.safetensors")
         own = ResumeState(folder / f"rank {ranks.rank}", "a run")
         own.save(1 + ranks.rank, {})
         try:

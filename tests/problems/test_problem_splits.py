@@ -3,13 +3,13 @@ from collections import Counter
 import pytest
 
 from geosd.problems.chains.questions import OUT_OF_DISTRIBUTION, Benchmark
-from geosd.problems.sources import world
+from geosd.problems.sources.chains import Chains
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
 
 
 def draw_splits(**settings):
-    return world.World().prepare(settings)
+    return Chains().prepare(settings)
 
 
 def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
@@ -38,20 +38,20 @@ def test_more_training_problems_leave_the_test_problems_as_they_were():
 
 
 def test_repeated_questions_are_dropped_and_counted(monkeypatch):
-    tiny = Benchmark("tiny", (1, 1), 0.0)  # 200 questions: 10 values, 2 operators, 10 digits
-    monkeypatch.setattr(world, "OUT_OF_DISTRIBUTION", (tiny,))
+    tiny = Benchmark("tiny", (1, 1), 0.0)  # of its 200 questions 22 are held out
+    monkeypatch.setattr(Chains, "out_of_distribution", (tiny,))
     splits = draw_splits(
-        train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=190, seed=0
+        train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=20, seed=0
     )
-    assert len({problem.question for problem in splits.test}) == 190
+    assert len({problem.question for problem in splits.test}) == 20
     counts = splits.card["benchmarks"]["tiny"]
     assert counts["duplicates_dropped"] > 0
-    assert counts["generated"] - counts["duplicates_dropped"] == counts["kept"] == 190
+    assert counts["generated"] - counts["duplicates_dropped"] == counts["kept"] == 20
 
 
 def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
-    monkeypatch.setattr(world, "OUT_OF_DISTRIBUTION", (Benchmark("tiny", (1, 1), 0.0),))
-    with pytest.raises(ValueError, match="'tiny' gave 200 different questions(.|\n)*Hint"):
+    monkeypatch.setattr(Chains, "out_of_distribution", (Benchmark("tiny", (1, 1), 0.0),))
+    with pytest.raises(ValueError, match="'tiny' gave 22 different questions(.|\n)*Hint"):
         draw_splits(
-            train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=201, seed=0
+            train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=23, seed=0
         )

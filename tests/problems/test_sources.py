@@ -6,7 +6,7 @@ from geosd.problems.sources import DataSource, get_data_source, names, register
 
 
 def test_every_source_is_found_and_is_one():
-    assert set(names()) >= {"chains", "dapo-math", "search", "word-problems"}
+    assert set(names()) >= {"chains", "dapo-math", "jsonl", "search", "word-problems"}
     assert all(
         isinstance(get_data_source(name), DataSource) and get_data_source(name).limits
         for name in names()
@@ -26,7 +26,7 @@ def test_a_source_cannot_take_a_name_that_is_not_its_modules():
         register("another-name")(type("Other", (DataSource,), module))
 
 
-@pytest.mark.parametrize("name", ["dapo-math", "word-problems"])
+@pytest.mark.parametrize("name", ["dapo-math", "jsonl", "word-problems"])
 def test_the_typed_grader_says_why_and_never_only_false(name):
     grade = get_data_source(name).grader()
     try:

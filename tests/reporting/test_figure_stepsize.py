@@ -11,6 +11,7 @@ from scipy import stats
 
 from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.figures import save
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.run_accuracies import sweep_accuracies
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy_columns import COLUMNS
@@ -21,15 +22,11 @@ FULL = 625
 
 
 def points(rates=RATES, stops=STOPS):
-    found = [
-        {"run": f"{v}-learning_rate_{r}", "variant": v, "learning_rate": r, "steps": FULL}
+    return [
+        {"run": f"{v}-{r}-{s}", "variant": v, "learning_rate": r, "steps": s}
         for v in ("fwdkl", "geosd")
         for r in rates[v == "geosd" :]
-    ]
-    return found + [
-        {"run": f"{v}-steps_{s}", "variant": v, "learning_rate": 1e-6, "steps": s}
-        for v in ("fwdkl", "geosd")
-        for s in stops
+        for s in (*stops, FULL)
     ]
 
 
@@ -61,33 +58,69 @@ def test_the_solid_line_is_the_full_runs_by_learning_rate():
     )
     assert list(line["learning_rate"]) == list(RATES)
     for point in line.itertuples():
-        runs = scores_by_seed(scores, "m", f"fwdkl-learning_rate_{point.learning_rate}", "id")
+        runs = scores_by_seed(scores, "m", f"fwdkl-{point.learning_rate}-{FULL}", "id")
         assert point.id == pytest.approx(runs.mean()) and point.steps == FULL
 
 
 def test_lines_and_whiskers_are_those_of_the_runs():
     scores = made_up()
-    (axes,) = stepsize.draw(scores, ["m"], {"m": points()}).axes
+    axes, *_ = stepsize.draw(scores, ["m"], {"m": points()}).axes
     means = configurations(scores, points())
     full = stepsize.learning_rate_lines(means).query("variant == 'geosd'")[["id", "ood_avg"]]
     assert any(
         line.get_xydata().shape == full.shape and np.allclose(line.get_xydata(), full)
         for line in axes.lines
     )
-    runs = scores_by_seed(scores, "m", "geosd-learning_rate_3e-06", "id")
-    ood = scores_by_seed(scores, "m", "geosd-learning_rate_3e-06", "ood_avg").mean()
+    runs = scores_by_seed(scores, "m", f"geosd-3e-06-{FULL}", "id")
+    ood = scores_by_seed(scores, "m", f"geosd-3e-06-{FULL}", "ood_avg").mean()
     half = stats.t.ppf(0.975, 2) * stats.sem(runs)
     whiskers = [path.vertices for c in axes.collections for path in c.get_paths()]
     expected = np.array([[runs.mean() - half, ood], [runs.mean() + half, ood]])
     assert any(w.shape == (2, 2) and np.allclose(w, expected) for w in whiskers)
 
 
-def test_the_dashed_line_ends_at_the_full_run_of_its_learning_rate():
-    line = stepsize.early_stop_lines(configurations(made_up(), points())).query(
-        "variant == 'geosd'"
-    )
-    assert list(line["steps"]) == [*STOPS, FULL]
-    assert set(line["learning_rate"]) == {1e-6}
+def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
+    lines = stepsize.early_stop_lines(configurations(made_up(), points()))
+    for variant, rates in (("fwdkl", RATES), ("geosd", RATES[1:])):
+        for rate in rates:
+            line = lines[(lines["variant"] == variant) & (lines["learning_rate"] == rate)]
+            assert list(line["steps"]) == [*STOPS, FULL]
+
+
+def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
+    scores = made_up()
+    figure = stepsize.draw(scores, ["m"], {"m": points()})
+    _, *maps = figure.axes
+    titles = [axes.get_title() for axes in maps]
+    assert titles == ["FwdKL, ID", "FwdKL, OOD", "GeoSD, ID", "GeoSD, OOD"]
+    for axes, (variant, benchmark) in zip(
+        maps, itertools.product(("fwdkl", "geosd"), ("id", "ood_avg")), strict=True
+    ):
+        rates = RATES[::-1][: len(RATES) - (variant == "geosd")]  # the largest on top
+        shown = [text.get_text() for text in axes.get_yticklabels()]
+        assert shown == [short_rate(rate) for rate in rates]
+        base = scores_by_seed(scores, "m", "pi_0", benchmark).mean()
+        expected = [
+            [
+                scores_by_seed(scores, "m", f"{variant}-{rate}-{steps}", benchmark).mean() - base
+                for steps in (*STOPS, FULL)
+            ]
+            for rate in rates
+        ]
+        (mesh,) = axes.collections
+        np.testing.assert_allclose(mesh.get_array().reshape(len(rates), -1), expected)
+        written = [float(text.get_text()) for text in axes.texts]
+        np.testing.assert_allclose(written, np.ravel(expected), atol=0.05 + 1e-9)
+        low, high = mesh.get_clim()
+        assert low == -high and high == maps[0].collections[0].get_clim()[1]
+
+
+def test_a_rate_that_was_not_stopped_at_a_step_has_an_empty_field():
+    few = [p for p in points() if p["steps"] == FULL or p["learning_rate"] == 1e-6]
+    figure = stepsize.draw(made_up(), ["m"], {"m": few})
+    (mesh,) = figure.axes[1].collections
+    known = ~np.ma.getmaskarray(mesh.get_array()).reshape(len(RATES), -1)
+    assert known.sum(axis=1).tolist() == [1, 1, len(STOPS) + 1, 1, 1, 1]
 
 
 def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
@@ -102,13 +135,21 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
     assert list(stepsize.learning_rate_lines(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
+def test_learning_rates_are_short():
+    assert [short_rate(rate) for rate in RATES] == [
+        "3e-8", "1e-7", "3e-7", "1e-6", "3e-6", "1e-5"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("models", [("m",), ("a", "b")])
 def test_labels_are_all_there_on_the_page_and_apart(models):
     figure = stepsize.draw(made_up(models), models, {model: points() for model in models})
     figure.draw_without_rendering()
-    for axes in figure.axes:
+    planes = [axes for axes in figure.axes if axes.get_title() in models]
+    assert len(planes) == len(models)
+    for axes in planes:
         texts = [text.get_text() for text in axes.texts]
-        assert texts.count("1e-6") == 2 and texts.count("step 25") == 2 and "π₀" in texts
+        assert texts.count("1e-6") == 2 and "π₀" in texts
         boxes = [text.get_window_extent() for text in axes.texts]
         assert max(box.x1 for box in boxes) <= figure.bbox.x1
         touching = [
@@ -125,6 +166,7 @@ def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_sa
     files = []
     for folder in ("a", "b"):
         figure = stepsize.draw(made_up(), ["m"], {"m": points(stops=())})
+        assert len(figure.axes) == 1
         assert "stopped early" not in [t.get_text() for t in figure.legends[0].get_texts()]
         files.append([path.read_bytes() for path in save(figure, tmp_path / folder, "s")])
     assert files[0] == files[1]

@@ -11,12 +11,12 @@ from matplotlib.colors import to_hex
 
 from geosd.reporting import figure_rate_curves, figure_rates, table_main_one_rate, table_rates
 from geosd.reporting.method_style import method
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.rate_sweeps import (
     COLLAPSE,
     rate_in_grid,
     rate_runs,
     rates_around,
-    short_rate,
 )
 from geosd.scores.tidy_columns import COLUMNS
 
@@ -238,6 +238,14 @@ def test_selected_points_are_named_and_no_two_names_touch(plane):
             assert not boxes[0].overlaps(boxes[1]), (a.get_text(), b.get_text())
         for text in axes.texts:
             assert text.get_window_extent().x1 <= plane.bbox.x1
+
+
+def test_the_legend_of_one_model_fits_its_column(scores):
+    figure = figure_rates.draw(scores, MODELS[:1], POINTS, SELECTED)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 and box.x1 <= figure.bbox.x1
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,8 @@ def shrink(path: Path) -> None:
     """Make study quick one of seconds: two variants, one seed, a base hardly trained."""
     params = yaml.safe_load(path.read_text())
     base = params["models"][MODEL]["base"]
-    base["source"] = "pretrained"
+    base |= {"source": "pretrained", "checkpoint": None}
+    params["studies"]["miniature"]["draws"] = 1  # several need shipped base models
     base["pretraining"] |= {"corpus": "chains", "steps": 120}
     for rule, gpus in GPUS.items():
         params["resources"]["default"][rule] |= {"gpus": gpus}

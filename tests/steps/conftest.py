@@ -1,6 +1,7 @@
 """A study of a few steps, run through the programs that the workflow runs."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,14 +9,15 @@ import pytest
 import yaml
 
 from geosd.files import read_jsonl, write_jsonl
-from geosd.problems.chains.questions import solve
 from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.search.documents import BLIND
+from geosd.problems.search.equations import Question
+from geosd.problems.search.policies import search
 from geosd.steps import base, data, evaluate, pool, train
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "data": {
-        "source": "chains",
         "train": 8,
         "select_train": 4,
         "select_validation": 6,
@@ -39,14 +41,6 @@ SMALL = {
 def shrunk(params: Path, folder: Path) -> Path:
     """params.yaml with study quick, and its selection, made small."""
     values = yaml.safe_load(params.read_text())
-    base_settings = values["models"]["mini-qwen3"]["base"]
-    base_settings["source"] = "pretrained"
-    base_settings["pretraining"] |= {
-        "corpus": "chains",
-        "steps": 80,
-        "documents": 16,
-        "warmup": 10,
-    }
     for study in ("quick", "quick_selection"):
         for section, changes in SMALL.items():
             values["studies"][study].setdefault(section, {}).update(changes)
@@ -59,7 +53,7 @@ def shrunk(params: Path, folder: Path) -> Path:
 def small(tmp_path_factory):
     """A small study up to its pool: folders, the arguments that all programs share, the next two.
 
-    A base model of 80 steps guesses, so the pool is made by the world's own solver.
+    Four rollouts leave some problems unsolved, so the pool is made by a search that checks.
     """
     folder = tmp_path_factory.mktemp("small")
     params = shrunk(ROOT / "params.yaml", folder)
@@ -75,9 +69,9 @@ def small(tmp_path_factory):
     pool.main(
         model="mini-qwen3", base=folder / "base", problems=problems, out=folder / "drawn", **shared
     )
-    draw = random.Random(0)
+    draw, checks = random.Random(0), replace(BLIND, check=1.0)
     rows = [
-        PooledSolutions(p.id, (solve(p.question, draw, (0.5, 0.3, 0.2)),), 4, 1)
+        PooledSolutions(p.id, (search(Question.parse(p.question), checks, draw),), 4, 1)
         for p in read_jsonl(problems, Problem)
     ]
     write_jsonl(folder / "pool.jsonl", rows)

@@ -10,7 +10,7 @@ from geosd.steps import base
 
 def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tmp_path):
     values = yaml.safe_load(small.shared["params"].read_text())
-    values["models"]["mini-qwen3"]["base"] = {
+    values["models"]["mini-qwen3"]["base"] |= {
         "source": "released",
         "checkpoint": {"folder": str(small.base)},
     }
@@ -19,7 +19,6 @@ def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tm
     base.main(
         study="quick",
         model="mini-qwen3",
-        data=small.folder / "data",
         out=tmp_path / "base",
         scratch=tmp_path / "scratch",
         params=params,

@@ -158,7 +158,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
     published = released(shared_data, name, folder / name)
     shared = {"study": "seven", "model": name, "params": params}
     questions = folder / "data/train.jsonl"
-    base.main(data=folder / "data", out=tmp_path / "base", scratch=tmp_path / "s", **shared)
+    base.main(out=tmp_path / "base", scratch=tmp_path / "s", **shared)
     model, _ = load_model(tmp_path / "base")
     assert model.config.vocab_size == published["vocab_size"]
     assert model.config.tie_word_embeddings == published["tie_word_embeddings"]

@@ -4,7 +4,7 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.files import read_jsonl
 from geosd.problems.records import Problem
-from geosd.steps import base, data
+from geosd.steps import data
 
 
 def drawn(folder, name):
@@ -26,5 +26,5 @@ def test_a_selection_and_its_study_have_the_same_problems_and_the_same_pi_0(smal
     assert study.data == selection.data
     assert study.base("mini-qwen3") == selection.base("mini-qwen3")
     data.main(out=tmp_path, study="quick_selection", params=small.shared["params"])
-    for name in base.PROBLEM_FILES:
+    for name in ("train.jsonl", "select_train.jsonl", "select_validation.jsonl", "test.jsonl"):
         assert (tmp_path / name).read_bytes() == (small.folder / "data" / name).read_bytes()

@@ -23,14 +23,15 @@ def made(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     values = yaml.safe_load((root / "params.yaml").read_text())
     base_settings = values["models"]["mini-qwen3"]["base"]
-    base_settings["source"] = "pretrained"
+    base_settings |= {"source": "pretrained", "checkpoint": None}
+    values["studies"]["miniature"]["draws"] = 1  # several need shipped base models
     base_settings["pretraining"] |= {"steps": 3, "documents": 4}
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values, sort_keys=False))
     data.main("quick", folder / "data", params)
     for out in ("base", "again"):
         scratch = folder / "scratch"
-        base.main("quick", "mini-qwen3", folder / out, scratch, params)
+        base.main("quick", "mini-qwen3", folder / out, scratch, params=params)
     return folder
 
 

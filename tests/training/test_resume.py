@@ -30,10 +30,42 @@ def test_a_state_is_continued_in_as_many_threads_as_the_run_began_with(tmp_path)
         torch.set_num_threads(before)
 
 
+def test_the_state_before_is_kept_and_taken_where_the_last_one_cannot_be(tmp_path):
+    resume = ResumeState(tmp_path, {})
+    for step in (1, 2, 3):
+        resume.save(step, {"after": step})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.previous.pt", "state.pt"]
+    assert resume.load(9) == (3, {"after": 3})
+    assert resume.load(9, usable=lambda step: step < 3) == (2, {"after": 2})
+    assert resume.load(9, usable=lambda step: step < 2) is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.previous.pt", "state.pt"]
+
+
+def test_a_damaged_state_is_named_and_set_aside(tmp_path, caplog):
+    resume = ResumeState(tmp_path, {})
+    for step in (1, 2):
+        resume.save(step, {"after": step})
+    resume.path.write_bytes(resume.path.read_bytes()[:-40])
+    damaged = resume.path.read_bytes()
+    assert resume.load(9) == (1, {"after": 1})
+    assert f"{resume.path} is no state of this run: it cannot be read (BadZipFile" in caplog.text
+    assert "Hint: the file is state.pt.damaged now" in caplog.text
+    assert (tmp_path / "state.pt.damaged").read_bytes() == damaged
+    resume.save(2, {"after": 2})
+    assert resume.load(9) == (2, {"after": 2})
+
+
+def test_leftovers_of_a_killed_save_are_removed(tmp_path):
+    (tmp_path / ".state.pt.4711.tmp").touch()
+    assert ResumeState(tmp_path, {}).load(9) is None
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_there_is_nothing_to_continue_at_first_and_after_the_end(tmp_path):
     state = ResumeState(tmp_path, {})
     assert state.load(9) is None
     state.save(1, {})
+    state.save(2, {})
     state.clear()
     assert state.load(9) is None
     assert list(tmp_path.iterdir()) == []

@@ -1,3 +1,5 @@
+import os
+
 import pandas as pd
 import pytest
 from accelerate.tracking import GeneralTracker
@@ -37,6 +39,13 @@ def test_a_resumed_log_is_that_of_an_undisturbed_run(tmp_path):
 def test_a_log_started_anew_forgets_what_was_there(tmp_path):
     write(tmp_path / "log", 0, 5)
     assert len(write(tmp_path / "log", 0, 2).table()) == 2
+
+
+def test_syncing_waits_for_every_table(tmp_path, monkeypatch):
+    log, synced = write(tmp_path / "log", 0, 2), []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    log.sync()
+    assert sorted(synced) == sorted(map(str, (tmp_path / "log").rglob("*.tsv")))
 
 
 class Recorder(GeneralTracker):

@@ -29,7 +29,8 @@ from geosd.steps import base, data, train
 values = yaml.safe_load(Path("params.yaml").read_text())
 quick = values["studies"]["quick"]
 small = {"corpus": "chains", "steps": 2, "documents": 4, "warmup": 1}
-values["models"]["mini-qwen3"]["base"]["source"] = "pretrained"
+values["models"]["mini-qwen3"]["base"] |= {"source": "pretrained", "checkpoint": None}
+values["studies"]["miniature"]["draws"] = 1
 values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
 quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4}
 quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
@@ -81,7 +82,7 @@ def apply(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def extended(done_once, tmp_path_factory):
-    """The finished workflow with all four examples in it."""
+    """The finished workflow with all examples in it."""
     folder = tmp_path_factory.mktemp("extended") / "copy"
     shutil.copytree(done_once.folder, folder, symlinks=True)
     apply(folder)
@@ -101,7 +102,7 @@ def python(workflow, *arguments: str) -> str:
     return done.stdout
 
 
-def test_each_of_the_four_is_one_file_or_none_beside_params():
+def test_each_example_is_one_file_or_none_beside_params():
     paths = [text.partition("\n")[0].split()[-1] for _, text in blocks()]
     added = [path for path in paths if path != "params.yaml"]
     rooms = [Path(path).parent.name for path in added]
@@ -179,6 +180,40 @@ def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
     assert counts == {
         **{"train": 300, "select_train": 100, "select_validation": 200, "id": 100, "other": 50}
     }
+
+
+def write_own(folder: Path, name: str, numbers: range) -> None:
+    """A file for data source `jsonl`, with the object of the page as its first line."""
+    example = json.loads(re.search(r"```json\n(.*?)\n```", PAGE.read_text(), re.S)[1])
+    rows = [{**example, "question": f"{name}: what is {i} + 1?", "answer": i + 1} for i in numbers]
+    first = [example] if name == "train" else []
+    lines = (json.dumps(row) + "\n" for row in [*first, *rows])
+    (folder / f"{name}.jsonl").write_text("".join(lines))
+
+
+def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended):
+    folder = extended.folder / "data/own"
+    folder.mkdir(parents=True)
+    write_own(folder, "train", range(119))
+    write_own(folder, "hard", range(7))
+    study = ("--config", "study=own")
+    methods = 5  # quick's four and the new one
+    wanted = extended.wanted(*study)
+    assert (wanted["data"], wanted["train"]) == (1, 3 * methods)
+    outputs = extended.outputs("own").items()
+    (target,) = (path for path, rule in outputs if rule == "data" and "/train.jsonl" in path)
+    extended.snakemake("--profile", "local", target, *study)
+    out = Path(extended.folder, target).parent
+    names = ("train", "select_train", "select_validation", "test")
+    problems = [json.loads(row) for n in names for row in (out / f"{n}.jsonl").open()]
+    assert len({problem["question"] for problem in problems}) == len(problems) == 127
+    counts = pd.Series([problem["benchmark"] for problem in problems]).value_counts().to_dict()
+    assert counts == {
+        **{"train": 60, "select_train": 20, "select_validation": 20, "id": 20, "hard": 7}
+    }
+    assert extended.wanted(*study, target)["data"] == 0
+    write_own(folder, "hard", range(8))
+    assert extended.wanted(*study, target)["data"] == 1
 
 
 @pytest.mark.slow

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
+from geosd.claims.evidence import Evidence, StudyRuns
 from geosd.config import load, resolve
+from geosd.config.grids import sweep_points
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +77,46 @@ def test_step_size_and_stopping_are_swept_as_in_the_appendix(tex, params):
     fwdkl = told(about, "We sweep the learning rate over")
     geosd = told(about, "for FwdKL and over")
     assert (len(fwdkl), len(geosd)) == (6, 5)
-    assert axis(grid, "fwdkl", "learning_rate") == pytest.approx(fwdkl)
-    assert axis(grid, "geosd", "learning_rate") == pytest.approx(geosd)
-    # "every 25 steps over the first epoch and every 125 steps thereafter"; all rates have the end.
-    stops = [*range(25, 126, 25), *range(250, 625, 125)]
-    assert axis(grid, "fwdkl", "steps") == axis(grid, "geosd", "steps") == stops
+    # "Each configuration is ... evaluated every 25 steps over the first epoch and every 125 steps
+    # thereafter": at every rate.
+    stops = [*range(25, 126, 25), *range(250, 626, 125)]
+    for variant, rates in (("fwdkl", fwdkl), ("geosd", geosd)):
+        own, every = grid[variant]
+        assert own == {"steps": stops}
+        assert every == {"learning_rate": pytest.approx(rates), "steps": stops}
+
+
+@pytest.mark.parametrize("name", ["miniature_stepsize", "paper_stepsize"])
+def test_every_rate_has_every_stop_and_only_full_runs_are_trained(params, name):
+    study = resolve(params, name)
+    (model,) = study.models
+    for variant in ("fwdkl", "geosd"):
+        swept = sweep_points(study, "learning_rate", "steps")[model]
+        points = [point for point in swept if point["variant"] == variant]
+        plane = {(point["learning_rate"], point["steps"]) for point in points}
+        rates, steps = ({where[i] for where in plane} for i in (0, 1))
+        assert len(rates) >= 5 and len(steps) >= 7
+        assert plane == {(rate, step) for rate in rates for step in steps}
+        assert study.training(model, variant)["learning_rate"] in rates
+        last = max(steps)
+        for point in points:
+            longest = study.early_stops.get(point["run"], point["run"])
+            training = study.training(model, longest)
+            assert (training["learning_rate"], training["steps"]) == (point["learning_rate"], last)
+            assert (longest == point["run"]) == (point["steps"] == last)
+
+
+@pytest.mark.parametrize("name", ["miniature_stepsize", "paper_stepsize"])
+def test_the_claims_on_early_stopping_are_about_a_methods_own_rate(params, name):
+    study = resolve(params, name)
+    (model,) = study.models
+    runs = pd.DataFrame({"model": model, "variant": study.methods})
+    points = sweep_points(study, "learning_rate", "steps")
+    swept = StudyRuns(Evidence(scores=runs, rates_and_steps=points), model)
+    for variant in ("fwdkl", "geosd"):
+        assert swept.stopped_rate(variant) == study.training(model, variant)["learning_rate"]
+        full = study.section("training", model)["steps"]
+        assert [run.value for run in swept.stops(variant)][-1] == full
 
 
 def test_nothing_but_what_is_swept_differs_from_the_protocol(params):

@@ -54,7 +54,7 @@ def test_an_address_says_what_it_is_of(folders):
     assert row.base.startswith(f"results/base/{MODEL}-")
     assert row.train.startswith(f"results/train/{MODEL}/geosd-") and row.train.endswith("/2")
     assert row.evaluate.startswith(f"results/evaluate/{MODEL}/geosd-")
-    assert folders().data.startswith("results/data/world-")
+    assert folders().data.startswith("results/data/search-")
     untrained = next(row for row in folders().rows() if row.variant == "pi_0")
     assert untrained.train == "" and "/pi_0-" in untrained.evaluate
 
@@ -96,10 +96,11 @@ def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
 
 def test_two_variants_of_the_same_settings_are_one_run(folders):
     rows = folders("miniature_stepsize").rows()
-    rate = folders("miniature_stepsize").study.training(MODEL, "geosd")["learning_rate"]
+    own = folders("miniature_stepsize").study.training(MODEL, "geosd")
     assert len({row.train for row in rows if row.seed == 0 and row.train}) < len(rows)
     plain = RunFolders(folders("miniature").study)
-    swept = next(row for row in rows if row.variant == f"geosd-learning_rate_{rate}")
+    name = f"geosd-learning_rate_{own['learning_rate']}-steps_{own['steps']}"
+    swept = next(row for row in rows if row.variant == name)
     assert swept.train == plain.train(MODEL, "geosd", swept.seed)
     assert swept.evaluate != plain.evaluate(MODEL, "geosd", swept.seed)  # of fewer samples
     ablation = folders("miniature_ablation")
@@ -133,7 +134,11 @@ def test_an_early_stop_lies_inside_the_run_whose_first_steps_it_is(folders):
 
 
 def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
-    ablation, stepsize = folders("miniature_ablation"), folders("miniature_stepsize")
+    def one_seed_more(values):
+        values["studies"]["miniature_ablation"]["seeds"] = list(range(13))
+
+    names = ("miniature_ablation", "miniature_stepsize")
+    ablation, stepsize = (folders(name, one_seed_more) for name in names)
     wanted = wanted_snapshots(ablation.study)
     recipe = ablation.recipe(MODEL, "geosd")
     own = set(ablation.study.training(MODEL, "geosd")["snapshots"])
@@ -144,7 +149,7 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
     }
     assert own and stops
     assert set(wanted[MODEL, recipe, 0]) == own | stops
-    assert set(wanted[MODEL, recipe, 9]) == own  # stepsize has three seeds
+    assert set(wanted[MODEL, recipe, 12]) == own  # stepsize has twelve seeds
     for study in ("miniature", "miniature_stepsize"):
         assert wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == wanted[MODEL, recipe, 0]
 

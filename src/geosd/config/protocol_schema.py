@@ -19,10 +19,11 @@ class Data(Section):
 
     source: Name
     """Where problems come from, a name of geosd.problems.sources: `dapo-math` is DAPO-Math-17k and
-    the paper's four benchmarks (Appendix "Data and privileged context"), `world` and
-    `search` are the miniature's worlds."""
+    the paper's four benchmarks (Appendix "Data and privileged context"), `chains` and `search` are
+    the miniature's worlds, `jsonl` reads files of one's own."""
     raw: str | None
-    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; others need none."""
+    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; file or folder of one's
+    own problems, docs/extending.md; other sources need none."""
     thinking: bool
     """Whether a chat model is asked to think before it answers, where its template lets one choose.
     Not given in the paper; docs/prompts.md says why it is on."""

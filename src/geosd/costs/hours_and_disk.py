@@ -191,13 +191,13 @@ def paper_hours_ratio(
 
 
 def disk_bytes(work: ModelWorkload, assumed: Assumptions) -> tuple[float, float, float]:
-    """Bytes that one model's jobs keep on disk: weights, samples, resume state.
+    """Bytes that one model's jobs keep on disk: weights, samples, resume states.
 
     Returns:
-        All fp32 weights that are kept; all evaluated samples as text; the resume state of one
-        training while it runs: weights, two moments, anchor.
+        All fp32 weights that are kept; all evaluated samples as text; the two resume states of one
+        training while it runs, each of weights, two moments, anchor.
     """
     n = architecture(work.model).parameters
     evaluations = sum(work.jobs.get(rule, 0) for rule in ("evaluate", "evaluate_pi_0"))
     tokens = work.evaluation.sequences * work.evaluation.cap * assumed.length
-    return 4 * n * work.weights, TEXT_BYTES * tokens * evaluations, 16 * n
+    return 4 * n * work.weights, TEXT_BYTES * tokens * evaluations, 2 * 16 * n

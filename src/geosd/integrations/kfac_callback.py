@@ -29,8 +29,9 @@ from geosd.seeds import seed_of
 
 FILE = "kfac.pt"
 
-# Where no eigenvalue of G reaches this share of sqrt(gamma), G changes no gradient by more than it.
-NEGLIGIBLE = 1e-2
+# Of sqrt(gamma). In GeoSD with the right number of terms G's largest eigenvalue lies at 1e-3 to
+# 1e-1 of it (docs/reading.md, "The update"); gradients of a mean loss as they are leave 1e-7.
+NEGLIGIBLE = 1e-4
 SPECTRUM_EVERY = 100
 
 REPLICATED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
@@ -168,9 +169,9 @@ class KFACCallback(TrainerCallback):
             self._warned = True
             warnings.warn(
                 f"K-FAC's G has mean {sizes['g_mean']:.1e} and largest eigenvalue"
-                f" {sizes['g_max']:.1e}, far below sqrt(gamma) = {sizes['sqrt_damping']:.1e}: it"
-                " does not act, A alone does.\nHint: loss_mean must be what the trainer's loss is a"
-                " mean over; with a loss this small lower the damping.",
+                f" {sizes['g_max']:.1e}, far below sqrt(gamma) = {sizes['sqrt_damping']:.1e}: A"
+                " alone shapes the step.\nHint: loss_mean must be what the trainer's loss is a mean"
+                " over; with a loss this small lower the damping.",
                 stacklevel=2,
             )
 

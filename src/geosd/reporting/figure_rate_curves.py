@@ -85,7 +85,7 @@ def draw(
         axes.axhspan(low, -COLLAPSE, color=SHADE, lw=0, zorder=0)
         axes.set_ylim(low, high)
     handles["selected rate"] = Line2D([], [], **RING)
-    handles[f"collapse: π₀ − {COLLAPSE:g} points or less"] = Patch(color=SHADE)
+    handles["collapse"] = Patch(color=SHADE)
     legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
     return figure
 

@@ -169,9 +169,9 @@ def _legend(figure: Figure) -> None:
     dot = {"color": "0.6", "marker": "o", "ls": ""}
     small, large = (area**0.5 for area in AREAS)
     handles = {
-        "smallest rate": Line2D([], [], ms=small, mew=0, **dot),
+        "smallest": Line2D([], [], ms=small, mew=0, **dot),
         "largest rate": Line2D([], [], ms=large, mew=0, **dot),
         "selected rate": Line2D([], [], ms=large, mec="black", mew=0.9, **dot),
-        f"collapse: π₀ − {COLLAPSE:g} points or less": Patch(color=SHADE),
+        "collapse": Patch(color=SHADE),
     }
     legend_below(figure, list(handles.values()), list(handles))

@@ -1,4 +1,4 @@
-"""Learning rate and stopping step on the ID-OOD plane (the paper's Figure stepsize)."""
+"""Learning rate and stopping step: the paper's Figure stepsize, and maps of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.reporting.figures import legend_below, model_panels, plane_whiskers
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whiskers
 from geosd.reporting.label_placement import LabelledPoint, place_labels
 from geosd.reporting.method_style import (
     hue_by_method,
@@ -20,8 +20,7 @@ from geosd.reporting.method_style import (
     style_by_method,
     text_colour,
 )
-from geosd.reporting.method_tables import accuracy_name
-from geosd.reporting.rate_sweeps import short_rate
+from geosd.reporting.method_tables import accuracy_name, short_rate
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -30,10 +29,12 @@ from geosd.scores.statistics import student_interval
 SPEC = OutputSpec(
     title="learning rates and stopping steps",
     caption=(
-        "Each point is one configuration: solid lines sweep the learning rate (labels at the "
+        "Left: each point is one configuration. Solid lines sweep the learning rate (labels at the "
         "points), dashed lines follow one learning rate from the base model over runs of growing "
-        "length (open points), which are the same run stopped early. Means over seeds; whiskers "
-        "are 95 % confidence intervals (Student's t over runs). Grey lines mark the base model."
+        "length (open points), which are the same run stopped early. Whiskers of the full runs are "
+        "95 % confidence intervals (Student's t over runs); grey lines mark the base model. Right: "
+        "the same runs by learning rate and step, as changes from the base model in points. Means "
+        "over seeds."
     ),
     reads=("scores",),
     settings=("models", "points"),
@@ -63,15 +64,25 @@ def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
     return configurations[lengths > 1].sort_values("steps")
 
 
+def stepsize_map(configurations: pd.DataFrame, benchmark: str, base: float) -> pd.DataFrame:
+    """A variant's changes from the base model in points: a row a learning rate, a column a step.
+
+    The largest rate comes first. NaN where a rate was not stopped at a step.
+    """
+    table = configurations.pivot(index="learning_rate", columns="steps", values=benchmark) - base
+    return table.sort_index(ascending=False)
+
+
 def draw(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Figure:
-    """Draw `figure_stepsize`: sweeps of learning rate and stopping step on the ID-OOD plane.
+    """Draw `figure_stepsize`: sweeps of learning rate and stopping step.
 
     A run of fewer steps is the same run stopped early, because every draw is seeded by its step and
-    neither warm-up nor anchor depends on the number of steps. A panel per model.
+    neither warm-up nor anchor depends on the number of steps. A row per model: the ID-OOD plane,
+    and where runs were stopped early a map of ID and one of OOD for each variant.
 
     Raises:
         ValueError: pi_0 was not evaluated, or no variant was trained at two learning rates.
@@ -87,33 +98,93 @@ def draw(
                 " sweep.\nHint: give the study a grid, e.g. grid: {fwdkl: [{learning_rate: [1.0e-7,"
                 " 1.0e-6, 1.0e-5]}, {steps: [25, 50, 100]}], geosd: ...}."
             )
-    figure, panels = model_panels(models, 3.1, 3.0)
-    labels = {model: _panel(axes, runs[model], base[model]) for model, axes in panels.items()}
-    for axes in panels.values():
-        axes.set(xlabel=f"ID {accuracy_name(scores)} (%)", ylabel="")
-    panels[models[0]].set_ylabel(f"OOD {accuracy_name(scores)} (%)")
-    _legend(figure, list(runs.values()))
-    for model, axes in panels.items():
+    variants = ordered(name for of_model in runs.values() for name in of_model["variant"])
+    stopped = any(len(early_stop_lines(stepsize_figure_points(r))) for r in runs.values())
+    figure, planes, maps = _panels(models, variants if stopped else [])
+    labels = {model: _plane(axes, runs[model], base[model]) for model, axes in planes.items()}
+    for model, axes in planes.items():
+        axes.set(
+            title=model,
+            xlabel=f"ID {accuracy_name(scores)} (%)",
+            ylabel=f"OOD {accuracy_name(scores)} (%)",
+        )
+        _maps(maps[model], stepsize_figure_points(runs[model]), base[model])
+    _legend(figure, variants, stopped)
+    for model, axes in planes.items():
         place_labels(axes, labels[model], size=6, lines=_drawn_lines(axes))
     return figure
 
 
-def _panel(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoint]:
-    """Draw the sweeps of a model; return what is to be labelled."""
+def _panels(
+    models: Sequence[str], variants: Sequence[str]
+) -> tuple[Figure, dict[str, Axes], dict[str, dict[tuple[str, str], Axes]]]:
+    """The figure; each model's plane; and its maps by variant and benchmark."""
+    width = PAGE_IN if variants else COLUMN_IN
+    figure = Figure(figsize=(width, 3.2 * len(models)), layout="constrained")
+    grid = figure.add_gridspec(
+        2 * len(models), 1 + len(variants), width_ratios=[2, *(1 for _ in variants)]
+    )
+    planes, maps = {}, {}
+    for row, model in enumerate(models):
+        planes[model] = figure.add_subplot(grid[2 * row : 2 * row + 2, 0])
+        maps[model] = {
+            (variant, benchmark): figure.add_subplot(grid[2 * row + below, 1 + column])
+            for column, variant in enumerate(variants)
+            for below, benchmark in enumerate((ID, OOD_AVERAGE))
+        }
+    return figure, planes, maps
+
+
+def _maps(
+    panels: Mapping[tuple[str, str], Axes], configurations: pd.DataFrame, base: pd.Series
+) -> None:
+    """Draw the maps of a model, all on one scale of colours with the base model in its middle."""
+    maps = {
+        (variant, benchmark): stepsize_map(
+            configurations[configurations["variant"] == variant], benchmark, base[benchmark]
+        )
+        for variant, benchmark in panels
+    }
+    furthest = max((table.abs().max(axis=None) for table in maps.values()), default=0.0)
+    for (variant, benchmark), axes in panels.items():
+        table = maps[variant, benchmark]
+        sns.heatmap(
+            table,
+            ax=axes,
+            cmap="vlag_r",
+            vmin=-furthest,
+            vmax=furthest,
+            cbar=False,
+            annot=True,
+            fmt="+.1f",
+            annot_kws={"size": 4.5},
+            xticklabels=True,
+            yticklabels=[short_rate(rate) for rate in table.index],
+        )
+        axes.tick_params(length=0, labelsize=5.5, labelrotation=0)
+        axes.set(
+            xlabel="step" if benchmark == OOD_AVERAGE else "",
+            ylabel="learning rate" if axes.get_subplotspec().colspan.start == 1 else "",
+        )
+        axes.set_title(f"{method(variant).label}, {'ID' if benchmark == ID else 'OOD'}", size=7)
+
+
+def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoint]:
+    """Draw the sweeps of a model on the ID-OOD plane; return what is to be labelled."""
     axes.axhline(base[OOD_AVERAGE], color="0.7", lw=0.6, zorder=0)
     axes.axvline(base[ID], color="0.7", lw=0.6, zorder=0)
     means = stepsize_figure_points(runs)
     full, stopped = learning_rate_lines(means), early_stop_lines(means)
     early = stopped[~stopped["run"].isin(full["run"])]
     if len(stopped):
-        _paths(axes, _from_base(stopped, base), "learning_rate", ls=DASHES, lw=0.9, zorder=2)
+        _paths(axes, _from_base(stopped, base), "learning_rate", ls=DASHES, lw=0.7, zorder=2)
     _paths(axes, full, "variant", lw=1.4, zorder=2.5)
     colours = {
         run: method(name).colour for run, name in zip(runs["run"], runs["variant"], strict=True)
     }
     plane_whiskers(
         axes,
-        runs,
+        runs[runs["run"].isin(full["run"])],
         ID,
         OOD_AVERAGE,
         "run",
@@ -134,9 +205,7 @@ def _panel(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     axes.margins(0.1)
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
-    first = early.drop_duplicates(["variant", "learning_rate"])
     return [
-        *(_label(row, f"step {row.steps}", 1.5) for row in first.itertuples()),
         *(_label(row, short_rate(row.learning_rate), 2.2) for row in full.itertuples()),
         LabelledPoint(*base, method("pi_0").label, "black", 2.8),
     ]
@@ -177,13 +246,12 @@ def _label(row: Any, text: str, radius: float) -> LabelledPoint:
     return LabelledPoint(row.id, row.ood_avg, text, text_colour(method(row.variant).colour), radius)
 
 
-def _legend(figure: Figure, runs: Sequence[pd.DataFrame]) -> None:
-    variants = ordered(name for of_model in runs for name in of_model["variant"])
+def _legend(figure: Figure, variants: Sequence[str], stopped: bool) -> None:
     handles = {
         m.label: Line2D([], [], color=m.colour, marker=m.marker, ms=4, lw=1.4)
         for m in map(method, variants)
     }
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
-    if any(len(early_stop_lines(stepsize_figure_points(of_model))) for of_model in runs):
+    if stopped:
         handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
     legend_below(figure, list(handles.values()), list(handles), handlelength=1.8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import pandas as pd
@@ -10,7 +11,7 @@ from geosd.claims import published as paper
 from geosd.reporting.method_style import method
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.statistics import Group
+from geosd.scores.statistics import Group, contrast
 
 NOT_THE_SAME_MODEL = (
     "A model of this study stands beside the paper's model of the same architecture; they are not"
@@ -22,6 +23,17 @@ def accuracy_name(scores: pd.DataFrame) -> str:
     """The name of the accuracy, with its k, for notes and axis labels, e.g. `avg@16`."""
     ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
     return " / ".join(f"avg@{k}" for k in ks)
+
+
+def short_rate(rate: float) -> str:
+    """A learning rate in few letters, for labels of tables and figures.
+
+    Example:
+        >>> short_rate(3e-7), short_rate(2.5e-6)
+        ('3e-7', '2.5e-6')
+    """
+    power = math.floor(math.log10(rate) + 1e-9)
+    return f"{round(rate / 10**power, 3):g}e{power}"
 
 
 def number_of_runs(scores: pd.DataFrame) -> str:
@@ -59,6 +71,18 @@ def change_cell(value: float | None, reference: float | None) -> Cell:
     if value is None or reference is None:
         return Cell(None)
     return Cell(value - reference, form="+.1f")
+
+
+def paired_change_cell(runs: pd.Series, reference: pd.Series, form: str = ".1f") -> Cell:
+    """A cell of the mean change from a reference over pairs of equal seed; empty without pairs.
+
+    Beside it stands the half-width of Student's 95 % interval, none for a single pair.
+    """
+    pairs = (runs - reference).dropna()
+    if pairs.empty:
+        return Cell(None)
+    test = contrast([Group.of(pairs)])
+    return Cell(test.difference, test.high - test.difference, f"+{form}")
 
 
 MethodColumn = tuple[Column, Callable[[str], Cell]]

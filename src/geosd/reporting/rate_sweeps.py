@@ -87,14 +87,3 @@ def rate_in_grid(rates: Iterable[float], rate: float, decades: float = 0.0) -> f
 def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[float]:
     """The rates of a grid that are so many decades from a rate or fewer, ascending."""
     return sorted(r for r in rates if abs(math.log10(r / rate)) <= decades + ROUNDING)
-
-
-def short_rate(rate: float) -> str:
-    """A learning rate in few letters.
-
-    Example:
-        >>> short_rate(3e-7), short_rate(2.5e-6)
-        ('3e-7', '2.5e-6')
-    """
-    power = math.floor(math.log10(rate) + 1e-9)
-    return f"{round(rate / 10**power, 3):g}e{power}"

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting import table_main
-from geosd.reporting.rate_sweeps import short_rate
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Table
 

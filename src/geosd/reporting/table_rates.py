@@ -8,14 +8,13 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs
+from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs, short_rate
 from geosd.reporting.rate_sweeps import (
     BENCHMARKS,
     COLLAPSE,
     rate_in_grid,
     rate_runs,
     rates_around,
-    short_rate,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table

@@ -8,12 +8,16 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs
+from geosd.reporting.method_tables import (
+    accuracy_name,
+    mean_cell,
+    number_of_runs,
+    paired_change_cell,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
-from geosd.scores.statistics import Group, contrast
 
 SPEC = OutputSpec(
     title="Readings that were not chosen",
@@ -96,17 +100,9 @@ def _cells(
             else scores_by_seed(scores, model, v, benchmark)
             for v in (name, variant)
         )
-        change = Cell(None) if name == variant else _change(runs, chosen, form)
+        change = Cell(None) if name == variant else paired_change_cell(runs, chosen, form)
         cells += [mean_cell(runs, form), change]
     return cells
-
-
-def _change(runs: pd.Series, chosen: pd.Series, form: str) -> Cell:
-    pairs = (runs - chosen).dropna()
-    if pairs.empty:
-        return Cell(None)
-    test = contrast([Group.of(pairs)])
-    return Cell(test.difference, test.high - test.difference, f"+{form}")
 
 
 def _words(changed: Mapping[str, Any]) -> str:

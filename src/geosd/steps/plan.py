@@ -5,6 +5,7 @@ Nothing is run, fetched or written, and no data need be there.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -142,8 +143,10 @@ def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
     counts, resources = job_counts(study), study.params.resources_of(model)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
     trainings = {variant: study.training(model, variant) for variant in study.trained}
-    # An early stop's weights and its snapshot of the longer run are one file.
-    snapshots = [len(settings["snapshots"]) for settings in trainings.values()]
+    # Variants of equal settings are one run; an early stop's weights and its snapshot of the longer
+    # run are one file.
+    runs = {json.dumps(one, sort_keys=True): one for one in trainings.values()}
+    snapshots = [len(one["snapshots"]) for one in runs.values()]
     jobs = {rule: resources.job(rule) for rule in (*counts, "train")}
     return ModelWorkload(
         model=model,

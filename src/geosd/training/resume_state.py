@@ -1,6 +1,6 @@
-"""What survives a kill: the state a run continues from, bit for bit, and its snapshots.
+"""What survives a kill: the states a run continues from, bit for bit, and its snapshots.
 
-The state lies in a scratch folder that no workflow knows: a scheduler deletes the declared outputs
+The states lie in a scratch folder that no workflow knows: a scheduler deletes the declared outputs
 of a job that dies. Before it takes its node back it sends SIGTERM and waits a while.
 """
 
@@ -105,7 +105,7 @@ class ResumeState:
 
     def _choose(self, steps: int, usable: Callable[[int], bool]) -> tuple[str, int] | None:
         """Name and step of the last state that the run can continue from."""
-        remove_leftovers(self.path)
+        remove_leftovers(self.path)  # a scratch folder belongs to one run at a time
         for path in (self.path, self.previous):
             if not path.exists():
                 continue
@@ -142,9 +142,11 @@ def _verify(path: Path) -> dict[str, Any]:
             damaged = records.testzip()
         saved = _read(path) if damaged is None else {}
     except Exception as error:  # whatever the bytes lead zipfile or torch to
-        raise DamagedStateError(f"{type(error).__name__}: {error}") from error
+        text = f"it cannot be read ({type(error).__name__}: {error})"
+        raise DamagedStateError(text) from error
     if damaged is not None:
-        raise DamagedStateError(f"its record {damaged} has another checksum than it was saved with")
+        record = damaged.partition("/")[2]
+        raise DamagedStateError(f"its record {record} has another checksum than it was saved with")
     kinds = {"identity": str, "step": int, "state": dict, "threads": int}
     if not isinstance(saved, dict) or any(type(saved.get(k)) is not v for k, v in kinds.items()):
         raise DamagedStateError(f"it does not hold {', '.join(kinds)}")

@@ -28,10 +28,10 @@ from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import shard
 from geosd.training.processes import Ranks, WorkerLink, local_device
+from geosd.training.reference_heads import ReferenceHeads
 from geosd.training.reference_models import ReferenceModels
 from geosd.training.rollout_workers import (
     InProcessRollouts,
-    ReferenceHeads,
     RemoteRollouts,
     RolloutWorker,
 )

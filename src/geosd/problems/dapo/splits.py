@@ -53,13 +53,62 @@ def clean_and_split(
     overlapping = find_overlaps(cleaned.rows.values(), raw.benchmarks)
     ids = {pair.training_id for pair in overlapping}
     eligible = [row for row in cleaned.rows.values() if overlaps == "keep" or row.id not in ids]
+    drawn = draw_splits(
+        eligible,
+        raw.benchmarks,
+        train=train,
+        select_train=select_train,
+        select_validation=select_validation,
+        test_id=test_id,
+        test_per_benchmark=test_per_benchmark,
+        seed=seed,
+        skip_near=overlaps == "exclude",
+    )
+    card = {
+        "files": dict(raw.sha256),
+        "rows": len(raw.training),
+        **_exclusions(cleaned, overlapping, len(eligible)),
+        **drawn.card,
+    }
+    return dataclasses.replace(drawn, card=card)
+
+
+def draw_splits(
+    eligible: Sequence[RawProblem],
+    benchmarks: Mapping[str, Sequence[RawProblem]],
+    *,
+    train: int,
+    select_train: int,
+    select_validation: int,
+    test_id: int,
+    test_per_benchmark: int | None,
+    seed: int,
+    skip_near: bool,
+) -> ProblemSplits:
+    """Draw the splits of problems that exist, and cut the benchmarks.
+
+    Args:
+        eligible: The problems that may be drawn, none of them twice.
+        benchmarks: The problems of each out-of-distribution benchmark.
+        train: As in `clean_and_split`, like all sizes.
+        select_train: Size.
+        select_validation: Size.
+        test_id: Size.
+        test_per_benchmark: Size; None takes all.
+        seed: Of the draw.
+        skip_near: Pass over a problem that is nearly one of an earlier split; otherwise the card
+            only reports it.
+
+    Raises:
+        ValueError: Too few problems for the splits, or a benchmark is too small.
+    """
     sizes = dict(
         id=test_id, select_train=select_train, select_validation=select_validation, train=train
     )
-    splits, close = _draw(_ranked(eligible, seed), sizes, skip=overlaps == "exclude")
+    splits, close = _draw(_ranked(eligible, seed), sizes, skip=skip_near)
     benchmarks = {
         name: _cut_benchmark(name, rows, test_per_benchmark, seed)
-        for name, rows in raw.benchmarks.items()
+        for name, rows in benchmarks.items()
     }
     return ProblemSplits(
         train=_problems("train", splits["train"]),
@@ -72,9 +121,6 @@ def clean_and_split(
             *(problem for name, rows in benchmarks.items() for problem in _problems(name, rows)),
         ),
         card={
-            "files": dict(raw.sha256),
-            "rows": len(raw.training),
-            **_exclusions(cleaned, overlapping, len(eligible)),
             "near another split": close,
             "kept": {name: len(rows) for name, rows in {**splits, **benchmarks}.items()},
         },

@@ -1,0 +1,176 @@
+"""Problems of one's own, in JSON-lines files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from geosd.files import sha256
+from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.dapo.near_duplicates import find_overlaps
+from geosd.problems.dapo.raw_files import RawProblem
+from geosd.problems.dapo.splits import draw_splits
+from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.problem_splits import ProblemSplits
+from geosd.problems.sources.data_source import DataSource, register
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
+IN_DISTRIBUTION = "train"
+BENCHMARK_NAME = re.compile(r"(?!id$|select_)[\w.-]+")
+SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
+
+
+class DamagedProblemError(ValueError):
+    """A line of a JSON-lines file that does not hold a problem, or contradicts another line."""
+
+
+@dataclass(frozen=True)
+class OwnProblem:
+    """A line of a file: a question, its right final answer, and a worked solution if there is one.
+
+    Other keys of a line are ignored.
+    """
+
+    question: Annotated[str, Field(min_length=1)]
+    answer: Annotated[str, Field(min_length=1)] | int
+    solution: str | None = None
+
+
+@register("jsonl")
+class JsonLines(DataSource):
+    """Data source of one's own problems; docs/extending.md.
+
+    `data.raw` is a file, or a folder with `train.jsonl` and a file for each out-of-distribution
+    benchmark, which is named like its file. All other splits are drawn from the one file or from
+    `train.jsonl`.
+    """
+
+    limits = (
+        "Trained on problems that its maker supplied, for research on a training method; judged by"
+        " final answers alone. Nothing else about it was measured."
+    )
+    reads_raw = True
+
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
+        """Splits of the files' problems, drawn by a hash of question and seed.
+
+        A question that comes again is dropped; so is one that a benchmark has, word for word, under
+        `data.overlaps: exclude`. The card counts them, names near copies, and holds the worked
+        solutions by problem id.
+        """
+        files = find_files(settings["raw"])
+        rows, solutions, repeats = {}, {}, {}
+        for name, path in files.items():
+            rows[name], worked, repeats[name] = read_problems(path)
+            solutions |= worked
+        own = rows.pop(IN_DISTRIBUTION)
+        overlaps = find_overlaps(own, rows)
+        copied = {pair.training_id for pair in overlaps if pair.kind == "exact"}
+        if settings["overlaps"] == "keep":
+            copied = set()
+        splits = draw_splits(
+            [row for row in own if row.id not in copied],
+            rows,
+            **{name: settings[name] for name in SIZES},
+            seed=settings["seed"],
+            skip_near=False,
+        )
+        drawn = {each.id for each in (*splits.train, *splits.select, *splits.test)}
+        card = {
+            **splits.card,
+            "files": {path.name: sha256(path) for path in files.values()},
+            "repeated": repeats,
+            "in a benchmark": len(copied),
+            "near a benchmark": dict(Counter(p.benchmark for p in overlaps if p.kind == "near")),
+            "worked_solutions": {name: text for name, text in solutions.items() if name in drawn},
+        }
+        return replace(splits, card=card)
+
+    def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
+        """Prompts by the model's chat template, which ask for a box."""
+        return ChatPrompts(tokenizer, INSTRUCTION, thinking)
+
+    def grader(self) -> TypedGrader:
+        """Numbers and expressions, by the type of the right answer."""
+        return TypedGrader()
+
+
+def find_files(raw: str | None) -> dict[str, Path]:
+    """The files of problems by the name of their benchmark; `train` comes first.
+
+    Raises:
+        FileNotFoundError: There are none.
+        ValueError: A file's name is that of a split.
+    """
+    path = Path(raw or "")
+    if path.is_file():
+        return {IN_DISTRIBUTION: path}
+    found = {each.stem: each for each in sorted(path.glob("*.jsonl"))} if raw else {}
+    if IN_DISTRIBUTION not in found:
+        raise FileNotFoundError(
+            f"data.raw is {raw}, which is neither a file nor a folder with {IN_DISTRIBUTION}.jsonl."
+            "\nHint: every line holds an object with question and answer; docs/extending.md."
+        )
+    for name in found:
+        if not BENCHMARK_NAME.fullmatch(name):
+            raise ValueError(
+                f"{found[name]}: a benchmark cannot be called {name!r}; allowed are letters,"
+                " digits, '.', '_' and '-', but not id and select_*.\nHint: rename the file."
+            )
+    return {IN_DISTRIBUTION: found.pop(IN_DISTRIBUTION), **found}
+
+
+def read_problems(path: Path) -> tuple[list[RawProblem], dict[str, str], int]:
+    """The problems of a file, their worked solutions by id, and the number of repeated questions.
+
+    The id is the file's name and the line's number. Empty lines are passed over.
+
+    Raises:
+        DamagedProblemError: A line is no problem, or repeats a question with another answer; the
+            error names file and line.
+    """
+    validate = TypeAdapter(OwnProblem).validate_json
+    rows: dict[str, tuple[int, RawProblem]] = {}
+    solutions, repeats = {}, 0
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            problem = validate(line, strict=True)
+        except ValidationError as error:
+            raise DamagedProblemError(
+                f"{path}:{number}: {_first_mistake(error)}. Expected an object with the texts"
+                " question and answer, and solution if there is one.\nHint: a whole number may"
+                " stand without quotes; everything else is text."
+            ) from error
+        row = RawProblem(f"{path.stem}-{number:05d}", problem.question, str(problem.answer).strip())
+        first, same = rows.setdefault(" ".join(row.text.split()), (number, row))
+        if same.answer != row.answer:
+            raise DamagedProblemError(
+                f"{path}:{number}: the answer is {row.answer!r}, but the same question has"
+                f" {same.answer!r} in line {first}.\nHint: remove the wrong line."
+            )
+        if same is not row:
+            repeats += 1
+        elif problem.solution is not None:
+            solutions[row.id] = problem.solution
+    return [row for _, row in rows.values()], solutions, repeats
+
+
+def _first_mistake(error: ValidationError) -> str:
+    mistake = error.errors(include_url=False)[0]
+    field = str(mistake["loc"][0]) if mistake["loc"] else ""
+    if mistake["type"] == "missing":
+        return f"{field} is missing"
+    if field:
+        return f"{field} is {mistake['input']!r}: {mistake['msg']}"
+    return mistake["msg"]

@@ -1,0 +1,62 @@
+"""The README's lines of Python run, and K-FAC's G acts in them.
+
+The lines on TRL are run by tests/integrations/test_geosd_trainer.py, where TRL is installed.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+VOCABULARY = 64
+
+
+@pytest.fixture
+def blocks(root):
+    """The blocks of Python on the core, joined in their order."""
+    found = re.findall(r"^```python\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
+    core = [block for block in found if "integrations.trl" not in block]
+    assert len(core) == len(found) - 1 == 2
+    return "\n".join(core)
+
+
+def names():
+    """What the README takes for granted: a model, padded tokens, logits of the other models."""
+    torch.manual_seed(0)
+    heads = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=16)
+    sizes = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2, vocab_size=VOCABULARY)
+    model = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads, initializer_range=0.2))
+    ids = torch.randint(VOCABULARY, (8, 48))
+    place = torch.arange(48)
+    mask = place < torch.randint(32, 49, (8, 1))
+    logits = 2 * torch.randn(3, 8, 48, VOCABULARY)
+    return {
+        **dict(zip(("student_logits", "teacher_logits", "anchor_logits"), logits, strict=True)),
+        **{"model": model, "ids": ids, "mask": mask, "response": mask & (place >= 8)},
+        "optimizer": torch.optim.AdamW(model.parameters()),
+    }
+
+
+def test_the_lines_run_and_g_is_seen_beside_the_damping(blocks):
+    given = names()
+    before = given["model"].model.layers[0].mlp.up_proj.weight.detach().clone()
+    exec(blocks, given)
+    assert not torch.equal(before, given["model"].model.layers[0].mlp.up_proj.weight)
+    assert given["loss"].isfinite()
+    sizes = given["kfac"].spectrum()
+    assert sizes["sqrt_damping"] == pytest.approx(1e-3**0.5)
+    assert sizes["g_mean"] > 1e-3 * sizes["sqrt_damping"]
+    assert sizes["g_max"] > 1e-2 * sizes["sqrt_damping"]
+
+
+def test_without_the_number_of_terms_g_would_vanish(blocks):
+    given, without = names(), names()
+    exec(blocks, given)
+    exec(blocks.replace(", loss_terms=response.sum()", ""), without)
+    terms = int(given["response"].sum())
+    acts, vanishes = (each["kfac"].spectrum()["g_mean"] for each in (given, without))
+    assert vanishes * terms**2 == pytest.approx(acts, rel=1e-4)
+    assert vanishes < 1e-7 * given["kfac"].spectrum()["sqrt_damping"]

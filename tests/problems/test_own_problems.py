@@ -1,0 +1,138 @@
+"""Data source `jsonl`: problems from files of one's own."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from geosd.problems.sources import get_data_source
+from geosd.problems.sources.jsonl import DamagedProblemError, find_files, read_problems
+
+SIZES = dict(train=20, select_train=4, select_validation=3, test_id=5, test_per_benchmark=2)
+WORDS = "apple bear cloud drum east fig gate hill iron jar kite lamp moon nest oak pear".split()
+
+
+def question(number: int) -> str:
+    """Questions that share few words."""
+    digits = [number >> shift & 15 for shift in (0, 4, 8)]
+    return " ".join(f"{WORDS[d]}{number}" for d in digits) + f" {number * 7919}?"
+
+
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def rows(numbers):
+    return [{"question": question(i), "answer": str(i), "level": 3} for i in numbers]
+
+
+def draw(raw, **changed):
+    settings = {"raw": str(raw), "seed": 0, "overlaps": "exclude", **SIZES, **changed}
+    return get_data_source("jsonl").prepare(settings)
+
+
+def everything(splits):
+    return [*splits.train, *splits.select, *splits.test]
+
+
+def test_one_file_gives_every_split_but_benchmarks(tmp_path):
+    splits = draw(write(tmp_path / "own.jsonl", rows(range(40))))
+    problems = everything(splits)
+    assert Counter(each.benchmark for each in problems) == {
+        **{"train": 20, "select_train": 4, "select_validation": 3, "id": 5}
+    }
+    assert len({each.id for each in problems}) == len({each.question for each in problems}) == 32
+    for each in problems:  # the id names the line
+        line = int(each.id.removeprefix("own-"))
+        assert (each.question, each.answer) == (question(line - 1), str(line - 1))
+
+
+def test_a_folder_has_a_benchmark_for_every_other_file(tmp_path):
+    write(tmp_path / "raw/train.jsonl", rows(range(40)))
+    write(tmp_path / "raw/hard.jsonl", rows(range(100, 103)))
+    write(tmp_path / "raw/odd-2.jsonl", rows(range(200, 205)))
+    counts = Counter(each.benchmark for each in draw(tmp_path / "raw").test)
+    assert counts == {"id": 5, "hard": 2, "odd-2": 2}
+    whole = Counter(each.benchmark for each in draw(tmp_path / "raw", test_per_benchmark=None).test)
+    assert whole == {"id": 5, "hard": 3, "odd-2": 5}
+
+
+def test_neither_the_order_of_lines_nor_more_training_problems_change_the_test_problems(tmp_path):
+    file = write(tmp_path / "own.jsonl", rows(range(40)))
+    turned = write(tmp_path / "turned.jsonl", rows(reversed(range(40))))
+    asked = [each.question for each in draw(file).test]
+    assert asked == [each.question for each in draw(turned).test]
+    assert asked == [each.question for each in draw(file, train=28).test]
+    assert asked != [each.question for each in draw(file, seed=1).test]
+
+
+def test_repeats_and_problems_of_a_benchmark_are_dropped_and_counted(tmp_path):
+    again = {"question": "  " + question(3).replace(" ", "   "), "answer": 3}
+    write(tmp_path / "train.jsonl", [*rows(range(34)), again])
+    write(tmp_path / "other.jsonl", rows([5, 6, 300]))
+    excluded = draw(tmp_path, train=20, test_per_benchmark=None)
+    assert excluded.card["repeated"] == {"train": 1, "other": 0}
+    assert excluded.card["in a benchmark"] == 2
+    own = [each for each in everything(excluded) if each.benchmark != "other"]
+    assert len(own) == 32 and not {question(5), question(6)} & {each.question for each in own}
+    with pytest.raises(ValueError, match="(?s)32 problems fill only 20 of the 22.*Hint:"):
+        draw(tmp_path, train=22)
+    kept = draw(tmp_path, train=22, overlaps="keep")
+    assert question(5) in {each.question for each in everything(kept) if each.benchmark != "other"}
+
+
+def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
+    lines = [{**row, "solution": f"It is {row['answer']}."} for row in rows(range(32))]
+    splits = draw(write(tmp_path / "own.jsonl", lines))
+    worked = splits.card["worked_solutions"]
+    assert worked == {each.id: f"It is {each.answer}." for each in everything(splits)}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"question": "a?"}', "answer is missing"),
+        ('{"question": 7, "answer": "7"}', "question is 7: .*valid string"),
+        ('{"question": "a?", "answer": 0.5}', "answer is 0.5"),
+        ('{"question": "a?", "answer": true}', "answer is True"),
+        ('{"question": "", "answer": "7"}', "question is ''"),
+        ('{"question": "a?", "answer": "7"', "Invalid JSON"),
+        ('["a?", "7"]', "object"),
+        ('{"question": "one?", "answer": "2"}', "'2', but the same question has '1' in line 1"),
+    ],
+)
+def test_a_damaged_line_is_named_by_file_and_number(tmp_path, line, message):
+    file = tmp_path / "own.jsonl"
+    file.write_text('{"question": "one?", "answer": "1"}\n\n' + line + "\n")
+    with pytest.raises(DamagedProblemError, match=f"(?s)own.jsonl:3: .*{message}.*Hint:"):
+        read_problems(file)
+
+
+def test_bytes_that_are_no_text_are_named_by_file_and_number(tmp_path):
+    (tmp_path / "own.jsonl").write_bytes(b'{"question": "\xff", "answer": "1"}\n')
+    with pytest.raises(DamagedProblemError, match="own.jsonl:1: "):
+        read_problems(tmp_path / "own.jsonl")
+
+
+@pytest.mark.parametrize("raw", [None, "nowhere"])
+def test_a_path_without_problems_is_named(raw, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"(?s)data.raw is {raw}, .*Hint:"):
+        find_files(raw)
+
+
+@pytest.mark.parametrize("name", ["id", "select_train", "a b"])
+def test_a_benchmark_cannot_take_the_name_of_a_split(tmp_path, name):
+    for each in ("train", name):
+        write(tmp_path / f"{each}.jsonl", rows([1]))
+    with pytest.raises(ValueError, match=f"(?s)cannot be called '{name}'.*Hint:"):
+        find_files(str(tmp_path))
+
+
+def test_a_benchmark_that_is_too_small_is_named(tmp_path):
+    write(tmp_path / "train.jsonl", rows(range(40)))
+    write(tmp_path / "small.jsonl", rows([100]))
+    with pytest.raises(ValueError, match="(?s)'small' has 1 problems, fewer than the 2.*Hint:"):
+        draw(tmp_path)
