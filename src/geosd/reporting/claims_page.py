@@ -166,7 +166,7 @@ def _words(findings: Sequence[Finding], tested: Sequence[Finding]) -> list[str]:
             if finding.claim != claim:
                 continue
             note = f" ({finding.note})" if finding.note else ""
-            why = f"decided by {finding.comparison}" if finding.comparison else "not tested"
+            why = f"rests on {finding.comparison}" if finding.comparison else "not tested"
             lines.append(f"{finding.model}: {why}{note}.")
         paragraphs.append("\n".join([_wrapped(lines[0]), *map(_item, lines[1:])]))
     return paragraphs
