@@ -68,6 +68,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
     device = next(run.student.parameters()).device
     measured = step % args.diagnose_every == 0
     on_policy = run.objective.rollouts != "solution"
+    measured_here = measured and on_policy
     run.reference_models.refresh(step)
     run.update_rule.zero_grad()
     precision = getattr(torch, args.precision)
@@ -76,7 +77,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         compute_weights(run.reference_models.average, precision),
     ):
         # Responses of the current student, and the microbatches of this rank.
-        rollouts, hidden_states = run.rollout_source.collect(step, measured and on_policy)
+        rollouts, hidden_states = run.rollout_source.collect(step, measured_here)
         ranks, pad_id = run.ranks, run.encoding.pad_id
         microbatches = split_into_microbatches(
             rollouts, ranks.rank, ranks.size, args.microbatch, pad_id, device
@@ -84,11 +85,10 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
 
         # Teacher, anchor and pi_0 at the response positions.
         references = [
-            reference_logits(run, each, hidden_states, measured and on_policy)
-            for each in microbatches
+            reference_logits(run, each, hidden_states, measured_here) for each in microbatches
         ]
 
-        # The log is on states that the student visits: those of a solution it need not.
+        # What the log is measured on must be visited by the student; a solution need not be.
         if measured and not on_policy:
             _, hidden, sampled = sample_for_measurement(run, args, step, len(rollouts.responses))
             visited = [visited_states(run, each, hidden) for each in sampled]
