@@ -190,6 +190,15 @@ def shipped(wildcards):
     return [ancient(f"{folder}/{name}") for name in pinned_files(folder)] if folder else []
 
 
+def raw_files(catalogue):
+    """Files in data.raw, of a source that reads them and has no catalogue: an edit draws anew."""
+    raw, text = STUDY.section("data")["raw"], catalogue.with_suffix(".py").read_text("utf-8")
+    if raw is None or catalogue.exists() or "reads_raw = True" not in text:
+        return []
+    found = [Path(raw), *sorted(Path(raw).rglob("*"))]
+    return [str(path) for path in found if path.is_file()]
+
+
 def base_model(wildcards):
     """Input function: the weights of the base model."""
     return f"{FOLDERS.base(wildcards.model, draw_of(wildcards))}/model.safetensors"

@@ -15,15 +15,6 @@ SOURCE = code.module_of("source", STUDY.section("data")["source"])
 CATALOGUE = Path("src", *SOURCE.split(".")).with_suffix(".yaml")
 
 
-def own_files():
-    """Files in data.raw, of a source that reads them and has no catalogue: an edit draws anew."""
-    raw, text = STUDY.section("data")["raw"], CATALOGUE.with_suffix(".py").read_text("utf-8")
-    if raw is None or CATALOGUE.exists() or "reads_raw = True" not in text:
-        return []
-    found = [Path(raw), *sorted(Path(raw).rglob("*"))]
-    return [str(path) for path in found if path.is_file()]
-
-
 rule fetch:
     input:
         catalogue=str(CATALOGUE),
@@ -46,7 +37,7 @@ rule fetch:
 
 rule data:
     input:
-        raw=rules.fetch.output.raw if CATALOGUE.exists() else own_files(),
+        raw=rules.fetch.output.raw if CATALOGUE.exists() else raw_files(CATALOGUE),
         code=code_of("data", settings("data", STUDY)),
     output:
         train=f"{FOLDERS.data}/train.jsonl",
