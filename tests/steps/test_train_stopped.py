@@ -88,6 +88,9 @@ def test_accelerate_starts_the_same_program_and_the_first_rank_writes(small, tmp
     subprocess.run(command(small, two, 4, TWO), env=environment, check=True, timeout=300)
     subprocess.run(command(small, one, 4), env=environment, check=True)
     assert sorted(p.name for p in two.iterdir()) == sorted(p.name for p in one.iterdir())
-    mine, theirs = load_file(two / "model.safetensors"), load_file(one / "model.safetensors")
-    assert mine.keys() == theirs.keys()
-    assert max((mine[name] - theirs[name]).abs().max().item() for name in mine) < 1e-5
+    base, single, double = (load_file(f / "model.safetensors") for f in (small.base, one, two))
+    assert double.keys() == single.keys()
+    apart = sum((double[name] - single[name]).square().sum() for name in single).sqrt()
+    moved = sum((single[name] - base[name].float()).square().sum() for name in single).sqrt()
+    # AdamW moves a weight of vanishing gradient by the rate, in a direction that rounding decides.
+    assert apart < 1e-2 * moved

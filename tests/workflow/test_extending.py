@@ -211,9 +211,9 @@ def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended)
     assert counts == {
         **{"train": 60, "select_train": 20, "select_validation": 20, "id": 20, "hard": 7}
     }
-    assert extended.wanted(*study, target)["data"] == 0
+    assert extended.wanted(target, *study)["data"] == 0
     write_own(folder, "hard", range(8))
-    assert extended.wanted(*study, target)["data"] == 1
+    assert extended.wanted(target, *study)["data"] == 1
 
 
 @pytest.mark.slow

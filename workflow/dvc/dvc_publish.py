@@ -36,6 +36,7 @@ from geosd.files import sha256
 RECORDS = Path(".snakemake/metadata")
 PUBLISHED = Path("published")
 LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
+PIPELINE = "dvc.yaml"
 CHECK = "check"  # the stage of dvc.yaml that makes nothing
 SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src", "base_models")
 
@@ -70,9 +71,20 @@ def stage_outputs() -> dict[Path, str]:
         return {
             Path(out.fs_path).relative_to(root): stage.addressing
             for stage in repo.index.stages
-            if stage.path_in_repo == "dvc.yaml"
+            if stage.path_in_repo == PIPELINE
             for out in stage.outs
         }
+
+
+def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
+    """The targets once each, with dvc.yaml for its stages where all of them are among the targets.
+
+    DVC reads dvc.yaml and dvc.lock anew for every target, a second or two each time.
+    """
+    targets, stages = list(dict.fromkeys(targets)), set(stages)
+    if not stages or not stages <= set(targets):
+        return targets
+    return [PIPELINE, *(target for target in targets if target not in stages)]
 
 
 def write_pointer(folder: Path) -> Path:
@@ -186,9 +198,9 @@ def publish(study: str) -> None:
         inside = [out for out in stages if out == folder or folder in out.parents]
         tracked += inside or [folder]
         targets += [stages[out] for out in inside] or [str(write_pointer(folder))]
-    targets = list(dict.fromkeys(targets))
+    targets = short_targets(targets, stages.values())
     # --force: trust the files, which Snakemake has just called up to date.
-    checked = [CHECK] if stages.keys() & set(tracked) else []
+    checked = [CHECK] if stages.keys() & set(tracked) and PIPELINE not in targets else []
     run("dvc", "commit", "--force", "--no-relink", *checked, *targets)
     outputs = collect(folders, tracked)
     packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
@@ -200,7 +212,9 @@ def publish(study: str) -> None:
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
-    print(run("dvc", "push", *targets).strip())
+    # All of dvc.yaml in place of some of its stages: what else dvc.lock has was pushed before.
+    pushed = short_targets([*targets, *stages.values()] if checked else targets, stages.values())
+    print(run("dvc", "push", *pushed).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 
