@@ -9,6 +9,7 @@ import pytest
 from geosd.config import load, resolve, settings
 from geosd.config.grids import grid_candidates
 from geosd.config.rule_settings import sampling_settings
+from geosd.config.run_folders import RunFolders
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,16 @@ def test_no_selection_shares_a_problem_with_its_study(study, root):
     assert {k: v for k, v in mine.items() if k != "purpose"} == {
         k: v for k, v in theirs.items() if k != "purpose"
     }
+
+
+def test_a_selection_by_validation_judges_the_runs_of_the_study_on_problems_of_no_test(root):
+    params = load(root / "params.yaml")
+    selection = RunFolders(resolve(params, "miniature_selection"))
+    rates = RunFolders(resolve(params, "miniature_rates"))
+    assert list(selection.study.candidates) == list(rates.study.candidates)
+    for model in selection.study.models:
+        for name in selection.study.candidates:
+            assert selection.train(model, name, 2) == rates.train(model, name, 2)
+            assert selection.evaluate(model, name, 2) != rates.evaluate(model, name, 2)
+    assert selection.train_problems == rates.train_problems
+    assert selection.test_problems == rates.test_problems.replace("test", "select_validation")

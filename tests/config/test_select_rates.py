@@ -19,9 +19,9 @@ MODEL = "mini-qwen3"
 MODELS = ("mini-qwen3", "mini-olmo3", "mini-llama")
 CHOSEN = {  # the rate that validation is best at, where it is not the smallest
     ("mini-qwen3", "geosd"): 3e-4,
-    ("mini-olmo3", "geosd"): 1e-5,
+    ("mini-olmo3", "geosd"): 1e-4,
     ("mini-llama", "geosd"): 3e-5,
-    ("mini-olmo3", "fwdkl"): 3e-6,
+    ("mini-olmo3", "fwdkl"): 3e-5,
 }
 
 
@@ -72,15 +72,15 @@ def test_each_model_takes_its_own_rates(selected):
         study = resolve(params, name)
         for model in MODELS:
             for variant in ("geosd", "fwdkl"):
-                assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-6)
+                assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-5)
 
 
 def test_an_ablation_takes_its_methods_rate_on_each_model(selected):
     params = load(selected[0])
     study = resolve(params, "miniature_ablation")
     assert rate(study, "mini-qwen3", "geosd_no_prox") == 3e-4
-    assert rate(study, "mini-olmo3", "geosd_no_prox") == 1e-5
-    assert rate(study, "mini-olmo3", "geosd_plain") == 1e-6, "it has a rate of its own"
+    assert rate(study, "mini-olmo3", "geosd_no_prox") == 1e-4
+    assert rate(study, "mini-olmo3", "geosd_plain") == 1e-5, "it has a rate of its own"
 
 
 def test_a_model_without_an_entry_takes_that_of_the_model_it_extends(selected):
@@ -141,11 +141,10 @@ def test_the_file_says_where_its_rates_come_from(selected):
     hashed = hashlib.sha256((params.parent / "scores.csv").read_bytes()).hexdigest()
     assert written["scores_sha256"] == hashed
     assert "one standard error" in written["rule"]
-    # Four rates are best once each, by as much; all other runs lose by their rate. So the
-    # smallest of the four has the highest mean.
-    assert written["one_rate"] == 3e-6
+    # One rate is best twice, two are best once, by as much; all other runs lose by their rate.
+    assert written["one_rate"] == 3e-5
     study = resolve(load(params), "miniature_rates")
-    assert settings("table_main_one_rate", study)["one_rate"] == 3e-6
+    assert settings("table_main_one_rate", study)["one_rate"] == 3e-5
     swept = {variant for variant, _ in study.candidates.values()}
     assert all(rates.keys() == swept for rates in written["learning_rate"].values())
 

@@ -30,9 +30,10 @@ class Data(Section):
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""
-    purpose: Literal["study", "selection"]
-    """A study trains on `train` and is judged on the benchmarks; a selection of hyperparameters
-    trains on `select_train` and is judged on `select_validation` alone. Appendix "Baselines"."""
+    purpose: Literal["study", "selection", "validation"]
+    """A study trains on `train` and is judged on the benchmarks. A selection of hyperparameters is
+    judged on `select_validation` alone, and trains on `select_train`, Appendix "Baselines", or for
+    `validation` on `train`: then its runs are those of the studies that use what it selects."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of the draw of problems. Not given in the paper."""
     train: Count

@@ -110,16 +110,16 @@ class RunFolders:
     @property
     def train_problems(self) -> str:
         """File of the training problems, in the results folder of the data."""
-        return f"{self.data}/{'select_train' if self._selects else 'train'}.jsonl"
+        return f"{self.data}/{'select_train' if self._purpose == 'selection' else 'train'}.jsonl"
 
     @property
     def test_problems(self) -> str:
         """File of the test problems, in the results folder of the data."""
-        return f"{self.data}/{'select_validation' if self._selects else 'test'}.jsonl"
+        return f"{self.data}/{'test' if self._purpose == 'study' else 'select_validation'}.jsonl"
 
     @cached_property
-    def _selects(self) -> bool:
-        return self.study.section("data")["purpose"] == "selection"
+    def _purpose(self) -> str:
+        return self.study.section("data")["purpose"]
 
     @cache  # noqa: B019 (a process has a handful of studies)
     def base(self, model: str, draw: int = 0) -> str:

@@ -136,7 +136,7 @@ def _clashes(study: Study, source: Source) -> list[Mistake]:
     kind, purpose = study.overlay.kind, study.section("data")["purpose"]
     if kind == "ladder" and len(study.models) < 2:
         wrong(("kind",), "a ladder has two models or more, from small to large.")
-    if (kind == "selection") != (purpose == "selection"):
+    if (kind == "selection") != (purpose != "study"):
         wrong(("kind",), f"the kind is {kind} but data.purpose is {purpose}.")
     if (selected := study.params.selected(study.name)) and kind != "selection":
         for model in study.models:

@@ -172,7 +172,7 @@ def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
 
 def _evaluated_samples(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> int:
     """Samples of an evaluation."""
-    if data["purpose"] == "selection":
+    if data["purpose"] != "study":
         return data["select_validation"] * evaluation["samples"]
     each = data["test_per_benchmark"]
     ood = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
