@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
@@ -33,15 +34,24 @@ def make(workflow, study: str, outputs: list[str]) -> None:
     workflow.snakemake("--profile", "local", "--touch", "--forceall", "--config", f"study={study}")
 
 
+def shrink(params: Path) -> None:
+    """Leave the miniature two models, two seeds and the ends of its learning rates."""
+    values = yaml.safe_load(params.read_text(encoding="utf-8"))
+    for name in MINIATURE:
+        study = values["studies"][name]
+        study |= {key: study[key][:2] for key in ("seeds", "models") if key in study}
+        for axes in study.get("grid", {}).values():
+            for axis in axes if isinstance(axes, list) else [axes]:
+                axis |= {key: axis[key][:: len(axis[key]) - 1 or 1] for key in axis}
+    params.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [MINIATURE, MINIATURE[::-1], MINIATURE[3:] + MINIATURE[:3]])
+@pytest.mark.parametrize("order", [MINIATURE, MINIATURE[::-1]])
 def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
     workflow = type(fresh)(tmp_path / "copy")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
-    # One seed and two models will do for the two largest studies, in less than a third of the time.
-    runs = "    seeds: {}\n    outputs: [figure_rates"
-    small = f"    models: [mini-qwen3, mini-llama]\n{runs.format([0])}"
-    workflow.edit("params.yaml", runs.format([0, 1, 2]), small)
+    shrink(workflow.folder / "params.yaml")
     made: list[str] = []
     for study in order:
         outputs = planned(workflow, study)
