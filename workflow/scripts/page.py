@@ -31,7 +31,7 @@ td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
 .not-reproduced { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
 code, pre { font: .9em/1.5 ui-monospace, monospace; }
 pre { overflow-x: auto; }
-@media (max-width: 640px) { body { margin: 1rem; overflow-wrap: anywhere; } }
+@media (max-width: 640px) { body { margin: 1rem; } p, li { overflow-wrap: anywhere; } }
 """
 
 # Words in whose colour the eye finds a verdict.
