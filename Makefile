@@ -41,7 +41,7 @@ run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  #
 	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(REPORT)
 	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock \
-	  || echo "dvc.lock is as it was, so DVC does not know of this run.")
+	  || echo "DVC does not know of this run: dvc.lock is as it was.")
 	@$(BIN)/python -m geosd.steps.summary --study $(STUDY)
 	@echo
 	@echo "Figures  figures/$(STUDY)/"
