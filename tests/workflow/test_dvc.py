@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -131,3 +133,43 @@ def test_what_a_rule_reads_its_stage_depends_on_and_on_no_other_code(stages, don
         # A list of DVC's is the same for all runs: what one objective imports, all depend on.
         more = {dep for dep in deps if dep.startswith("src/")} - code
         assert not {dep for dep in more if not dep.startswith("src/geosd/objectives/")}, stage.name
+
+
+@pytest.mark.slow
+def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(fresh.folder, folder, symlinks=True)
+    for name in ("Makefile", ".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy2(root / name, folder / name)
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    with Repo(str(folder)) as repo:
+        outs = [Path(out.fs_path) for stage in repo.index.stages for out in stage.outs]
+    for out in outs:
+        path = out if out.suffix else out / "made.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(path.name)
+    with Repo(str(folder)) as repo:  # single files out of the folders that stages make
+        deps = [dep for stage in repo.index.stages for dep in stage.deps]
+    for path in [Path(dep.fs_path) for dep in deps if dep.fs_path and not dep.exists]:
+        path.write_text(path.name)
+
+    def made() -> str:
+        done = subprocess.run(
+            ["make", f"BIN={Path(sys.executable).parent}", "dvc.lock"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder / "src")},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    made()
+    with Repo(str(folder)) as repo:
+        assert repo.status() == {}
+    assert "up to date" in made()
+
+    (folder / "figures/quick/claims.md").write_text("other")
+    with Repo(str(folder)) as repo:
+        assert [name.rpartition(":")[2] for name in repo.status()] == ["claims"]

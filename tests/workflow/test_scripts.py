@@ -1,13 +1,11 @@
-"""The two scripts around the workflow: pages of the report, and progress on the terminal."""
+"""Pages of the report, and what `make` does around it."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -90,16 +88,3 @@ def test_snakemakes_template_still_writes_the_two_messages_that_are_known():
         "report/html_reporter/data/runtimes.py": "schema/vega-lite/v3.json",
     }.items():
         assert (folder / path).read_text(encoding="utf-8").count(text) == 1, path
-
-
-def test_progress_is_the_last_line_of_each_log_that_is_being_written(script, tmp_path):
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train/0.log").write_text("start\n 10%|# | 1/10\r 20%|## | 2/10\r\n\x1b[A")
-    (tmp_path / "old.log").write_text("done long ago\n")
-    os.utime(tmp_path / "old.log", (1, 1))
-    words = script("progress").last_words(tmp_path, time.time() - 60)
-    assert words == ["    train/0: 20%|## | 2/10"]
-
-
-def test_progress_returns_what_the_command_returns(script, tmp_path):
-    assert script("progress").main(tmp_path, [sys.executable, "-c", "raise SystemExit(7)"]) == 7

@@ -24,7 +24,12 @@ for name, spec in specs.output_specs().items():
     kind = specs.output_kind(name)
     files = {ending: f"<figures>/{name}.{ending}" for ending in kind.extensions}
     if "svg" in files:
-        files["svg"] = report(files["svg"], caption="../report/output.rst", category="Figures")
+        files["svg"] = report(
+            files["svg"],
+            caption="../report/output.rst",
+            category="Figures",
+            labels={"title": spec.title},
+        )
 
     rule:
         name:

@@ -11,6 +11,11 @@ PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
 CAPTIONS = {name: spec.caption for name, spec in specs.output_specs().items()}
 ENDINGS = {"configuration": "yaml"}  # of all others: md
+TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
+    "claims": "the paper's claims",
+    "configuration": "the study as it was run",
+    "environment": "code, machines and packages",
+}
 
 # A study may show what no run enters; its environment must not ask for runs either.
 SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.outputs)
@@ -34,7 +39,7 @@ rule page:
             category=lambda wildcards: CATEGORIES.get(
                 wildcards.page.partition("_")[0], wildcards.page.capitalize()
             ),
-            labels={"page": "{page}"},
+            labels=lambda wildcards: {"title": TITLES[wildcards.page]},
         ),
     log:
         "<logs>/page/{page}.log",

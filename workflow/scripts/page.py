@@ -12,21 +12,26 @@ from markdown_it.token import Token
 from geosd.files import write_text
 
 STYLE = """
-body { font: 16px/1.55 system-ui, sans-serif; margin: 2rem 2.5rem 4rem; color: #1a1a1a; }
+:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e6e6e6); }
+body { font: 16px/1.55 system-ui, sans-serif; margin: 2rem 2.5rem 4rem; color: var(--ink); }
+body { background: light-dark(#fff, #16181d); }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; }
 p, ul { max-width: 76ch; }
-table { border-collapse: collapse; border-block: 2px solid #1a1a1a; margin: 1.2rem 0; }
-th { border-bottom: 1px solid #1a1a1a; text-align: left; vertical-align: bottom; }
+table { border-collapse: collapse; border-block: 2px solid var(--ink); margin: 1.2rem 0; }
+table { display: block; width: fit-content; max-width: 100%; overflow-x: auto; }
+th { border-bottom: 1px solid var(--ink); text-align: left; vertical-align: bottom; }
 th, td { padding: .3rem .75rem; vertical-align: top; }
 td { font-variant-numeric: tabular-nums; }
 td:first-child, td[style*=right] { white-space: nowrap; }
-tr:nth-child(even) td { background: #f4f4f4; }
+tr:nth-child(even) td { background: light-dark(#f4f4f4, #24272e); }
 td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
-.paper { color: #5a5a5a; font-weight: normal; padding-left: .3rem; }
-.reproduced { color: #00694e; font-weight: 600; }
-.not-reproduced { color: #a33c00; font-weight: 600; }
+.paper { color: light-dark(#5a5a5a, #adadad); font-weight: normal; padding-left: .3rem; }
+.reproduced { color: light-dark(#00694e, #4fd0a8); font-weight: 600; }
+.not-reproduced { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
 code, pre { font: .9em/1.5 ui-monospace, monospace; }
+pre { overflow-x: auto; }
+@media (max-width: 640px) { body { margin: 1rem; } p, li { overflow-wrap: anywhere; } }
 """
 
 # Words in whose colour the eye finds a verdict.
@@ -44,7 +49,9 @@ def markdown_page(markdown: str) -> str:
 
 def html_page(body: str) -> str:
     """A whole HTML page of the report with its style."""
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>\n{body}'
+    narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{narrow}<style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en">{head}\n{body}'
 
 
 def mark_cells(tokens: list[Token]) -> None:

@@ -1,0 +1,48 @@
+"""Say on the terminal what a finished study found: its first table, its verdicts, its limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.markdown import Markdown
+
+from geosd.claims.finding import ARITHMETIC, VERDICTS
+from geosd.config import load, resolve
+from geosd.scores.tidy_files import read_tidy
+from geosd.steps import begin
+
+
+def main(
+    study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
+) -> None:
+    """Print a study's first table, how many claims have which verdict, and what the study is for.
+
+    Args:
+        study: Name of the study; default: the one that params.yaml names.
+        params: The configuration; the last words are its `about` of the study.
+        figures: Where the tables and claims of studies lie, each study in its own folder.
+    """
+    resolved = resolve(load(params), study)
+    folder, console = figures / resolved.name, Console()
+    tables = [name for name in resolved.outputs if name.startswith("table_")]
+    if tables:
+        console.print(Markdown((folder / f"{tables[0]}.md").read_text(encoding="utf-8")))
+    if "claims" in resolved.outputs:
+        counts = verdict_counts(read_tidy("claims", folder / "claims.csv"))
+        console.print(f"\nVerdicts on the paper's claims ({folder}/claims.md)\n")
+        console.print(counts.to_string(), markup=False, highlight=False, soft_wrap=True)
+    about = resolved.params.studies[resolved.name].about
+    console.print(f"\nStudy {resolved.name}: {about}", markup=False, highlight=False)
+
+
+def verdict_counts(ledger: pd.DataFrame) -> pd.DataFrame:
+    """How many claims have each verdict: a row for each model, `all models` and `costs`."""
+    counts = pd.crosstab(ledger["model"], ledger["verdict"])
+    known = [verdict for verdict in (*VERDICTS, *ARITHMETIC) if verdict in counts]
+    return counts[known].rename_axis(index=None, columns=None)
+
+
+if __name__ == "__main__":
+    begin(main)

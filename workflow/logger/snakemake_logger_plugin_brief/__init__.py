@@ -1,0 +1,205 @@
+"""A logger of Snakemake for people: one live line while jobs run, one line a job in a dry run.
+
+    PYTHONPATH=workflow/logger snakemake --logger brief ...
+
+Errors are shown whole, with the log of the job that failed. Everything else that Snakemake says
+is in its own file under .snakemake/log, and what a job says in its log under logs/.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+LAST_BYTES = 4096
+EVERY_SECONDS = 60
+"""How often the line is repeated where no terminal can redraw it."""
+TARGETS = {"all", "tables", "figures"}
+"""Rules that run nothing."""
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A job that has started: its rule, its message, its logs, and when (Unix time)."""
+
+    rule: str
+    message: str
+    logs: tuple[Path, ...]
+    start: float
+
+
+class LogHandler(LogHandlerBase):
+    """Shows how far Snakemake is, or what it would do."""
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = False
+    has_formatter = False
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        """Count nothing yet."""
+        self.console = Console(highlight=False)
+        self.begin = time.time()
+        self.done, self.total = 0, 0
+        self.jobs: dict[str, int] = {}
+        self.running: dict[int, RunningJob] = {}
+        self.seconds: defaultdict[str, list[float]] = defaultdict(list)
+        self.ended = threading.Event()
+        self.live = Live(
+            get_renderable=self._line,
+            console=self.console,
+            refresh_per_second=1,
+            transient=True,
+        )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take up one message of Snakemake."""
+        try:
+            self._take(record)
+        except Exception:  # as every handler of logging: what is shown must not end a run
+            self.handleError(record)
+
+    def _take(self, record: logging.LogRecord) -> None:
+        event = getattr(record, "event", None)
+        if record.levelno >= logging.WARNING:
+            self.console.print(self.format(record), markup=False)
+        if event == LogEvent.RUN_INFO:
+            self._take_counts(record)
+        elif event == LogEvent.JOB_INFO and self.common_settings.dryrun:
+            if record.rule_name not in TARGETS:
+                words = f"{record.rule_msg or record.rule_name} ({short_reason(record.reason)})"
+                self.console.print(words, markup=False, soft_wrap=True)
+        elif event == LogEvent.JOB_INFO:
+            logs = tuple(map(Path, record.log))
+            message = record.rule_msg or record.rule_name
+            job = RunningJob(record.rule_name, message, logs, record.created)
+            self.running[record.jobid] = job
+        elif event == LogEvent.JOB_FINISHED:
+            if job := self.running.pop(record.job_id, None):
+                self.seconds[job.rule].append(record.created - job.start)
+        elif event == LogEvent.JOB_ERROR:
+            self.running.pop(record.jobid, None)
+        elif event == LogEvent.PROGRESS:
+            self.done, self.total = record.done, record.total
+            if not self.console.is_terminal:
+                self.console.print(self._line(), soft_wrap=True)
+
+    def _take_counts(self, record: logging.LogRecord) -> None:
+        first = not self.jobs
+        self.jobs = {rule: n for rule, n in record.stats.items() if rule != "total"}
+        self.total = sum(self.jobs.values())
+        if first and not self.common_settings.dryrun:
+            self.live.start()
+            threading.Thread(target=self._repeat, daemon=True).start()
+
+    def _repeat(self) -> None:
+        while not self.ended.wait(EVERY_SECONDS):
+            if not self.console.is_terminal:
+                self.console.print(self._line(), soft_wrap=True)
+
+    def _line(self) -> Text:
+        """Jobs done, time passed and left, and how far the running jobs are."""
+        now, running = time.time(), list(self.running.values())
+        words = [f"{self.done}/{self.total} jobs", clock(now - self.begin)]
+        left = seconds_left(self.jobs, self.seconds, running, self.begin, now)
+        if left is not None and self.done < self.total:
+            words.append(f"about {clock(left)} left")
+        words += [f"{job.message}{far(job.logs)}" for job in running]
+        return Text(" · ".join(words), no_wrap=True, overflow="ellipsis")
+
+    def close(self) -> None:
+        """Take the line away, and say what came of all."""
+        if self.ended.is_set():
+            return
+        self.ended.set()
+        self.live.stop()
+        jobs = sum(n for rule, n in self.jobs.items() if rule not in TARGETS)
+        if not jobs and not self.jobs:
+            self.console.print("No job to run.")
+        elif self.common_settings.dryrun:
+            self.console.print(f"{jobs} jobs would run.")
+        else:
+            passed = clock(time.time() - self.begin)
+            self.console.print(f"{self.done} of {self.total} jobs done in {passed}.")
+        super().close()
+
+
+def seconds_left(
+    jobs: Mapping[str, int],
+    seconds: Mapping[str, list[float]],
+    running: Iterable[RunningJob],
+    begin: float,
+    now: float,
+) -> float | None:
+    """How long the jobs that are left will take: as long each as those of its rule took.
+
+    A rule of which no job has ended takes the mean of all. As many jobs run side by side as did on
+    average so far.
+
+    Args:
+        jobs: How many jobs each rule has in all.
+        seconds: How long each job took that has ended, by rule.
+        running: The jobs that run.
+        begin: When the first job started, Unix time.
+        now: Unix time.
+
+    Returns:
+        Seconds; None before any job has ended.
+    """
+    ended = [value for values in seconds.values() for value in values]
+    if not ended or now <= begin:
+        return None
+    mean = {rule: fmean(seconds[rule]) if seconds.get(rule) else fmean(ended) for rule in jobs}
+    passed = [(job.rule, now - job.start) for job in running]
+    started = Counter(rule for rule, _ in passed)
+    waiting = {rule: n - len(seconds.get(rule, ())) - started[rule] for rule, n in jobs.items()}
+    work = sum(n * mean[rule] for rule, n in waiting.items() if rule not in TARGETS)
+    work += sum(max(0.0, mean.get(rule, 0.0) - value) for rule, value in passed)
+    side_by_side = (sum(ended) + sum(value for _, value in passed)) / (now - begin)
+    return work / max(1.0, side_by_side)
+
+
+def far(logs: Iterable[Path]) -> str:
+    """How far a job is, from the last progress bar of tqdm in its logs: `: 34/100, loss 0.0123`."""
+    for log in logs:
+        if not log.exists():
+            continue
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - LAST_BYTES))
+            text = file.read().decode("utf-8", errors="replace")
+        # 34%|███▍      | 34/100 [00:12<00:20,  3.20it/s, loss 0.0123]
+        bars = re.findall(r"\| *(\d+/\d+) \[[^,\]]*,[^,\]]*(, [^\]]*)?\]", text)
+        if bars:
+            return ": " + "".join(bars[-1])
+    return ""
+
+
+def short_reason(reason: str) -> str:
+    """Why a job runs, in a few words: `Missing output files`, without the files and settings."""
+    heads = [part.split(":")[0] for part in re.split(r"; (?=[A-Z])", reason)]
+    return ", ".join(heads).lower()
+
+
+def clock(seconds: float) -> str:
+    """A time as h:mm:ss.
+
+    Example:
+        >>> clock(75.9)
+        '0:01:15'
+    """
+    return str(timedelta(seconds=int(seconds)))
