@@ -14,19 +14,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import normalize_answer
 from geosd.problems.grading.exact_numbers import is_integer
 from geosd.problems.grading.grader_interface import Verdict
-from geosd.problems.grading.symbolic_pool import SymbolicPool
-from geosd.problems.grading.typed_grader import GraderMode, grade_answer
+from geosd.problems.grading.grading_pool import GradingPool
+from geosd.problems.grading.typed_grader import grade_answer
 
 Row = dict[str, Any]
 
 
 def main(folder: Path) -> str:
     """The tables, in Markdown."""
-    with SymbolicPool(workers=2, seconds=30) as pool:
+    with GradingPool(workers=2, seconds=30) as pool:
         graded = judged(read(folder / "graded_responses.jsonl"), pool)
         symbolic = judged(read(folder / "graded_responses.jsonl"), pool, "symbolic")
         pairs = judged_pairs(read(folder / "equivalence_pairs.jsonl"), pool)
@@ -40,7 +41,7 @@ def read(path: Path) -> list[Row]:
 
 
 def judged(
-    rows: list[Row], pool: SymbolicPool, grader: GraderMode = "auto"
+    rows: list[Row], pool: GradingPool, grader: GraderMode = "auto"
 ) -> list[tuple[Row, str, Verdict]]:
     """Each row, what was judged (the response's own answer, or the source's), and the verdict."""
 
@@ -56,7 +57,7 @@ def judged(
         return list(threads.map(judge, rows))
 
 
-def judged_pairs(rows: list[Row], pool: SymbolicPool) -> list[tuple[Row, Verdict]]:
+def judged_pairs(rows: list[Row], pool: GradingPool) -> list[tuple[Row, Verdict]]:
     def answer(row: Row, field: str) -> str:
         text = row[field]
         if row["kind"] == "bare":
@@ -78,7 +79,7 @@ def why(row: Row, verdict: Verdict) -> str:
     answer = verdict.answer or ""
     if row["pred"] is None or _same(answer, row["pred"]) is False:
         return "the source extracted something else"
-    if verdict.correct and normalize_answer(row["gold"]).unit:
+    if verdict.correct and normalize_answer(row["gold"]).unit.name:
         return "a unit in the gold"
     if (
         verdict.correct

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from geosd.files import DamagedLineError
-from geosd.steps.grade import main
+from geosd.steps.grade import MOST_NESTED, main
 
 
 @pytest.fixture
@@ -58,6 +58,29 @@ def test_an_extracted_answer_is_judged_where_the_response_states_none(rows, tmp_
     )
     main(source, out, answer_field="pred")
     assert [json.loads(line)["correct"] for line in out.read_text().splitlines()] == [True, False]
+
+
+def test_a_lone_surrogate_is_written_as_it_was_read(rows, tmp_path):
+    out = tmp_path / "out.jsonl"
+    main(rows({"gold": "7", "response": "\ud800\nA: 7", "\udfff": 1}), out)
+    row = json.loads(out.read_text(encoding="utf-8"))
+    assert (row["response"], row["\udfff"], row["correct"]) == ("\ud800\nA: 7", 1, True)
+
+
+@pytest.mark.parametrize("levels", [MOST_NESTED + 1, 2_000, 200_000])
+def test_a_deeply_nested_row_is_named_before_anything_is_graded(rows, tmp_path, levels):
+    nested = '{"gold": "7", "response": "A: 7", "x": ' + "[" * levels + "]" * levels + "}"
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(DamagedLineError, match=r"rows\.jsonl:2: (.|\n)*Hint"):
+        main(rows({"gold": "7", "response": "A: 7"}, nested), out)
+    assert not out.exists()
+
+
+def test_a_nested_row_is_kept(rows, tmp_path):
+    nested = "[" * (MOST_NESTED - 1) + "]" * (MOST_NESTED - 1)
+    out = tmp_path / "out.jsonl"
+    main(rows(f'{{"gold": "7", "response": "A: 7", "x": {nested}}}'), out)
+    assert json.dumps(json.loads(out.read_text())["x"]) == nested
 
 
 @pytest.mark.parametrize(

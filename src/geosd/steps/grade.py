@@ -6,6 +6,7 @@ and `reason`; where the row already had one of these, the old value is kept as `
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -17,12 +18,15 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedLineError, atomic_write
+from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.grader_interface import UNDECIDED, Verdict
-from geosd.problems.grading.symbolic_pool import SymbolicPool
-from geosd.problems.grading.typed_grader import GraderMode, grade_answer, grade_response
+from geosd.problems.grading.grading_pool import GradingPool
+from geosd.problems.grading.typed_grader import grade_answer, grade_response
 from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")
+# What Python's encoder of JSON writes for certain: it fails near a thousand levels.
+MOST_NESTED = 100
 
 
 def main(
@@ -44,8 +48,8 @@ def main(
         answer_field: A field that holds an extracted answer, judged where the response is null or
             states none.
         guess: Whether the last formula or number counts where no answer is stated.
-        seconds: Limit on one symbolic comparison.
-        workers: Processes that compare.
+        seconds: Limit on extracting or comparing one answer to a gold that is no integer.
+        workers: Processes that do so.
     """
     rows = list(_rows(source, answer_field))
 
@@ -56,13 +60,17 @@ def main(
         except ValueError as error:
             raise DamagedLineError(f"{source}:{number}: {error}") from error
 
-    with SymbolicPool(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
+    with GradingPool(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
         try:
             judged = list(tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row"))
         except BaseException:
             threads.shutdown(cancel_futures=True)  # or every row left would still be graded
             raise
-    with atomic_write(out) as temporary, temporary.open("w", encoding="utf-8") as lines:
+    # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
+    with (
+        atomic_write(out) as temporary,
+        temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
+    ):
         for (_, row), verdict in zip(rows, judged, strict=True):
             lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
     print(_summary(judged))
@@ -70,7 +78,7 @@ def main(
 
 def _judge(
     row: dict[str, Any],
-    pool: SymbolicPool,
+    pool: GradingPool,
     grader: GraderMode,
     answer_field: str | None,
     guess: bool,
@@ -89,7 +97,7 @@ def _rows(path: Path, answer_field: str | None) -> Iterator[tuple[int, dict[str,
             try:
                 row = json.loads(line)
                 _check(row, nullable)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise DamagedLineError(
                     f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
                     f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
@@ -105,7 +113,19 @@ def _check(row: Any, nullable: list[str]) -> None:
         if field not in row:
             raise ValueError(f"missing {field}")
         if not isinstance(row[field], str) and (field == "gold" or row[field] is not None):
-            raise ValueError(f"{field} is {row[field]!r}, not text")
+            raise ValueError(f"{field} is a JSON {type(row[field]).__name__}, not text")
+    if _levels(row) > MOST_NESTED:
+        raise ValueError(f"fields nested deeper than {MOST_NESTED} levels")
+
+
+def _levels(value: Any) -> int:
+    """How deep lists and objects lie in each other, counted without recursion."""
+    levels, inside = 0, [value]
+    while inside := [part for part in inside if isinstance(part, dict | list)]:
+        levels += 1
+        parts = (part.values() if isinstance(part, dict) else part for part in inside)
+        inside = list(itertools.chain.from_iterable(parts))
+    return levels
 
 
 def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from geosd.problems.grading.answer_normalization import (
     normalize_answer,
     units_agree,
 )
+from geosd.problems.grading.units import Unit
 
 
 @pytest.mark.parametrize(
@@ -35,16 +36,16 @@ from geosd.problems.grading.answer_normalization import (
         (r"\dfrac12", r"\frac{1}{2}"),
         (r"\frac1{72}", r"\frac{1}{72}"),
         (r"\\frac{1}{2}", r"\frac{1}{2}"),
-        (r"\left( 1, 2 \right)", "( 1, 2 )"),
+        (r"\left( 1, 2 \right)", "(1, 2)"),
         ("x²", "x^{2}"),
-        (r"1\text{ and }2", "1,2"),
-        ("1 or 2", "1,2"),
-        (r"\begin{pmatrix} 1 \\ -2 \end{pmatrix}", r"\begin{pmatrix} 1 \\ -2 \end{pmatrix}"),
-        (r"1-\frac{1}{\mathrm{e}}", r"1-\frac{1}{ e}"),
-        ("(1,000)", "(1,000)"),
-        ("1,2,345", "1,2,345"),
+        (r"1\text{ and }2", "1, 2"),
+        ("1 or 2", "1, 2"),
+        (r"\begin{pmatrix} 1 \\ -2 \end{pmatrix}", r"\begin{pmatrix}1\\-2\end{pmatrix}"),
+        (r"1-\frac{1}{\mathrm{e}}", r"1-\frac{1}{e}"),
+        ("(1,000)", "(1, 000)"),
+        ("1,2,345", "1, 2, 345"),
         (r"\sin(60^\circ)", r"\sin(\frac{60\pi}{180})"),
-        ("3 pi", "3 pi"),
+        ("3 pi", r"3\pi"),
     ],
 )
 def test_presentation_is_taken_away_and_nothing_else(written, body):
@@ -55,24 +56,46 @@ def test_presentation_is_taken_away_and_nothing_else(written, body):
     ("written", "body", "unit"),
     [
         (r"12\text{ cm}", "12", "cm"),
-        (r"864 \mbox{ inches}^2", "864", "inches2"),
-        (r"5.4 \text{ cents}", "5.4", "cents"),
-        ("12 km/h", "12", "km/h"),
+        (r"864 \mbox{ inches}^2", "864", "square inch"),
+        (r"5.4 \text{ cents}", "5.4", "cent"),
+        ("12 km/h", "12", "km per hour"),
         (r"\frac{1}{2} hour", r"\frac{1}{2}", "hour"),
         (r"12^{\mathrm{th}} \text{ grade}", "12", "grade"),
         ("2516_8", "2516", "base 8"),
     ],
 )
 def test_a_unit_is_set_apart(written, body, unit):
-    assert normalize_answer(written) == NormalizedAnswer(body, unit)
+    assert normalize_answer(written) == NormalizedAnswer(body, Unit(unit))
 
 
-def test_a_unit_may_be_left_out_but_not_replaced():
-    assert units_agree(normalize_answer(r"12\text{ cm}"), normalize_answer("12"))
-    assert units_agree(normalize_answer("12"), normalize_answer(r"12\text{ cm}"))
-    assert units_agree(normalize_answer("3 inches"), normalize_answer("3 inch"))
-    assert not units_agree(normalize_answer(r"12\text{ cm}"), normalize_answer(r"12\text{ m}"))
-    assert not units_agree(normalize_answer("2516_8"), normalize_answer("2516_9"))
+@pytest.mark.parametrize(
+    ("gold", "answer", "agree"),
+    [
+        (r"12\text{ cm}", "12", True),
+        ("12", r"12\text{ cm}", True),
+        ("3 inches", "3 inch", True),
+        ("12 km/h", "12 kilometers per hour", True),
+        (r"12\text{ cm}", r"12\text{ m}", False),
+        (r"12\text{ cm}", r"12\text{ cm}^2", False),
+        ("2516_8", "2516_9", False),
+        ("2516_8", "2516", True),
+        ("2516", "2516_8", False),
+        ("12", r"12\text{ million}", None),
+        (r"12\text{ million}", r"12\text{ million}", True),
+        (r"12\text{ million}", "12", False),
+        (r"12\text{ grade }", "12", True),
+    ],
+)
+def test_a_unit_may_be_left_out_and_neither_replaced_nor_multiply(gold, answer, agree):
+    units = [normalize_answer(text).unit for text in (gold, answer)]
+    assert units_agree(*units) is agree
+
+
+@pytest.mark.parametrize(
+    "sign", ["€", r"\$", r"\text{ }", r"\,\,", "~", "\N{ZERO WIDTH SPACE}", "$$"]
+)
+def test_nothing_that_is_removed_joins_two_numbers(sign):
+    assert normalize_answer(f"12{sign}13").body != "1213"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import importlib.util
 import pytest
 
 from geosd.problems.grading.exact_numbers import is_integer
-from geosd.problems.grading.symbolic_pool import SymbolicPool
+from geosd.problems.grading.grading_pool import GradingPool
 from geosd.problems.grading.typed_grader import grade_response
 
 
@@ -20,7 +20,7 @@ def agreement(root):
 @pytest.fixture(scope="module")
 def graded(agreement, shared_data):
     rows = agreement.read(shared_data / "grading" / "graded_responses.jsonl")
-    with SymbolicPool(workers=2, seconds=30) as pool:
+    with GradingPool(workers=2, seconds=30) as pool:
         return agreement.judged(rows, pool)
 
 
@@ -37,7 +37,7 @@ def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement,
 
 def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, shared_data, root):
     rows = agreement.read(shared_data / "grading" / "equivalence_pairs.jsonl")
-    with SymbolicPool(workers=2, seconds=30) as pool:
+    with GradingPool(workers=2, seconds=30) as pool:
         pairs = agreement.judged_pairs(rows, pool)
     document = (root / "docs" / "grading.md").read_text(encoding="utf-8")
     assert agreement.by_family(pairs) in document
@@ -46,7 +46,7 @@ def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, sh
 
 def test_every_gold_of_math_500_is_right_when_a_response_repeats_it(agreement, shared_data):
     golds = [row["answer"] for row in agreement.read(shared_data / "bench" / "math500.jsonl")]
-    with SymbolicPool(workers=1, seconds=30) as pool:
+    with GradingPool(workers=1, seconds=30) as pool:
         missed = [
             gold
             for gold in golds

@@ -1,9 +1,16 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.symbolic_pool import SymbolicPool
-from geosd.problems.grading.typed_grader import LONGEST_ANSWER, grade_answer, grade_response
+from geosd.problems.grading.grading_pool import GradingPool
+from geosd.problems.grading.typed_grader import (
+    LONGEST_ANSWER,
+    LONGEST_WITHOUT_CLOCK,
+    grade_answer,
+    grade_response,
+)
 
 
 class Untouchable:
@@ -15,7 +22,7 @@ class Untouchable:
 
 @pytest.fixture(scope="module")
 def pool():
-    with SymbolicPool(workers=1, seconds=30) as pool:
+    with GradingPool(workers=1, seconds=30) as pool:
         yield pool
 
 
@@ -38,6 +45,53 @@ def test_an_integer_counts_however_it_is_presented(answer):
 @pytest.mark.parametrize("answer", ["1200", "0.12", "-12", "12, 13", "12.0000001", "112", "12/24"])
 def test_no_tolerance_makes_another_number_the_gold(answer):
     assert not grade_answer(answer, "12", Untouchable()).correct
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["12 million", "12 minus one", "12 below zero", r"12\text{ maybe } 13", r"12\text{ (not 13)}"]
+    + ["12_13", "13=12", "2x = 12", "12k", "12 M", "12 or 13", "12...", "12!", "12e3", "not 12"],
+)
+@pytest.mark.parametrize("grader", ["auto", "symbolic"])
+def test_what_changes_a_number_is_no_unit(pool, answer, grader):
+    assert not grade_answer(answer, "12", pool, grader=grader).correct
+
+
+@pytest.mark.parametrize(
+    "answer", [r"\frac12\text{ is wrong, it is }\frac13", r"\frac12\text{ million}", "1/2 dozen"]
+)
+def test_what_changes_a_fraction_is_no_unit(pool, answer):
+    assert not grade_answer(answer, "1/2", pool).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "gold"),
+    [
+        ("Answer" + " " * 33_000, "12"),
+        ("Answer" + " " * (LONGEST_WITHOUT_CLOCK - 6), "12"),
+        (rf"\boxed{{{'1 ' * 700}}}", "12"),
+        (rf"\boxed{{1{' ' * 400}\text{{{' ' * 400}x}}}}", "12"),
+        (rf"\boxed{{{'9' * 1990}}}", "12"),
+        (r"\boxed{12}", "9" * 1_000_000),
+        ("9" * 10_000_000, "12"),
+    ],
+)
+def test_no_response_to_an_integer_problem_is_slow(response, gold):
+    start = time.thread_time()
+    assert not grade_response(response, gold, Untouchable()).correct
+    assert time.thread_time() - start < 0.5
+
+
+def test_a_long_response_to_an_integer_problem_is_read_under_a_clock(pool):
+    response = "x" * LONGEST_WITHOUT_CLOCK + "\nA: 12"
+    with pytest.raises(AttributeError, match="extract"):
+        grade_response(response, "12", Untouchable())
+    assert grade_response(response, "12", pool).correct
+
+
+def test_a_lone_surrogate_is_an_answer_like_another(pool):
+    assert grade_response("A: \ud800", "12", Untouchable()).reason == "unreadable"
+    assert not grade_response("A: \ud800", r"\frac{1}{2}", pool).correct
 
 
 def test_golds_beyond_floating_point_are_not_rounded():

@@ -3,21 +3,26 @@ r"""Numbers read exactly: no floating point, no library, no tolerance."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)")
-_RATIO = re.compile(
-    r"([+-]?)\s*(?:(\d+)\s*/\s*(\d+)|\\frac\s*\{\s*([+-]?\d+)\s*\}\s*\{\s*(\d+)\s*\})"
-)
-_MIXED = re.compile(r"([+-]?)(\d+)\s*(?:\\frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}|\s(\d+)/(\d+))")
+# No pattern gives a character back (`++`), so each takes time linear in the text's length. Digits
+# are ASCII: `\d` would also read other scripts.
+_INTEGER = re.compile(r"[+-]?[0-9]++")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]++\.[0-9]*+|\.[0-9]++)")
+_FRACTION = r"\\frac\{([+-]?[0-9]++)\}\{([0-9]++)\}"
+_RATIO = re.compile(r"([+-]?)(?:([0-9]++)/([0-9]++)|" + _FRACTION + ")")
+_MIXED = re.compile(r"([+-]?)([0-9]++)(?:" + _FRACTION + r"| ([0-9]++)/([0-9]++))")
 # `=`, but not of `<=`, `>=`, `!=`, and no comma: `a=1, b=2` is two equations.
 _EQUALS = re.compile(r"(?<![<>!\\])=")
-# What may stand left of it: a name such as `x`, `f(x)`, `AB`, or arithmetic such as `3 + 1`.
-_NAMED = re.compile(
-    r"\s*(?:\|?[A-Za-z]{1,2}\|?(?:_\{?\w\}?)?(?:\([\w,]*\))?"
-    r"|(?:[\d\s.+\-*/()^{}]|\\frac|\\times|\\cdot|\\div)+)\s*"
+# What may stand left of it: a name, `x`, `f(x)`, `AB`, `(a, b)`, or arithmetic, `3+1`.
+_LETTERS = r"(?:[A-Za-z]{1,2}+|\\(?:alpha|beta|gamma|delta|theta|lambda|mu|phi|omega))"
+_SINGLE_NAME = (
+    rf"(?:{_LETTERS}|\|{_LETTERS}\|)(?:_[A-Za-z0-9]|_\{{[A-Za-z0-9]\}})?'?"
+    r"(?:\([A-Za-z0-9, ]*+\))?"
 )
+_NAME = re.compile(rf"{_SINGLE_NAME}|\({_SINGLE_NAME}(?:, {_SINGLE_NAME})*+\)")
+_ARITHMETIC = re.compile(r"(?:[0-9 .+\-*/()^{}]|\\(?:frac|times|cdot|div)(?![a-z]))++")
 # Longer literals are no answers; reading them takes quadratic time.
 LONGEST = 1000
 
@@ -29,27 +34,49 @@ def is_integer(gold: str) -> bool:
         >>> is_integer("-12"), is_integer("2.0"), is_integer("1/2")
         (True, False, False)
     """
-    return bool(_INTEGER.fullmatch(gold.strip())) and len(gold) <= LONGEST
+    return len(gold) <= LONGEST and bool(_INTEGER.fullmatch(gold.strip()))
 
 
 def read_number(body: str) -> Fraction | None:
-    r"""Read the number that an answer is as an exact fraction.
+    r"""Read the number that a normalized answer is as an exact fraction.
 
-    It is the number of an integer, a decimal, a ratio or a mixed number; of `x = 5` or `3 + 1 = 4`,
-    that on the right; None for anything else, and for literals above `LONGEST` characters.
+    It is the number of an integer, a decimal, a ratio or a mixed number; of `x=5` or `3+1=4`, that
+    on the right. None for anything else, for a number that another one is said to equal, `13=12`,
+    and for literals above `LONGEST` characters.
 
     Example:
-        >>> [read_number(text) for text in ("007", "2.50", r"\frac{6}{3}", "x = 5", r"\sqrt{4}")]
+        >>> [read_number(text) for text in ("007", "2.50", r"\frac{6}{3}", "x=5", r"\sqrt{4}")]
         [Fraction(7, 1), Fraction(5, 2), Fraction(2, 1), Fraction(5, 1), None]
     """
-    text = body.strip()
-    if len(text) > LONGEST:
+    if len(body) > LONGEST:
         return None
-    *names, text = _EQUALS.split(text)
-    if any("," in name or not _NAMED.fullmatch(name) for name in names):
-        return None
-    text = re.sub(r"^([+-])\s+", r"\1", text.strip())
-    text = re.sub(r"^\{(.*)\}$", r"\1", text)
+    right = right_side(_EQUALS.split(body))
+    return None if right is None else _read_literal(right)
+
+
+def right_side(sides: Sequence[str]) -> str | None:
+    """What the sides of a chain of equations say that a name or a calculation is: 4 of `x=3+1=4`.
+
+    None where a side before the last is anything but a name, `2x=12`, or is a number that is not
+    the last side's, `13=12`. A calculation is not checked. A single side is its own right side.
+    """
+    *names, text = (side.strip() for side in sides)
+    for name in names:
+        stated = _read_literal(name)
+        if stated is not None and stated != _read_literal(text):
+            return None
+        if stated is None and not (_NAME.fullmatch(name) or _is_arithmetic(name)):
+            return None
+    return text
+
+
+def _is_arithmetic(text: str) -> bool:
+    return bool(_ARITHMETIC.fullmatch(text)) and any(map(str.isdigit, text))
+
+
+def _read_literal(text: str) -> Fraction | None:
+    if text[:1] == "{" and text[-1:] == "}":
+        text = text[1:-1]
     if _INTEGER.fullmatch(text) or _DECIMAL.fullmatch(text):
         return Fraction(text)
     if match := _RATIO.fullmatch(text):
@@ -63,7 +90,7 @@ def read_number(body: str) -> Fraction | None:
 
 
 def _ratio(sign: str, whole: int, top: int, bottom: int) -> Fraction | None:
-    if bottom == 0:
+    if bottom == 0 or (whole and not 0 <= top < bottom):
         return None
     value = whole + Fraction(top, bottom)
     return -value if sign == "-" else value

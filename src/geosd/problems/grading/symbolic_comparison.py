@@ -15,7 +15,7 @@ _TUPLE_OR_INTERVAL = re.compile(r"^[(\[].*[)\]]$", re.DOTALL)
 _SET = re.compile(r"^\\\{.*\\\}$", re.DOTALL)
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)")
-_MEMBER = re.compile(r"^\s*[a-zA-Z]\s*\\in\b\s*")
+_MEMBER = re.compile(r"^[a-zA-Z]\\in\b ?")
 
 
 def forbid_eval() -> None:
@@ -67,12 +67,21 @@ def compare(gold: str, answer: str) -> Literal["equal", "different", "unreadable
 
 
 def _parse(body: str) -> list[Any]:
-    """What math-verify reads in a formula; its string fallback is left out."""
+    r"""What math-verify reads in a formula; its string fallback is left out.
+
+    So is its removal of units, which takes the last letter of `2t` or `\frac{h}{3}h` for one.
+    """
+    from latex2sympy2_extended import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse
 
-    text = body.replace("\n", " ").replace("$", "").rstrip("\\")
+    normalization = NormalizationConfig(
+        basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none"
+    )
     parsed = parse(
-        f"${text}$", [LatexExtractionConfig()], fallback_mode="no_fallback", parsing_timeout=None,
+        f"${body}$",
+        [LatexExtractionConfig(normalization_config=normalization)],
+        fallback_mode="no_fallback",
+        parsing_timeout=None,
         raise_on_error=True,
-    )  # fmt: skip
+    )
     return [value for value in parsed if not isinstance(value, str)]

@@ -1,4 +1,3 @@
-import importlib.util
 import os
 import signal
 import sys
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from geosd.problems.grading import symbolic_comparison
-from geosd.problems.grading.symbolic_pool import MissingMathError, SymbolicPool
+from geosd.problems.grading.grading_pool import GradingPool, MissingMathError, WorkerEndedError
 from geosd.problems.grading.typed_grader import grade_answer
 
 
@@ -22,57 +21,79 @@ def started(pool):
 
 @pytest.mark.parametrize("hostile", ["10^{10^{10}}", "9^{9^{9^9}}"])
 def test_a_hostile_expression_ends_within_its_limit_and_says_so(hostile):
-    with started(SymbolicPool(workers=1, seconds=1)) as pool:
+    with started(GradingPool(workers=1, seconds=1)) as pool:
         start = time.monotonic()
         verdict = grade_answer(hostile, r"\frac{1}{2}", pool)
         assert time.monotonic() - start < 3
         assert (verdict.correct, verdict.reason) == (False, "timeout")
         pool._workers[0].seconds = 30
-        assert pool.compare("1/2", "0.5") == "equal"  # a new process has taken its place
+        assert pool.compare("1/2", "0.5") == "correct"  # a new process has taken its place
 
 
 def test_a_killed_process_is_gone():
-    with started(SymbolicPool(workers=1, seconds=0.5)) as pool:
+    with started(GradingPool(workers=1, seconds=0.5)) as pool:
         process = pool._workers[0].process
         assert pool.compare("1", "10^{10^{10}}") == "timeout"
         assert process.returncode == -signal.SIGKILL
 
 
 def test_a_process_that_dies_during_a_comparison_is_a_crash():
-    with started(SymbolicPool(workers=1, seconds=20)) as pool:
+    with started(GradingPool(workers=1, seconds=20)) as pool:
         end = threading.Timer(0.3, os.kill, [pool._workers[0].process.pid, signal.SIGSEGV])
         end.start()
         assert pool.compare("1", "10^{10^{10}}") == "crash"
-        assert pool.compare("x+1", "1+x") == "equal"
+        assert pool.compare("x+1", "1+x") == "correct"
 
 
 def test_a_process_that_died_before_a_comparison_is_replaced():
-    with started(SymbolicPool(workers=1, seconds=20)) as pool:
+    with started(GradingPool(workers=1, seconds=20)) as pool:
         pool._workers[0].process.kill()
         pool._workers[0].process.wait()
-        assert pool.compare("x+1", "1+x") == "equal"
+        assert pool.compare("x+1", "1+x") == "correct"
 
 
 def test_many_threads_get_their_own_answers():
     pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
-    with SymbolicPool(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
+    with GradingPool(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
         outcomes = list(threads.map(lambda pair: pool.compare(*pair), pairs))
-    assert outcomes == ["equal", "different"] * 20
+    assert outcomes == ["correct", "wrong answer"] * 20
 
 
-def test_without_math_verify_the_error_says_what_needs_it(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with SymbolicPool() as pool:
+def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path):
+    (tmp_path / "math_verify.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    with GradingPool(workers=1, seconds=30) as pool:
         assert grade_answer("7", "7", pool).correct
+        assert grade_answer("East", "east", pool).correct
         with pytest.raises(
             MissingMathError, match=r"\\sqrt(.|\n)*Hint: pip install 'geosd\[math\]'"
         ):
             grade_answer("x", r"\sqrt{2}", pool)
 
 
+def test_an_extraction_is_ended_by_the_clock_and_says_so():
+    with started(GradingPool(workers=1, seconds=30)) as pool:
+        pool._workers[0].seconds = 1e-4
+        with pytest.raises(WorkerEndedError) as ended:
+            pool.extract("answer to " * 20_000)
+        assert ended.value.reason == "timeout"
+        pool._workers[0].seconds = 30
+        assert pool.extract("A: 7") == "7"
+
+
+def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):
+    worker = GradingPool(workers=1, seconds=5)._workers[0]
+    sent = []
+    monkeypatch.setattr(worker, "_send", lambda request: sent.append(request) or False)
+    monkeypatch.setattr(worker, "_read_line", lambda seconds: b"")
+    with pytest.raises(WorkerEndedError, match="crash"):
+        worker.ask("compare", "1", "2")
+    assert len(sent) == 2
+
+
 def test_a_pool_of_nothing_is_refused():
     with pytest.raises(ValueError, match="Hint"):
-        SymbolicPool(workers=0)
+        GradingPool(workers=0)
 
 
 def test_in_a_worker_sympy_reads_numbers_and_no_other_text(monkeypatch):
