@@ -146,8 +146,8 @@ def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
     except ValidationError as error:
         return tuple(
             (
-                tuple(str(key) for key in one["loc"] if not str(key).startswith("function-")),
-                one["msg"].removeprefix("Value error, ").lower(),
+                tuple(str(key) for key in one["loc"]),
+                one["msg"].removeprefix("Value error, ").replace("Input", "input", 1),
             )
             for one in error.errors()
         )

@@ -1,6 +1,6 @@
-"""What params.yaml may name that is defined in code: data sources, and models whose sizes are known.
+"""Names of params.yaml that code defines: data sources, and models whose sizes are known.
 
-Both are read from the syntax of their files, as hyperparameters are, so that a plan imports no torch.
+Both are read from the syntax of their files, as hyperparameters are: a plan imports no torch.
 """
 
 from __future__ import annotations

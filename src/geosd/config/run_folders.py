@@ -30,7 +30,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from geosd.config.clashes import SHARED
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
 from geosd.files import atomic_write

@@ -95,7 +95,7 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
         ("methods", "variant", params.variants),
         ("variants", "variant", params.variants),
         ("grid", "variant", params.variants),
-        ("outputs", "output", OUTPUTS),
+        ("outputs", "table, figure or ledger", OUTPUTS),
     ):
         mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
     if mistakes:
@@ -111,7 +111,7 @@ def _names(
     for index, name in enumerate(names):
         if name not in defined:
             last = name if isinstance(names, Mapping) else index
-            message = f"{name} is no {kind} of this file. {alternatives(name, defined)}"
+            message = f"{name} is no {kind}. {alternatives(name, defined)}"
             mistakes.append(source.mistake((*path, last) if path else (kind,), message))
     return mistakes
 
