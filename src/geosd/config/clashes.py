@@ -17,12 +17,11 @@ from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_ar
 from geosd.config.errors import alternatives
 from geosd.config.inheritance import lineage
 from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout, Training
+from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section
 from geosd.config.study import Study
 from geosd.models.shipped_checkpoints import SHIPPED, ShippedCheckpointError, pinned_files
 
-SHARED = ("data", "base", "pool", "train", "evaluate", "states")
-"""Folders of results/ that belong to all studies; every other one is a study's."""
 SECTIONS: dict[str, type[Section]] = {
     "data": Data,
     "pool": Pool,

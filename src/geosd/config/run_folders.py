@@ -35,6 +35,8 @@ from geosd.config.study import Study, resolve
 from geosd.files import atomic_write
 
 RESULTS = "results"
+SHARED = ("data", "base", "pool", "train", "evaluate", "states")
+"""Folders of results/ that belong to all studies; every other one is a study's."""
 PI_0 = "pi_0"
 DIGITS = 10
 """Hexadecimal digits of a digest: 40 bits, enough to tell millions of settings apart."""
