@@ -1,6 +1,6 @@
 """Wrong configurations: params.yaml with one thing made wrong, drawn from a seed.
 
-Each is refused with the key that is wrong and a hint, none with a bare traceback, and none is taken.
+Each is refused with the key that is wrong and a hint; none is taken, none is a bare traceback.
 What is wrong is known from what was done to the file, not from the checks that are tested.
 """
 

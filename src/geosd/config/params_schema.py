@@ -129,13 +129,13 @@ class Params(Section):
     """The study that is run where the command line names none (`--config study=NAME`)."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
-    models: dict[Name, ModelSchema]
+    models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]
     """Models by name."""
     resources: dict[Name, ModelResources]
     """What jobs ask for, by model; `default`, which must be there, is for those not named."""
-    variants: dict[Name, VariantSchema]
+    variants: Annotated[dict[Name, VariantSchema], Field(min_length=1)]
     """Variants by name."""
-    studies: dict[Name, StudySchema]
+    studies: Annotated[dict[Name, StudySchema], Field(min_length=1)]
     """Studies by name."""
 
     _selected: Mapping[str, SelectedRates] = PrivateAttr(default_factory=dict)
