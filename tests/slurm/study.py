@@ -52,7 +52,7 @@ def shrink(path: Path) -> None:
     quick |= {"methods": list(VARIANTS), "seeds": [0], "outputs": ["table_main"]}
     quick["data"] |= {"source": "chains", "train": 40, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
-    quick["pool"] |= {"rollouts": 8}
+    quick["pool"] |= {"rollouts": 8, "keep": 8}
     quick["training"] |= {"steps": STEPS, "save_every": 5}
     quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2]}
     path.write_text(yaml.safe_dump(params, sort_keys=False))

@@ -24,7 +24,7 @@ SMALL = {
         "test_id": 6,
         "test_per_benchmark": 3,
     },
-    "pool": {"rollouts": 4, "response_tokens": 16},
+    "pool": {"rollouts": 4, "keep": 4, "response_tokens": 16},
     "training": {
         "steps": 4,
         "warmup": 2,

@@ -123,7 +123,7 @@ def problems(shared_data, root, tmp_path_factory):
         "test_id": 2,
         "test_per_benchmark": 1,
     }
-    study["pool"] = {"rollouts": 2, "response_tokens": 6}
+    study["pool"] = {"rollouts": 2, "keep": 2, "response_tokens": 6}
     study["training"] |= {
         "steps": 1,
         "warmup": 1,

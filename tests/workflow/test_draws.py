@@ -114,7 +114,7 @@ def shrink(workflow) -> None:
     quick |= {"methods": ["pi_0", "fwdkl"], "outputs": ["table_main"]}
     quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
-    quick["pool"] |= {"rollouts": 8}
+    quick["pool"] |= {"rollouts": 8, "keep": 8}
     quick["training"] |= {"steps": 2, "warmup": 1, "diagnose_every": 1}
     quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2]}
     path.write_text(yaml.safe_dump(values, sort_keys=False))
