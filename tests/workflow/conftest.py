@@ -103,6 +103,11 @@ class Workflow:
         with contextlib.chdir(self.folder):
             return RunFolders(resolve(load("params.yaml"), study))
 
+    def selected_rate(self, method: str) -> str:
+        """The line of selected/quick.yaml that holds a method's learning rate."""
+        lines = (self.folder / "selected/quick.yaml").read_text(encoding="utf-8").splitlines()
+        return next(line.strip() for line in lines if line.strip().startswith(f"{method}: "))
+
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace the one occurrence of a text in a file."""
         text = (self.folder / path).read_text(encoding="utf-8")

@@ -60,12 +60,6 @@ def published(workflow, action: str, *targets: str, study: str = "quick") -> str
     return call(workflow, sys.executable, script, action, "--study", study, *targets)
 
 
-def selected_rate(workflow, method: str) -> str:
-    """The line of selected/quick.yaml that holds a method's learning rate."""
-    lines = (workflow.folder / "selected/quick.yaml").read_text().splitlines()
-    return next(line.strip() for line in lines if line.strip().startswith(f"{method}: "))
-
-
 def one(workflow) -> Path:
     """The folder of the first run of GeoSD."""
     with (workflow.folder / "results/quick/runs.csv").open() as index:
@@ -151,7 +145,7 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
 
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(clone):
     published(clone, "restore")
-    clone.edit("selected/quick.yaml", selected_rate(clone, "geosd"), "geosd: 7.0e-6")
+    clone.edit("selected/quick.yaml", clone.selected_rate("geosd"), "geosd: 7.0e-6")
     stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
     call(clone, sys.executable, "workflow/dvc/generate.py")
     call(clone, *stage)

@@ -33,9 +33,7 @@ def test_touching_every_file_without_changing_it_does_nothing(done):
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):
     seeds, _ = runs(root)
-    lines = (root / "selected/quick.yaml").read_text().splitlines()
-    selected = next(line.strip() for line in lines if line.strip().startswith("revkl: "))
-    done.edit("selected/quick.yaml", selected, "revkl: 7.0e-6")
+    done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
     assert done.wanted() == {
         "train": seeds,
         "evaluate": seeds,

@@ -199,22 +199,23 @@ def publish(study: str) -> None:
         tracked += inside or [folder]
         targets += [stages[out] for out in inside] or [str(write_pointer(folder))]
     targets = short_targets(targets, stages.values())
+    pointers = [name for name in targets if name.endswith(".dvc")]
+    has_stages = targets != pointers
     # --force: trust the files, which Snakemake has just called up to date.
-    checked = [CHECK] if stages.keys() & set(tracked) and PIPELINE not in targets else []
+    checked = [CHECK] if has_stages and PIPELINE not in targets else []
     run("dvc", "commit", "--force", "--no-relink", *checked, *targets)
     outputs = collect(folders, tracked)
     packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
     records_file(study).parent.mkdir(exist_ok=True)
     records_file(study).write_bytes(gzip.compress(packed, mtime=0))
-    committed = [str(records_file(study)), *(name for name in targets if name.endswith(".dvc"))]
+    committed = [str(records_file(study)), *pointers]
     if Path("dvc.lock").exists():
         committed.append("dvc.lock")
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
     # All of dvc.yaml in place of some of its stages: what else dvc.lock has was pushed before.
-    pushed = short_targets([*targets, *stages.values()] if checked else targets, stages.values())
-    print(run("dvc", "push", *pushed).strip())
+    print(run("dvc", "push", *([PIPELINE] if has_stages else []), *pointers).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 

@@ -105,12 +105,12 @@ class LogHandler(LogHandlerBase):
         self.total = sum(self.jobs.values())
         if first and not self.common_settings.dryrun:
             self.live.start()
-            threading.Thread(target=self._repeat, daemon=True).start()
+            if not self.console.is_terminal:
+                threading.Thread(target=self._repeat, daemon=True).start()
 
     def _repeat(self) -> None:
         while not self.ended.wait(EVERY_SECONDS):
-            if not self.console.is_terminal:
-                self.console.print(self._line(), soft_wrap=True)
+            self.console.print(self._line(), soft_wrap=True)
 
     def _line(self) -> Text:
         """Jobs done, time passed and left, and how far the running jobs are."""
@@ -128,10 +128,10 @@ class LogHandler(LogHandlerBase):
             return
         self.ended.set()
         self.live.stop()
-        jobs = sum(n for rule, n in self.jobs.items() if rule not in TARGETS)
-        if not jobs and not self.jobs:
+        if not self.jobs:
             self.console.print("No job to run.")
         elif self.common_settings.dryrun:
+            jobs = sum(n for rule, n in self.jobs.items() if rule not in TARGETS)
             self.console.print(f"{jobs} jobs would run.")
         else:
             passed = clock(time.time() - self.begin)
@@ -148,8 +148,8 @@ def seconds_left(
 ) -> float | None:
     """How long the jobs that are left will take: as long each as those of its rule took.
 
-    A rule of which no job has ended takes the mean of all. As many jobs run side by side as did on
-    average so far.
+    The jobs of a rule without an ended job take the mean time of all ended jobs. The number of jobs
+    that run side by side stays at its average so far.
 
     Args:
         jobs: How many jobs each rule has in all.

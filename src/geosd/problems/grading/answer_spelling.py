@@ -16,6 +16,7 @@ from geosd.problems.grading.answer_tokens import (
     inside_text,
     is_number,
     is_space,
+    last_before,
     tokenize,
 )
 
@@ -125,9 +126,7 @@ def _is_upright_letter(token: str, text: str) -> bool:
 def _spell_degree(spelled: list[str], tokens: Sequence[str], place: int) -> int:
     r"""Turn the `^\circ` or `^{\circ}` that ends here into a degree; how many tokens that takes."""
     braces = spelled[-1:] == ["{"] and tokens[place : place + 1] == ["}"]
-    last = len(spelled) - (2 if braces else 1)
-    while last >= 0 and is_space(spelled[last]):
-        last -= 1
+    last = last_before(spelled, len(spelled) - braces)
     if last < 0 or spelled[last] != "^":
         spelled.append(r"\circ")
         return 0

@@ -8,6 +8,7 @@ linear in the answer's length, whatever the answer is.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _TEXT_COMMANDS = r"text|mbox|mathrm|textbf|textrm|textit|rm|mathbf|mathit|operatorname"
 _TOKEN = re.compile(
@@ -25,6 +26,11 @@ LIST, DEGREE, PERCENT, CURRENCY = ", ", "°", "%", "$"
 def is_space(token: str) -> bool:
     r"""Whether a token is white space or spacing such as `\,`."""
     return token == THIN or token.isspace()
+
+
+def last_before(tokens: Sequence[str], end: int) -> int:
+    """The place of the last token before `end` that is no white space; -1 where there is none."""
+    return next((place for place in range(end - 1, -1, -1) if not is_space(tokens[place])), -1)
 
 
 def tokenize(text: str) -> list[str]:

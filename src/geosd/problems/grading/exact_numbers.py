@@ -40,9 +40,9 @@ def is_integer(gold: str) -> bool:
 def read_number(body: str) -> Fraction | None:
     r"""Read the number that a normalized answer is as an exact fraction.
 
-    It is the number of an integer, a decimal, a ratio or a mixed number; of `x=5` or `3+1=4`, that
-    on the right. None for anything else, for a number that another one is said to equal, `13=12`,
-    and for literals above `LONGEST` characters.
+    An integer, a decimal, a ratio and a mixed number are read as themselves, and `x=5` or `3+1=4`
+    as its right side. Everything else gives None, and so do an equation of two different numbers,
+    `13=12`, and a literal above `LONGEST` characters.
 
     Example:
         >>> [read_number(text) for text in ("007", "2.50", r"\frac{6}{3}", "x=5", r"\sqrt{4}")]

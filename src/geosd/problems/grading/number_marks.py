@@ -13,6 +13,7 @@ from geosd.problems.grading.answer_tokens import (
     is_number,
     is_space,
     is_word,
+    last_before,
     without_command,
 )
 from geosd.problems.grading.units import is_unit_word
@@ -87,9 +88,7 @@ def end_of_value(tokens: Sequence[str]) -> int:
             break
     while end < len(tokens) and (is_space(tokens[end]) or tokens[end] in ("/", ".")):
         end += 1
-    last = end - 1
-    while last >= 0 and is_space(tokens[last]):
-        last -= 1
+    last = last_before(tokens, end)
     is_value = last >= 0 and (is_number(tokens[last]) or tokens[last] in ("}", ")", "]", r"\pi"))
     return end if is_value else len(tokens)
 
@@ -118,10 +117,9 @@ def _length_of_power(tokens: Sequence[str], end: int) -> int:
             for token, wanted in zip(tokens[start:end], pattern, strict=True)
         )
         if fits:
-            last = start - 1
-            while last > 0 and is_space(tokens[last]):
-                last -= 1
-            return length if inside_text(tokens[last]) or is_word(tokens[last]) else 0
+            last = last_before(tokens, start)
+            is_unit = last >= 0 and (inside_text(tokens[last]) or is_word(tokens[last]))
+            return length if is_unit else 0
     return 0
 
 

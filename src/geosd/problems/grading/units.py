@@ -69,8 +69,8 @@ class Unit:
     """What stands behind a number.
 
     Attributes:
-        name: One spelling of it, `square cm` for `cm^2`; empty where nothing is said.
-        known: Whether every word is of this file, so that the words change nothing.
+        name: The unit in one spelling, `square cm` for `cm^2`; empty without a unit.
+        known: Whether this file has every word, so that the words do not change the number.
     """
 
     name: str = ""
