@@ -2,10 +2,8 @@
 
 from geosd.config import load
 
-PARAMS = load("params.yaml")  # before Snakemake reads it: its errors name key and line
-
-
-configfile: "params.yaml"
+PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
+config.setdefault("study", PARAMS.study)
 
 
 report: "workflow/report/workflow.rst"

@@ -44,7 +44,7 @@ def test_infinity_is_allowed_where_the_objective_allows_it(edited):
 
 def test_a_value_of_a_grid_is_checked_too(edited):
     path = edited(("optimiser.kfac.per_token: [false]}", "objective.drift_penalty: [-1.0]}"))
-    message = r"drift_penalty of geosd-drift_penalty_-1.0 of mini-qwen3: .*greater than or"
+    message = r"drift_penalty: .*greater than or .* for geosd-drift_penalty_-1.0 of mini-qwen3"
     with pytest.raises(ConfigError, match=message):
         load(path)
 

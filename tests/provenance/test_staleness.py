@@ -12,6 +12,7 @@ import pytest
 from geosd.files import sha256
 from geosd.provenance import manifest as made
 from geosd.provenance.code import code_of
+from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
 from geosd.provenance.staleness import Current, stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
@@ -117,3 +118,15 @@ def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,3")
     told = made.device()
     assert (told["node"], told["job"], told["visible"]) == ("n7", "42", "0,3")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"code": 1}', "\udcff"])
+def test_a_damaged_manifest_is_named_and_the_others_are_judged(study, content):
+    path = Path("results/base/manifest.json")
+    path.write_text(content, errors="surrogateescape")
+    Path("results/train/w").unlink()
+    reasons = judged()
+    assert reasons["base"][0].startswith(f"{path} is no whole manifest: ")
+    assert "input results/train/w is not here" in reasons["evaluate"]
+    with pytest.raises(DamagedManifestError, match=r"(?s)results/base/manifest.json.*\nHint: "):
+        read_manifest(path.parent)

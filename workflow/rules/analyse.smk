@@ -26,8 +26,8 @@ rule runs:
     message:
         f"Write which folders are the runs of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.runs --study {params.study} --params params.yaml --out {params.out}"
-        " > {log} 2>&1"
+        "python -m geosd.steps.runs --study {params.study:q} --params params.yaml"
+        " --out {params.out:q} > {log:q} 2>&1"
 
 
 rule analyse:
@@ -54,5 +54,5 @@ rule analyse:
     message:
         f"Score the samples of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.analyse --study {params.study} --params params.yaml"
-        " --runs {input.runs} --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.analyse --study {params.study:q} --params params.yaml"
+        " --runs {input.runs:q} --out {params.out:q} > {log:q} 2>&1"

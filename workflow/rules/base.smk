@@ -29,7 +29,8 @@ rule base:
     message:
         "Make the base model {wildcards.model}, draw {params.draw}"
     shell:
-        "exec python workflow/scripts/launch.py --gpus {resources.gpu} --scratch {params.scratch} --"
-        " python -m geosd.steps.base --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --draw {params.draw} --out {params.out}"
-        " --scratch {params.scratch} > {log} 2>&1"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
+        " --scratch {params.scratch:q} --"
+        " python -m geosd.steps.base --study {resources.study:q} --params params.yaml"
+        " --model {wildcards.model:q} --draw {params.draw:q} --out {params.out:q}"
+        " --scratch {params.scratch:q} > {log:q} 2>&1"

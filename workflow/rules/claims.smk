@@ -44,6 +44,6 @@ rule claims:
     message:
         "Judge the claims of the paper"
     shell:
-        "python -m geosd.steps.claims --study {params.study} --params params.yaml"
-        " --scores {input.scores} --drift {input.drift} --consensus {input.consensus}{params.more}"
-        " --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.claims --study {params.study:q} --params params.yaml"
+        " --scores {input.scores:q} --drift {input.drift:q} --consensus {input.consensus:q}"
+        "{params.more} --out {params.out:q} > {log:q} 2>&1"

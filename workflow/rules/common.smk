@@ -14,10 +14,11 @@ need no `settings`. The study's name is in none of their paths, inputs or params
 
 import json
 import os
+import re
 import sys
 
 from snakemake.utils import min_version
-from yaml import safe_load
+from yaml import safe_load  # of the site's file alone
 
 from geosd.provenance import code
 from geosd.reporting import specs
@@ -57,8 +58,8 @@ pathvars:
 
 
 wildcard_constraints:
-    model="|".join(STUDY.models),
-    variant="|".join(TRAINED) or "none",
+    model="|".join(map(re.escape, STUDY.models)),
+    variant="|".join(map(re.escape, TRAINED)) or "none",
     digest="[0-9a-f]+",
     recipe=r"\w+-[0-9a-f]+",  # an objective, or pi_0, and a digest of how it is trained or sampled
     seed=r"\d+",
@@ -74,7 +75,7 @@ os.environ |= {
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]),
 }
 
-if {**config, "study": None} != {**safe_load(Path("params.yaml").read_text()), "study": None}:
+if config.keys() != {"study"}:
     raise ValueError(
         "--config and --configfile may only name the study: --config study=NAME.\n"
         "Hint: set everything else in params.yaml, so that each result can be traced to it."
@@ -143,7 +144,8 @@ def snapshots(wildcards):
     manifest = Path("results/train", *map(str, run), "manifest.json")
     try:
         recorded = json.loads(manifest.read_text(encoding="utf-8"))["snapshots"]
-    except (OSError, ValueError, KeyError):  # not made yet, or not whole
+        recorded = list(map(int, recorded))  # they reach the shell
+    except (OSError, ValueError, KeyError, TypeError):  # not made yet, or not whole
         recorded = []
     steps = sorted({*SNAPSHOTS.get(run, ()), *recorded})
     return " ".join(["--snapshots", *map(str, steps)]) if steps else ""

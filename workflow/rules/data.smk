@@ -31,8 +31,8 @@ rule fetch:
     message:
         f"Fetch and check the raw files of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.fetch --study {resources.study} --params params.yaml"
-        " --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.fetch --study {resources.study:q} --params params.yaml"
+        " --out {params.out:q} > {log:q} 2>&1"
 
 
 rule data:
@@ -57,5 +57,5 @@ rule data:
     message:
         f"Draw the problems of study {STUDY.name}"
     shell:
-        "python -m geosd.steps.data --study {resources.study} --params params.yaml"
-        " --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.data --study {resources.study:q} --params params.yaml"
+        " --out {params.out:q} > {log:q} 2>&1"

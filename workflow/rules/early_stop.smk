@@ -29,6 +29,6 @@ rule early_stop:
     message:
         "Take {wildcards.model} with {resources.variant}, seed {wildcards.seed}, from a longer run"
     shell:
-        "python -m geosd.steps.early_stop --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
-        " --longer {params.longer} --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.early_stop --study {resources.study:q} --params params.yaml"
+        " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
+        " --longer {params.longer:q} --out {params.out:q} > {log:q} 2>&1"

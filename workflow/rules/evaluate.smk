@@ -32,10 +32,10 @@ rule evaluate:
     message:
         "Sample {wildcards.model} after {resources.variant}, seed {wildcards.seed}"
     shell:
-        "python -m geosd.steps.evaluate --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
-        " --checkpoint {params.checkpoint} --problems {input.problems}"
-        " --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.evaluate --study {resources.study:q} --params params.yaml"
+        " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
+        " --checkpoint {params.checkpoint:q} --problems {input.problems:q}"
+        " --out {params.out:q} > {log:q} 2>&1"
 
 
 use rule evaluate as evaluate_pi_0 with:

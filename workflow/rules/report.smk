@@ -51,7 +51,7 @@ rule page:
     message:
         "Make {wildcards.page} a page of the report"
     shell:
-        "python {input.script} {input.source} {output} > {log} 2>&1"
+        "python {input.script:q} {input.source:q} {output:q} > {log:q} 2>&1"
 
 
 rule configuration:
@@ -66,8 +66,8 @@ rule configuration:
     message:
         f"Write the configuration of study {STUDY.name}"
     shell:
-        "python -m geosd.config show --study {params.study} --params params.yaml"
-        " --out {output} > {log} 2>&1"
+        "python -m geosd.config show --study {params.study:q} --params params.yaml"
+        " --out {output:q} > {log:q} 2>&1"
 
 
 rule environment:
@@ -87,8 +87,8 @@ rule environment:
     message:
         "Write which code, machines and packages made the numbers"
     shell:
-        "python -m geosd.steps.environment --study {params.study} {params.runs}--out {params.out}"
-        " > {log} 2>&1"
+        "python -m geosd.steps.environment --study {params.study:q} {params.runs}"
+        "--out {params.out:q} > {log:q} 2>&1"
 
 
 rule tables:

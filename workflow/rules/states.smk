@@ -32,9 +32,9 @@ rule states:
     message:
         "Look at the states that {wildcards.model} visits"
     shell:
-        "python -m geosd.steps.states --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --base {params.base} --problems {input.problems}"
-        " --pool {input.pool} --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.states --study {resources.study:q} --params params.yaml"
+        " --model {wildcards.model:q} --base {params.base:q} --problems {input.problems:q}"
+        " --pool {input.pool:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule alignment:
@@ -61,10 +61,10 @@ rule alignment:
     message:
         "Follow {wildcards.variant} of {wildcards.model}, seed {wildcards.seed}, over its checkpoints"
     shell:
-        "python -m geosd.steps.alignment --study {params.study} --params params.yaml"
-        " --model {wildcards.model} --variant {wildcards.variant} --seed {wildcards.seed}"
-        " --base {params.base} --checkpoint {params.checkpoint} --states {input.states}"
-        " --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.alignment --study {params.study:q} --params params.yaml"
+        " --model {wildcards.model:q} --variant {wildcards.variant:q} --seed {wildcards.seed:q}"
+        " --base {params.base:q} --checkpoint {params.checkpoint:q} --states {input.states:q}"
+        " --out {params.out:q} > {log:q} 2>&1"
 
 
 DRIFTING = settings("drift_over_steps", STUDY)["methods"]
@@ -89,5 +89,5 @@ rule drift_over_steps:
     message:
         "Collect the drift of every run over its steps"
     shell:
-        "python -m geosd.steps.drift_over_steps --study {params.study} --params params.yaml"
-        " --runs {input.runs} --out {params.out} > {log} 2>&1"
+        "python -m geosd.steps.drift_over_steps --study {params.study:q} --params params.yaml"
+        " --runs {input.runs:q} --out {params.out:q} > {log:q} 2>&1"

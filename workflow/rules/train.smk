@@ -44,10 +44,10 @@ rule train:
     message:
         "Train {wildcards.model} with {resources.variant}, seed {wildcards.seed}"
     shell:
-        "exec python workflow/scripts/launch.py --gpus {resources.gpu}"
-        " --processes {resources.processes} --scratch {params.scratch} --"
-        " python -m geosd.steps.train --study {resources.study} --params params.yaml"
-        " --model {wildcards.model} --variant {resources.variant} --seed {wildcards.seed}"
-        " --base {params.base} --problems {input.problems} --pool {input.pool}"
-        " --out {params.out} --scratch {params.scratch} {resources.placement}"
-        " {params.snapshots} > {log} 2>&1"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
+        " --processes {resources.processes:q} --scratch {params.scratch:q} --"
+        " python -m geosd.steps.train --study {resources.study:q} --params params.yaml"
+        " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
+        " --base {params.base:q} --problems {input.problems:q} --pool {input.pool:q}"
+        " --out {params.out:q} --scratch {params.scratch:q} {resources.placement}"
+        " {params.snapshots} > {log:q} 2>&1"

@@ -10,6 +10,8 @@ from geosd.registry import did_you_mean
 
 Key = str | int
 KeyPath = tuple[Key, ...]
+MOST_SHOWN = 30
+"""Mistakes that one error lists: a wrong value of a recipe is one for each run of a grid."""
 
 
 class ConfigError(ValueError):
@@ -32,10 +34,12 @@ class Mistake:
 
 
 def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
-    """The error that lists all mistakes in a configuration file, in the order of its lines."""
+    """The error that lists the mistakes in a configuration file, in the order of its lines."""
     ordered = sorted(dict.fromkeys(mistakes), key=lambda mistake: mistake.line)
     lines = [f"  {file}:{m.line}: {_dotted(m.path) or 'file'}: {m.message}" for m in ordered]
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+    if len(lines) > MOST_SHOWN:
+        lines[MOST_SHOWN:] = [f"  and {len(lines) - MOST_SHOWN} more"]
     return ConfigError(
         f"{file} has {count}:\n" + "\n".join(lines) + "\nHint: docs/configuration.md explains the"
         " file; an editor with a YAML language server shows every key's meaning and bounds."

@@ -13,11 +13,19 @@ if TYPE_CHECKING:
     from geosd.config.study import Study
 
 Axes = Mapping[str, Sequence[Any]]
+Grid = Mapping[str, Axes | Sequence[Axes]]
 
 
-def grid_candidates(
-    grid: Mapping[str, Axes | Sequence[Axes]],
-) -> dict[str, tuple[str, dict[str, Any]]]:
+def grids_of_variants(grid: Grid) -> list[tuple[str, Axes]]:
+    """Each grid of a study with its variant, one after the other where a variant has several."""
+    return [
+        (variant, axes)
+        for variant, given in grid.items()
+        for axes in ([given] if isinstance(given, Mapping) else given)
+    ]
+
+
+def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
     """The candidates of a study's grids: a variant with one value of each axis laid over it.
 
     A sweep is nothing but variants. The rules that train and judge a variant train and judge these,
@@ -36,13 +44,12 @@ def grid_candidates(
 'optimiser': {'kfac': {'damping': 0.1}}})}
     """
     points = {}
-    for variant, given in grid.items():
-        for axes in [given] if isinstance(given, Mapping) else given:
-            for values in itertools.product(*axes.values()):
-                point = dict(zip(axes, values, strict=True))
-                words = [f"{key.rpartition('.')[2]}_{value}" for key, value in point.items()]
-                nested = map(_nested, point.keys(), point.values())
-                points["-".join([variant, *words])] = (variant, reduce(merge, nested, {}))
+    for variant, axes in grids_of_variants(grid):
+        for values in itertools.product(*axes.values()):
+            point = dict(zip(axes, values, strict=True))
+            words = [f"{key.rpartition('.')[2]}_{value}" for key, value in point.items()]
+            nested = map(_nested, point.keys(), point.values())
+            points["-".join([variant, *words])] = (variant, reduce(merge, nested, {}))
     return points
 
 

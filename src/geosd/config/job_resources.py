@@ -6,15 +6,17 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from geosd.config.schema_base import Count, Extendable, Section
+from geosd.config.schema_base import Count, Extendable, Section, at_most
+
+Gpus = Annotated[int, Field(ge=0, le=64)]
 
 
 class JobResources(Section):
     """The resources of one job: GPUs, memory, time; memory and time double at each retry."""
 
-    gpus: Annotated[int, Field(ge=0)]
+    gpus: Gpus
     """GPUs, all on one node; how many CPU cores come with each is the site's matter."""
-    mem_mb: Count
+    mem_mb: Annotated[int, Field(gt=0, le=10**8)]
     """Main memory, in MB."""
     minutes: Count
     """Longest run time, in minutes."""
@@ -28,7 +30,7 @@ class JobResources(Section):
 class TrainingResources(JobResources):
     """The resources of a training job."""
 
-    inference_gpus: Annotated[int, Field(ge=0)]
+    inference_gpus: Annotated[Gpus, at_most("gpus")]
     """Those of the GPUs that generate rollouts and score the anchor; the optimiser's state is
     sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
     and training workers; how many is not given."""
@@ -45,10 +47,8 @@ class TrainingResources(JobResources):
 
     @model_validator(mode="after")
     def _one_trains(self) -> TrainingResources:
-        if self.gpus and self.inference_gpus >= self.gpus:
-            raise ValueError(f"of {self.gpus} GPUs at least one must train")
-        if self.inference_gpus > self.gpus:
-            raise ValueError("inference_gpus are some of gpus")
+        if self.gpus and self.inference_gpus == self.gpus:
+            raise ValueError(f"inference_gpus is {self.gpus}, all of gpus; at least one must train")
         return self
 
 

@@ -5,16 +5,32 @@ Each lays partial sections over the protocol's. `overlay_of` makes their classes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PrivateAttr, Tag
+from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator
 
+from geosd.config.grids import Grid, grid_candidates, grids_of_variants
 from geosd.config.job_resources import ModelResources
 from geosd.config.protocol_schema import Protocol, Training
-from geosd.config.schema_base import Count, Extendable, Name, Positive, Scalar, Section, overlay_of
+from geosd.config.schema_base import (
+    Count,
+    Distinct,
+    Extendable,
+    Name,
+    Rate,
+    Scalar,
+    Section,
+    Seed,
+    overlay_of,
+)
 
-Axes = dict[str, list[Scalar]]
+Axis = Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$", max_length=64)]
+Values = Annotated[list[Scalar], Field(min_length=1), Distinct]
+Axes = Annotated[dict[Axis, Values], Field(min_length=1)]
+MOST_CANDIDATES = 10_000
+Names = Annotated[list[Name], Field(min_length=1), Distinct]
 Kind = Literal[
     "main", "ablation", "privilege", "ladder", "stepsize", "rates", "selection", "readings"
 ]
@@ -70,27 +86,40 @@ class StudySchema(Extendable, Sections):
         description="File of learning rates that a selection chose, by its path from where programs"
         " run; written by `make select-rates`.",
     )
-    models: list[Name] = Field(min_length=1, description="Models, in the order of the tables.")
-    methods: list[Name] = Field(min_length=1, description="Variants, in the order of the tables.")
-    seeds: list[int] = Field(min_length=1, description="Seeds; one run each.")
+    models: Names
+    """Models, in the order of the tables."""
+    methods: Names
+    """Variants, in the order of the tables."""
+    seeds: Annotated[list[Seed], Field(min_length=1, max_length=1000), Distinct]
+    """Seeds; one run each."""
     draws: Count = Field(
         default_factory=lambda: 1,
         description="Draws of each base model: the run of seed s starts from draw s % draws. More"
         " than one needs base models that the repository ships, in base_models/.",
     )
-    outputs: list[Name] = Field(
-        min_length=1, description="Rules of the tables, figures and ledgers that the study ends in."
-    )
+    outputs: Names
+    """Rules of the tables, figures and ledgers that the study ends in."""
     variants: dict[Name, StudyVariantSchema | None] = Field(
         default_factory=dict,
         description="What this study changes in a variant; null takes an inherited entry away.",
     )
-    grid: dict[Name, Axes | list[Axes]] = Field(
+    grid: dict[Name, Axes | Annotated[list[Axes], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="Candidates: variant, key of its training section (dots lead into sections), "
         "values. Every point of a variant's grid, or of each of its grids, is run as a variant of "
         "its own. A grid replaces an inherited one whole; {} takes it away.",
     )
+
+    @field_validator("grid")
+    @classmethod
+    def _candidates_differ(cls, grid: Grid) -> Grid:
+        """Refuse a grid of too many points, or with two points of one name."""
+        sizes = [math.prod(map(len, axes.values())) for _, axes in grids_of_variants(grid)]
+        if sum(sizes) > MOST_CANDIDATES:
+            raise ValueError(f"{sum(sizes)} candidates are more than {MOST_CANDIDATES}")
+        if sum(sizes) != len(grid_candidates(grid)):
+            raise ValueError("two points of the grids have one name; each point stands once")
+        return grid
 
 
 class Params(Section):
@@ -100,16 +129,23 @@ class Params(Section):
     """The study that is run where the command line names none (`--config study=NAME`)."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
-    models: dict[Name, ModelSchema]
+    models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]
     """Models by name."""
     resources: dict[Name, ModelResources]
-    """What jobs ask for, by model; `default` is for the models that are not named."""
-    variants: dict[Name, VariantSchema]
+    """What jobs ask for, by model; `default`, which must be there, is for those not named."""
+    variants: Annotated[dict[Name, VariantSchema], Field(min_length=1)]
     """Variants by name."""
-    studies: dict[Name, StudySchema]
+    studies: Annotated[dict[Name, StudySchema], Field(min_length=1)]
     """Studies by name."""
 
     _selected: Mapping[str, SelectedRates] = PrivateAttr(default_factory=dict)
+
+    @field_validator("resources")
+    @classmethod
+    def _has_default(cls, resources: dict[str, ModelResources]) -> dict[str, ModelResources]:
+        if DEFAULT not in resources:
+            raise ValueError(f"the entry `{DEFAULT}` is missing")
+        return resources
 
     def with_selected(self, files: Mapping[str, SelectedRates]) -> Params:
         """The same with the files of rates that studies name: study -> its file."""
@@ -139,7 +175,7 @@ class SelectedRates(Section):
     """SHA-256 of its tidy scores; null where it was not kept."""
     rule: str
     """How the best candidate is chosen."""
-    one_rate: Positive | None = Field(
+    one_rate: Rate | None = Field(
         default_factory=lambda: None,
         description="The rate that is best on average over all methods and models, for the table"
         " with one rate for all of them.",
@@ -147,7 +183,7 @@ class SelectedRates(Section):
     learning_rate: dict[
         Name,
         Annotated[
-            Annotated[Positive, Tag("rate")] | Annotated[dict[Name, Positive], Tag("rates")],
+            Annotated[Rate, Tag("rate")] | Annotated[dict[Name, Rate], Tag("rates")],
             Discriminator(_rate_or_rates),
         ],
     ]

@@ -10,7 +10,21 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model, model_validator
 
-from geosd.config.schema_base import Count, Name, Positive, Section, Share, Strict
+from geosd.config.schema_base import (
+    Count,
+    Decay,
+    Distinct,
+    Name,
+    Rate,
+    Section,
+    Seed,
+    Share,
+    Strict,
+    Temperature,
+    WeightDecay,
+    WholeNumber,
+    at_most,
+)
 from geosd.objectives.hyperparameters import Hyperparameter, declared
 
 
@@ -21,7 +35,7 @@ class Data(Section):
     """Where problems come from, a name of geosd.problems.sources: `dapo-math` is DAPO-Math-17k and
     the paper's four benchmarks (Appendix "Data and privileged context"), `chains` and `search` are
     the miniature's worlds, `jsonl` reads files of one's own."""
-    raw: str | None
+    raw: Annotated[str, Field(min_length=1)] | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; file or folder of one's
     own problems, docs/extending.md; other sources need none."""
     thinking: bool
@@ -34,7 +48,7 @@ class Data(Section):
     """A study trains on `train` and is judged on the benchmarks. A selection of hyperparameters is
     judged on `select_validation` alone, and trains on `select_train`, Appendix "Baselines", or for
     `validation` on `train`: then its runs are those of the studies that use what it selects."""
-    seed: Annotated[int, Field(ge=0)]
+    seed: Seed
     """Seed of the draw of problems. Not given in the paper."""
     train: Count
     """Training problems. Appendix "Data": 1K."""
@@ -61,15 +75,15 @@ class Pretraining(Section):
     """Optimiser steps."""
     documents: Count
     """Documents in a step."""
-    learning_rate: Positive
+    learning_rate: Rate
     """Peak learning rate of Muon, which trains the matrices; AdamW's tensors take half of it."""
-    warmup: Annotated[int, Field(ge=0)]
+    warmup: Annotated[WholeNumber, at_most("steps")]
     """Steps of linear warm-up."""
-    decay: Annotated[float, Field(gt=0, le=1)]
+    decay: Share
     """Fraction of the steps, the last ones, over which the learning rate falls to zero."""
-    weight_decay: Annotated[float, Field(ge=0)]
+    weight_decay: WeightDecay
     """Decoupled weight decay of AdamW."""
-    seed: Annotated[int, Field(ge=0)]
+    seed: Seed
     """Seed of the initial weights and of the order of the documents."""
 
 
@@ -80,7 +94,7 @@ class Checkpoint(Section):
     """Repository of the hub, `owner/name`."""
     revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
     """Commit of that repository: a branch can move, a commit cannot."""
-    folder: str | None
+    folder: Annotated[str, Field(min_length=1)] | None
     """Folder with the same files, taken instead of the hub: nothing is fetched."""
     package: Annotated[str, Field(pattern=r"^\w+$")] | None
     """Installed Python package that carries the weights as a GGUF file."""
@@ -107,13 +121,13 @@ class Pool(Section):
 
     rollouts: Count
     """Rollouts of pi_0 for each problem. Table hparams: up to 32."""
-    keep: Count
+    keep: Annotated[Count, at_most("rollouts")]
     """Verified solutions kept for a problem, at most. Table hparams: 10."""
-    temperature: Positive
+    temperature: Temperature
     """Sampling temperature. Appendix "Data": 1.0."""
     response_tokens: Count
     """Longest rollout, in tokens. Not given; the training cap of 4096 is taken."""
-    seed: Annotated[int, Field(ge=0)]
+    seed: Seed
     """Seed of the rollouts. Not given in the paper."""
 
 
@@ -122,10 +136,10 @@ class Kfac(Section):
 
     blocks: Count
     """Diagonal blocks g of each factor. Table hparams: 16 up to 8B, 32 at 14B and 32B."""
-    decay: Annotated[float, Field(ge=0, lt=1)]
+    decay: Decay
     """Decay of the factors' moving averages, bias corrected. Not given; .95 as in kfac-jax and
     kfac-pytorch."""
-    damping: Positive
+    damping: Annotated[float, Field(ge=1e-10, le=1e6)]
     """Damping gamma; each factor is damped by its square root. Table hparams: 10^-3."""
     subsample: Share
     """Share of the non-padding positions that enter the factors. Table hparams: 1/8."""
@@ -176,17 +190,17 @@ class Recipe(Section):
     """Problems in a step, one rollout each. Appendix "Training": 8."""
     group: Count
     """Rollouts on the one problem of a GRPO step. Table hparams: G = 8."""
-    temperature: Positive
+    temperature: Temperature
     """Sampling temperature of rollouts. Appendix "Training": 1.0."""
     response_tokens: Count
     """Longest rollout, in tokens. Table hparams: 4096."""
-    learning_rate: Positive
+    learning_rate: Rate
     """Peak learning rate. Table hparams: 1 x 10^-6."""
-    betas: Annotated[tuple[Share, Share], Field()]
+    betas: tuple[Decay, Decay]
     """Decays of AdamW's two moments. Table hparams: .9, .95."""
-    weight_decay: Annotated[float, Field(ge=0)]
+    weight_decay: WeightDecay
     """Decoupled weight decay. Not given; 0, because none is mentioned."""
-    warmup: Annotated[int, Field(ge=0)]
+    warmup: Annotated[WholeNumber, at_most("steps")]
     """Steps of linear warm-up. Table hparams: 20."""
     precision: Literal["auto", "bfloat16", "float32"]
     """Type of the forward and backward passes; master weights are float32. `auto` is bfloat16 where
@@ -205,11 +219,11 @@ class Recipe(Section):
     teacher: Literal["live", "fixed", "delayed", "average"]
     """Which weights the teacher has: the student's own (Method, "the current student"), pi_0's, the
     anchor's, or a moving average of the student's. The paper names all four and uses the first."""
-    teacher_decay: Annotated[float, Field(ge=0, lt=1)]
+    teacher_decay: Decay
     """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
     save_every: Count
     """Steps between two saves of the resume state. Not given; a matter of the cluster."""
-    snapshots: tuple[Count, ...]
+    snapshots: Annotated[tuple[Count, ...], Distinct, at_most("steps")]
     """Steps after which the student's weights are kept, for figures over checkpoints; the last step
     always is. Which ones the paper takes is not given."""
     diagnose_every: Count
@@ -257,10 +271,10 @@ class Evaluation(Section):
     coverage: Count | None
     """Samples for each OOD problem, at least `samples`; null: as many. Pass@k of Figure consensus
     is read off all of them (Robustness: to k = 32), everything else off the first `samples`."""
-    pass_k: Annotated[tuple[Count, ...], Field(min_length=1)]
+    pass_k: Annotated[tuple[Count, ...], Field(min_length=1), Distinct, at_most("samples")]
     """The k of the pass@k reported, none above samples. Table hparams: 16. Read by the analysis
     only: changing it samples nothing anew."""
-    temperature: Positive
+    temperature: Temperature
     """Sampling temperature. Table hparams: 0.6."""
     top_p: Share
     """Nucleus of sampling. Table hparams: 0.95."""

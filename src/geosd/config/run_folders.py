@@ -30,7 +30,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from geosd.config.errors import ConfigError
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
 from geosd.files import atomic_write
@@ -87,18 +86,10 @@ class RunFolders:
 
     Args:
         study: The study, whose name none of the shared folders depends on.
-
-    Raises:
-        ConfigError: The study has the name of a shared folder.
     """
 
     def __init__(self, study: Study) -> None:
         """Take the study; an address is computed when it is needed, once."""
-        if study.name in SHARED:
-            raise ConfigError(
-                f"studies.{study.name}: a study cannot have the name of a folder that all studies"
-                f" share: {', '.join(SHARED)}.\nHint: give the study another name."
-            )
         self.study = study
 
     @cached_property

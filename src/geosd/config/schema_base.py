@@ -3,16 +3,53 @@
 from __future__ import annotations
 
 import typing
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, create_model
 
-Count = Annotated[int, Field(gt=0)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(gt=0, le=10**6)]
+WholeNumber = Annotated[int, Field(ge=0, le=10**6)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Rate = Annotated[float, Field(gt=0, le=10)]
+"""A learning rate."""
+Temperature = Annotated[float, Field(ge=0.01, le=100)]
+"""A sampling temperature; 0.01 is vLLM's lowest."""
 Share = Annotated[float, Field(gt=0, le=1)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Scalar = bool | int | float | str
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""What a moving average keeps of itself in a step."""
+WeightDecay = Annotated[float, Field(ge=0, le=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+"""A name that is the same in a path, in a regular expression's place, and in a shell."""
+Scalar = bool | int | float | Name
+
+
+def _distinct(values: Sequence[Any]) -> Sequence[Any]:
+    if repeated := [value for value, count in Counter(values).items() if count > 1]:
+        raise ValueError(f"{', '.join(map(str, repeated))} stands twice")
+    return values
+
+
+Distinct = AfterValidator(_distinct)
+"""A list in which nothing stands twice."""
+
+
+def at_most(other: str) -> AfterValidator:
+    """A number, or each number of a list, is at most another key, which the section has before it.
+
+    Where an overlay leaves the other key out, nothing is known yet.
+    """
+
+    def check(value: Any, info: ValidationInfo) -> Any:
+        numbers = value if isinstance(value, Sequence) else [value]
+        bound = info.data.get(other)
+        if bound is not None and (larger := [n for n in numbers if n is not None and n > bound]):
+            raise ValueError(f"{larger[0]} is more than {other}, which is {bound}")
+        return value
+
+    return AfterValidator(check)
 
 
 class Strict(BaseModel):

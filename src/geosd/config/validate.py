@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,23 +11,19 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from geosd.config.clashes import clashes
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
-from geosd.config.inheritance import NOT_INHERITED, inherit, lineage
+from geosd.config.inheritance import NOT_INHERITED, inherit
 from geosd.config.json_schema import key_schema
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
-from geosd.config.protocol_schema import Training
-from geosd.config.rule_settings import RULES, Settings, settings
+from geosd.config.rule_settings import Settings, settings
 from geosd.config.schema_base import Section
-from geosd.config.study import Study, resolve
+from geosd.config.study import resolve
 from geosd.config.yaml_source import Source, read
-from geosd.models.shipped_checkpoints import SHIPPED
+from geosd.reporting.specs import output_specs
 
-PINS = {
-    "folder": ("folder",),
-    "repo": ("repo", "revision"),
-    "package": ("package", "file", "sha256"),
-}
-"""Where a released checkpoint may lie, in the order of preference -> the keys that pin it there."""
+OUTPUTS = [*output_specs(), "claims"]
+"""What a study may end in."""
 File = TypeVar("File", bound=Section)
 
 
@@ -40,12 +35,10 @@ def load(path: Path | str = "params.yaml") -> Params:
     """
     source = read(path)
     values, parents, problems = inherit(source.values)
-    mistakes = source.mistakes + [source.mistake(where, text) for where, text in problems]
     if problems:
-        raise config_error(source.file, mistakes)
+        raise config_error(source.file, [source.mistake(where, text) for where, text in problems])
     source = replace(source, values=values, parents=parents)
-    params, wrong = _checked(Params, source)
-    mistakes += wrong
+    params, mistakes = _checked(Params, source)
     if params is not None:
         params = params.with_selected(_selected_rates(params))
         mistakes += [mistake for name in params.studies for mistake in _study(params, name, source)]
@@ -89,28 +82,25 @@ def _selected_rates(params: Params) -> dict[str, SelectedRates]:
             mistakes += _names("model", of_model, params.models, place, source)
             for model, rates in of_model.items():
                 mistakes += _names("variant", rates, params.variants, (*place, model), source)
-        if mistakes or source.mistakes:
-            raise config_error(source.file, source.mistakes + mistakes)
+        if mistakes:
+            raise config_error(source.file, mistakes)
     return files
 
 
 def _study(params: Params, name: str, source: Source) -> list[Mistake]:
-    """What is wrong with a study as a whole: undefined or repeated names, values that clash."""
+    """What is wrong with a study as a whole: undefined names, values that clash."""
     study, place, mistakes = params.studies[name], ("studies", name), []
     for key, kind, allowed in (
         ("models", "model", params.models),
         ("methods", "variant", params.variants),
         ("variants", "variant", params.variants),
         ("grid", "variant", params.variants),
-        ("outputs", "rule", RULES),
+        ("outputs", "table, figure or ledger", OUTPUTS),
     ):
         mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
-    for key in ("models", "methods", "seeds", "outputs"):
-        counts = Counter(map(str, getattr(study, key)))
-        if repeated := sorted(value for value, count in counts.items() if count > 1):
-            text = f"{', '.join(repeated)} stands twice; each entry is one run."
-            mistakes.append(source.mistake((*place, key), text))
-    return mistakes or _clashes(resolve(params, name), source)
+    if mistakes:
+        return mistakes
+    return [source.mistake((*place, *key), text) for key, text in clashes(resolve(params, name))]
 
 
 def _names(
@@ -121,90 +111,20 @@ def _names(
     for index, name in enumerate(names):
         if name not in defined:
             last = name if isinstance(names, Mapping) else index
-            message = f"{name} is no {kind} of this file. {alternatives(name, defined)}"
+            message = f"{name} is no {kind}. {alternatives(name, defined)}"
             mistakes.append(source.mistake((*path, last) if path else (kind,), message))
     return mistakes
-
-
-def _clashes(study: Study, source: Source) -> list[Mistake]:
-    """Values of a study that are allowed one by one, and not together."""
-    mistakes = []
-
-    def wrong(path: tuple[str, ...], message: str) -> None:
-        mistakes.append(source.mistake(("studies", study.name, *path), message))
-
-    kind, purpose = study.overlay.kind, study.section("data")["purpose"]
-    if kind == "ladder" and len(study.models) < 2:
-        wrong(("kind",), "a ladder has two models or more, from small to large.")
-    if (kind == "selection") != (purpose != "study"):
-        wrong(("kind",), f"the kind is {kind} but data.purpose is {purpose}.")
-    if (selected := study.params.selected(study.name)) and kind != "selection":
-        for model in study.models:
-            if not selected.rates_of(lineage(model, study.params.models)):
-                file, models = study.overlay.selected_rates, ", ".join(selected.learning_rate)
-                message = f"{file} has no rates of {model} or a model that it extends, only of"
-                message += f" {models}; add it to the models of {selected.study} first."
-                wrong(("models",), message)
-    for model in study.models:
-        base, evaluation = study.section("base", model), study.section("evaluation", model)
-        needed = "checkpoint" if base["source"] == "released" else "pretraining"
-        if base[needed] is None:
-            message = f"base.source is {base['source']} but base.{needed} is null for {model}."
-            wrong(("base", needed), message)
-        elif base["source"] == "released" and (message := _unpinned(base["checkpoint"])):
-            wrong(("base", "checkpoint"), f"{message} for {model}.")
-        if study.draws > 1 and study.shipped_base(model, 0) is None:
-            message = f"{model} has one base model; only those in {SHIPPED}/ have several draws."
-            wrong(("draws",), message)
-        if max(evaluation["pass_k"]) > evaluation["samples"]:
-            message = f"pass@k needs k <= samples, which is {evaluation['samples']}."
-            wrong(("evaluation", "pass_k"), message)
-        if evaluation["coverage"] < evaluation["samples"]:
-            message = f"must be samples, which is {evaluation['samples']}, or more."
-            wrong(("evaluation", "coverage"), message)
-        for variant in study.trained:
-            training = study.training(model, variant)
-            try:
-                Training.model_validate_json(json.dumps(training))
-            except ValidationError as error:
-                details = error.errors()[0]
-                key = ".".join(["training", *map(str, details["loc"])])
-                message = f"{key} of {variant} of {model}: {details['msg'].lower()}."
-                wrong(("variants", variant, "training"), message)
-                continue
-            if late := [step for step in training["snapshots"] if step > training["steps"]]:
-                message = f"{late[0]} of {variant} comes after the last step, {training['steps']}."
-                wrong(("training", "snapshots"), message)
-            if training["warmup"] > training["steps"]:
-                message = f"{training['warmup']} is more than the {training['steps']} steps."
-                wrong(("training", "warmup"), message)
-    return mistakes
-
-
-def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
-    """What a released checkpoint lacks, or None where it is pinned to one place.
-
-    A folder goes before the hub, so a model may name both: the hub for others, the folder here.
-    """
-    named = [place for place in PINS if checkpoint.get(place)]
-    if not named:
-        return "base.checkpoint names neither repo, folder nor package"
-    if missing := [key for key in PINS[named[0]] if not checkpoint.get(key)]:
-        return f"base.checkpoint names {named[0]} but not {', '.join(missing)}"
-    return None
 
 
 def _checked(cls: type[File], source: Source) -> tuple[File | None, list[Mistake]]:
     """A file's values as an object of a class (None where a key is wrong), and all mistakes."""
     try:
         # JSON in strict mode: lists are tuples, but text is never a number nor a number a switch.
-        return cls.model_validate_json(json.dumps(source.values, default=str)), []
+        return cls.model_validate_json(json.dumps(source.values)), []
     except ValidationError as error:
-        mistakes = [_mistake(details, source) for details in error.errors()]
-        reported = {mistake.path for mistake in source.mistakes}
-        # One sentence for each key: unions complain once for each member, and what two YAML
-        # readers disagree on has been reported already.
-        return None, list({m.path: m for m in mistakes if m.path not in reported}.values())
+        # One sentence for each key: unions complain once for each member.
+        mistakes = {m.path: m for m in (_mistake(details, source) for details in error.errors())}
+        return None, list(mistakes.values())
 
 
 def _mistake(details: ErrorDetails, source: Source) -> Mistake:
@@ -230,7 +150,8 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
             names = [str(value) for value in described.get("enum", [])]
             message = f"{given} is not allowed. {alternatives(details['input'], names)} {meaning}"
         case _:
-            reason = details["msg"][:1].lower() + details["msg"][1:]
+            reason = details["msg"].removeprefix("Value error, ")
+            reason = reason[:1].lower() + reason[1:]
             message = f"{given} is not allowed: {reason}. {meaning}"
     inherited = kind != "missing" or path[-1] not in NOT_INHERITED
     return source.mistake(path, message.strip(), inherited)

@@ -15,8 +15,8 @@ from typing import Any
 
 from geosd.files import sha256
 from geosd.nested import dotted_items
+from geosd.provenance.manifest_file import MANIFEST, DamagedManifestError, read_manifest
 
-MANIFEST = "manifest.json"
 ABSENT = "(absent)"
 
 
@@ -43,21 +43,28 @@ def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
 
     Returns:
         Each folder that has a manifest, or had one under another address -> why it is stale, one
-        reason a line; none: it is current. Results that were never made are left out.
+        reason a line; none: it is current. Results that were never made are left out. A manifest
+        that is damaged is a reason, too.
     """
-    manifests = {folder: _read(folder) for folder in results}
+    manifests: dict[Path, dict[str, Any] | None] = {}
     hashed = cache(sha256)  # many results share an input
     reasons: dict[Path, list[str]] = {}
     for folder, current in results.items():
-        if (manifest := manifests[folder]) is not None:
+        try:
+            manifest = manifests[folder] = _read(folder)
+            former = _read(current.former) if current.former and manifest is None else None
+        except DamagedManifestError as error:
+            manifests[folder], reasons[folder] = None, [str(error).partition("\n")[0]]
+            continue
+        if manifest is not None:
             reasons[folder] = [
                 *_inputs(manifest["inputs"], hashed),
                 *_settings(manifest["settings"], current.settings),
                 *_code(manifest["code"].get("files"), current.code),
             ]
-        elif current.former and (manifest := _read(current.former)) is not None:
+        elif former is not None:
             reasons[folder] = [f"not made yet; {current.former} follows from other settings"]
-            reasons[folder] += _settings(manifest["settings"], current.settings)
+            reasons[folder] += _settings(former["settings"], current.settings)
     # Until nothing is added: what was made from something stale is stale, however far away.
     added = True
     while added:
@@ -72,8 +79,7 @@ def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
-    path = folder / MANIFEST
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return read_manifest(folder) if (folder / MANIFEST).is_file() else None
 
 
 def _sources(manifest: Mapping[str, Any] | None, folders: Mapping[Path, Any]) -> set[Path]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import read_model_card, write_model_card
+from geosd.provenance.manifest_file import read_manifest
 from geosd.steps import begin
 from geosd.steps.job import Job
 
@@ -67,7 +68,7 @@ def main(
         if file.is_file() and file.name not in REWRITTEN:
             copy(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
-    recorded = json.loads((longer / "manifest.json").read_text(encoding="utf-8"))
+    recorded = read_manifest(longer)
     same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
     inputs = [snapshot, measured, longer / "steps.csv"]
     job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 from pathlib import Path
 
 from geosd.config.run_folders import read_index
 from geosd.files import write_text
+from geosd.provenance.manifest_file import read_manifest
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.steps import begin
 
@@ -20,6 +20,9 @@ def main(study: str, out: Path, runs: Path | None = None) -> None:
         out: Folder of the page.
         runs: The study's index of runs, whose folders hold the manifests; none where no run enters
             what the study shows.
+
+    Raises:
+        DamagedManifestError: Names the manifest that is not whole.
     """
     rows = read_index(runs) if runs else []
     # Each folder once: two variants of the same settings are one run.
@@ -29,10 +32,7 @@ def main(study: str, out: Path, runs: Path | None = None) -> None:
         for row in rows
         if (folder := getattr(row, step))
     }
-    made = [
-        StepManifest(step, json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8")))
-        for folder, step in folders.items()
-    ]
+    made = [StepManifest(step, read_manifest(Path(folder))) for folder, step in folders.items()]
     packages = importlib.metadata.distributions()
     installed = {package.metadata["Name"]: package.version for package in packages}
     write_text(out / "environment.md", environment_markdown(made, installed, study))

@@ -1,0 +1,166 @@
+"""Values of a study that are allowed one by one, and not together.
+
+What one section says of itself, its class in `protocol_schema` holds; here are the rules between
+sections, and between a study and its models.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_architectures
+from geosd.config.errors import alternatives
+from geosd.config.inheritance import lineage
+from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout, Training
+from geosd.config.run_folders import SHARED
+from geosd.config.schema_base import Section
+from geosd.config.study import Study
+from geosd.models.shipped_checkpoints import SHIPPED, ShippedCheckpointError, pinned_files
+
+SECTIONS: dict[str, type[Section]] = {
+    "data": Data,
+    "pool": Pool,
+    "evaluation": Evaluation,
+    "rollout": Rollout,
+}
+"""Sections that are held to their classes once more when all is laid over the protocol."""
+PINS = {
+    "folder": ("folder",),
+    "repo": ("repo", "revision"),
+    "package": ("package", "file", "sha256"),
+}
+"""Where a released checkpoint may lie, in the order of preference -> the keys that pin it there."""
+
+Clash = tuple[tuple[str, ...], str]
+
+
+def clashes(study: Study) -> Iterator[Clash]:
+    """Each clash of a study: a key below the study's entry, and what is wrong and allowed."""
+    kind, purpose = study.overlay.kind, study.section("data")["purpose"]
+    if study.name in SHARED:
+        yield (), f"no study has the name of a folder that all share: {', '.join(SHARED)}."
+    if kind == "ladder" and len(study.models) < 2:
+        yield ("kind",), "a ladder has two models or more, from small to large."
+    if (kind == "selection") != (purpose != "study"):
+        yield ("kind",), f"the kind is {kind} but data.purpose is {purpose}."
+    for name in sorted(study.candidates.keys() & study.params.variants.keys()):
+        yield ("grid",), f"a variant has the name of the candidate {name} already."
+    if (selected := study.params.selected(study.name)) and kind != "selection":
+        for model in study.models:
+            if not selected.rates_of(lineage(model, study.params.models)):
+                file, models = study.overlay.selected_rates, ", ".join(selected.learning_rate)
+                message = f"{file} has no rates of {model} or a model that it extends, only of"
+                message += f" {models}; add it to the models of {selected.study} first."
+                yield ("models",), message
+    for model in study.models:
+        wrong = [*_sections(study, model), *_base(study, model)]
+        yield from wrong or _trainings(study, model)
+
+
+def _sections(study: Study, model: str) -> Iterator[Clash]:
+    """Clashes within the sections of a model, as they are resolved."""
+    for name, section in SECTIONS.items():
+        for key, reason in _refusals(section, json.dumps(study.section(name, model))):
+            yield (name, *key), f"{reason}, for {model}."
+    data, evaluation = study.section("data", model), study.section("evaluation", model)
+    if evaluation["coverage"] < evaluation["samples"]:
+        message = f"must be samples, which is {evaluation['samples']}, or more."
+        yield ("evaluation", "coverage"), message
+    if (reads_raw := data_sources().get(data["source"])) is None:
+        message = f"{data['source']} is no data source. "
+        yield ("data", "source"), message + alternatives(data["source"], list(data_sources()))
+    elif reads_raw and data["raw"] is None:
+        yield ("data", "raw"), f"{data['source']} is made from files; name their folder."
+    elif not reads_raw and data["test_per_benchmark"] is None:
+        message = f"null is the whole benchmark, and {data['source']} has no end; give a number."
+        yield ("data", "test_per_benchmark"), message
+
+
+def _base(study: Study, model: str) -> Iterator[Clash]:
+    """Clashes of a model's base model and its draws."""
+    base = study.section("base", model)
+    needed = "checkpoint" if base["source"] == "released" else "pretraining"
+    if base[needed] is None:
+        message = f"base.source is {base['source']} but base.{needed} is null for {model}."
+        yield ("base", needed), message
+    elif base["source"] == "released" and (missing := _unpinned(base["checkpoint"])):
+        yield ("base", "checkpoint"), f"{missing} for {model}."
+    if (recipe := base["pretraining"]) and (name := recipe["architecture"]) not in (
+        known := tiny_architectures()
+    ):
+        message = f"{name} is no architecture. {alternatives(name, list(known))}"
+        yield ("base", "pretraining", "architecture"), message
+    if study.shipped_base(model, 0) is None:
+        if study.draws > 1:
+            message = f"{model} has one base model; only those in {SHIPPED}/ have several draws."
+            yield ("draws",), message
+        return
+    for draw in study.base_draws:
+        try:
+            pinned_files(str(study.shipped_base(model, draw)))
+        except ShippedCheckpointError as error:
+            yield ("draws",), str(error).replace("\n", " ")
+
+
+def _trainings(study: Study, model: str) -> Iterator[Clash]:
+    """Clashes of what a model is trained with, variant by variant."""
+    size = model_size(model, study.section("base", model))
+    samples_apart = bool(study.params.resources_of(model).train.inference_gpus)
+    for variant in study.trained:
+        training = study.training(model, variant)
+        place = ("grid", study.candidates[variant][0]) if variant in study.candidates else ()
+        wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
+        for key, message in wrong or _beyond(training, size, samples_apart):
+            name = ".".join(["training", *key])
+            yield place or ("training", *key), f"{name}: {message} {variant} of {model}."
+
+
+def _beyond(training: Mapping[str, Any], size: ModelSize, samples_apart: bool) -> Iterator[Clash]:
+    """What a training asks beyond its model's size, or of a process that only samples."""
+    kfac = training["optimiser"]["kfac"]
+    if training["optimiser"]["rule"] == "kfac" and kfac["blocks"] > (size.hidden or kfac["blocks"]):
+        message = f"{kfac['blocks']} is more than the {size.hidden} hidden dimensions, for"
+        yield ("optimiser", "kfac", "blocks"), message
+    if training["top_k"] > (size.vocabulary or training["top_k"]):
+        message = f"{training['top_k']} is more than the {size.vocabulary} tokens there are, for"
+        yield ("top_k",), message
+    if samples_apart and training["teacher"] != "live":
+        message = f"{training['teacher']} is no teacher that inference_gpus score; live is, for"
+        yield ("teacher",), message
+
+
+@lru_cache(maxsize=4096)
+def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
+    """What a section's class says of a resolved section, as JSON: key and reason.
+
+    Studies that extend one another have most of their sections in common.
+    """
+    try:
+        section.model_validate_json(text)
+    except ValidationError as error:
+        return tuple(
+            (
+                tuple(str(key) for key in one["loc"]),
+                one["msg"].removeprefix("Value error, ").replace("Input", "input", 1),
+            )
+            for one in error.errors()
+        )
+    return ()
+
+
+def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
+    """What a released checkpoint lacks, or None where it is pinned to one place.
+
+    A folder goes before the hub, so a model may name both: the hub for others, the folder here.
+    """
+    named = [place for place in PINS if checkpoint.get(place)]
+    if not named:
+        return "base.checkpoint names neither repo, folder nor package"
+    if missing := [key for key in PINS[named[0]] if not checkpoint.get(key)]:
+        return f"base.checkpoint names {named[0]} but not {', '.join(missing)}"
+    return None

@@ -1,0 +1,85 @@
+"""Names of params.yaml that code defines: data sources, and models whose sizes are known.
+
+Both are read from the syntax of their files, as hyperparameters are: a plan imports no torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import geosd
+from geosd.models.published_architectures import published_architectures
+
+CODE = Path(geosd.__file__).parent
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """The sizes of a model that settings are held to; None where one is not known.
+
+    Attributes:
+        hidden: Width of the residual stream.
+        vocabulary: Tokens.
+    """
+
+    hidden: int | None = None
+    vocabulary: int | None = None
+
+
+@cache
+def data_sources() -> dict[str, bool]:
+    """Each data source of `data.source` -> whether it reads the files in `data.raw`."""
+    sources = {}
+    for file in sorted((CODE / "problems/sources").glob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "\n@register(" in text:
+            sources[file.stem.replace("_", "-")] = "reads_raw = True" in text
+    return sources
+
+
+@cache
+def tiny_architectures() -> dict[str, ModelSize]:
+    """Each architecture of `base.pretraining.architecture` and its size."""
+    text = (CODE / "models/tiny_architectures.py").read_text(encoding="utf-8")
+    (table,) = (
+        node.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "MODELS"
+    )
+    assert table is not None
+    return {name: ModelSize(hidden=row[1]) for name, row in ast.literal_eval(table).items()}
+
+
+def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
+    """The size of a model of params.yaml, as far as it is known before the model is there.
+
+    Args:
+        name: Its name, which may be that of one of the paper's models.
+        base: Its section `base`.
+    """
+    if base["source"] == "pretrained":
+        return tiny_architectures()[base["pretraining"]["architecture"]]
+    if folder := (base["checkpoint"] or {}).get("folder"):
+        return _size_of_checkpoint(Path(folder))
+    if published := published_architectures().get(name):
+        return ModelSize(published.hidden, published.vocabulary)
+    return ModelSize()
+
+
+@cache
+def _size_of_checkpoint(folder: Path) -> ModelSize:
+    """What config.json of a checkpoint, or of draw 0 of a shipped one, says of its size."""
+    for file in (folder / "config.json", folder / "0/config.json"):
+        if file.is_file():
+            try:
+                config = json.loads(file.read_text(encoding="utf-8"))
+                return ModelSize(config["hidden_size"], config["vocab_size"])
+            except (ValueError, LookupError, TypeError):
+                break  # the step `base` says what is wrong with a checkpoint
+    return ModelSize()

@@ -1,0 +1,412 @@
+"""Wrong configurations: params.yaml with one thing made wrong, drawn from a seed.
+
+Each is refused with the key that is wrong and a hint; none is taken, none is a bare traceback.
+What is wrong is known from what was done to the file, not from the checks that are tested.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from geosd.config import ConfigError, load
+
+SEED, NUMBER = 0, 300
+SHELL = [
+    "$(touch pwned)",
+    "`touch pwned`",
+    "a; touch pwned",
+    "../../x",
+    "a b",
+    "a\nb",
+    "",
+    "-rf",
+    "é",
+]
+NEVER_NUMBERS = [-1, 10**12, float("nan"), float("inf"), "many", [1], {"a": 1}, True]
+SIZES = ("steps", "problems", "group", "response_tokens", "top_k", "anchor_every", "chunk")
+TOP = ("protocol", "models", "resources", "variants", "studies")
+
+
+def leaves(values, path=()):
+    """Every number, word and switch of a tree with its path."""
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from leaves(value, (*path, key))
+    else:
+        yield path, values
+
+
+def mappings(values, path=()):
+    if isinstance(values, dict):
+        yield path, values
+        for key, value in values.items():
+            yield from mappings(value, (*path, key))
+
+
+def at(values, path):
+    for key in path:
+        values = values[key]
+    return values
+
+
+def put(values, path, value):
+    at(values, path[:-1])[path[-1]] = value
+    return path[-1]
+
+
+def a_number_that_is_none(values, draw):
+    """A number of the protocol or of a model's resources is out of all bounds or is none."""
+    sections = {name: values[name] for name in ("protocol", "resources")}
+    numbers = [p for p, v in leaves(sections) if type(v) in (int, float)]
+    return put(values, draw.choice(numbers), draw.choice(NEVER_NUMBERS))
+
+
+def a_number_of_a_study(values, draw):
+    key = draw.choice(SIZES)
+    study = values["studies"][draw.choice(list(values["studies"]))]
+    study.setdefault("training", {})[key] = draw.choice([0, 0.5, *NEVER_NUMBERS])
+    return key
+
+
+def a_switch_or_word(values, draw):
+    """A word that has a list of allowed ones, or a switch, is another word."""
+    words = [
+        ("data", "overlaps"),
+        ("data", "purpose"),
+        ("data", "thinking"),
+        ("base", "source"),
+        ("training", "precision"),
+        ("training", "loss_mean"),
+        ("training", "teacher"),
+        ("training", "recompute"),
+        ("training", "optimiser", "rule"),
+        ("training", "optimiser", "kfac", "storage"),
+        ("training", "optimiser", "kfac", "per_token"),
+        ("rollout", "engine"),
+        ("rollout", "process"),
+        ("rollout", "compile"),
+    ]
+    path = ("protocol", *draw.choice(words))
+    return put(values, path, draw.choice([None, 3, "nonsense", ["live"], {"name": "x"}]))
+
+
+def a_misspelt_key(values, draw):
+    """A key that the schema fixes has a letter too many."""
+    fixed = [
+        (path, key)
+        for path, mapping in mappings(values)
+        if path[:1] in [("protocol",), ("resources",)] and len(path) != 1 or path == ()
+        for key in mapping
+    ]
+    path, key = draw.choice([(p, k) for p, k in fixed if p != ("resources",)])
+    mapping = at(values, path)
+    mapping[f"{key}q"] = mapping.pop(key)
+    return key
+
+
+def a_missing_key(values, draw):
+    paths = [p for p, _ in mappings(values["protocol"])]
+    path = ("protocol", *draw.choice(paths))
+    key = draw.choice(list(at(values, path)))
+    del at(values, path)[key]
+    return key
+
+
+def a_name_outside_the_alphabet(values, draw):
+    """The name of an entry reaches paths, regular expressions and the shell."""
+    section = draw.choice(["models", "variants", "studies"])
+    word = draw.choice(SHELL)
+    values[section][word] = copy.deepcopy(next(iter(values[section].values())))
+    return section
+
+
+def a_name_of_nothing(values, draw):
+    study = values["studies"][draw.choice(["quick", "miniature", "smollm2", "paper"])]
+    key = draw.choice(["models", "methods", "outputs"])
+    study[key] = [*study[key], draw.choice(["nothing", "train", "quick", *SHELL])]
+    return key
+
+
+def an_entry_twice(values, draw):
+    study = values["studies"][draw.choice(["quick", "miniature", "smollm2", "paper"])]
+    key = draw.choice(["models", "methods", "outputs", "seeds"])
+    study[key] = [*study[key], study[key][0]]
+    return key
+
+
+def seeds_that_are_none(values, draw):
+    wrong = [[], [-1], [0, -3], [0.5], ["0"], [None], [2**40], 3, None, [[0]]]
+    values["studies"]["quick"]["seeds"] = draw.choice(wrong)
+    return "seeds"
+
+
+def a_grid_that_is_none(values, draw):
+    wrong = [
+        {"fwdkl": {}},
+        {"fwdkl": []},
+        {"fwdkl": [{}]},
+        {"fwdkl": {"learning_rate": []}},
+        {"fwdkl": {"learning_rate": [1e-6, 1e-6]}},
+        {"fwdkl": [{"learning_rate": [1e-6]}, {"learning_rate": [1e-6]}]},
+        {"fwdkl": {"learning_rate": [-1.0]}},
+        {"fwdkl": {"learning_rate": ["`touch pwned`"]}},
+        {"fwdkl": {"teacher": ["../../x"]}},
+        {"fwdkl": {"teacher": ["$(touch pwned)"]}},
+        {"fwdkl": {"learning rate": [1e-6]}},
+        {"fwdkl": {"learning_rat": [1e-6]}},
+        {"fwdkl": {"optimiser..rule": ["kfac"]}},
+        {"fwdkl": {"optimiser": ["kfac"]}},
+        {"fwdkl": {"steps": [1e9]}},
+        {"fwdkl": {"learning_rate": 1e-6}},
+        {"fwdkl": {"learning_rate": [[1e-6]]}},
+        {"nothing": {"learning_rate": [1e-6]}},
+        {"pi_0": {"learning_rate": [1e-6]}},
+        {"geosd": {"objective.drift_penalt": [1.0]}},
+        {"geosd": {"objective.name": ["geosdd"]}},
+        {"geosd": {"optimiser.kfac.blocks": [65]}},
+        {"geosd": {key: list(range(1, 40)) for key in ("steps", "problems", "top_k", "chunk")}},
+    ]
+    values["studies"]["quick_selection"]["grid"] = draw.choice(wrong)
+    return "grid"
+
+
+def an_objective_that_is_none(values, draw):
+    variant = draw.choice(["jsd", "skewkl", "tropd", "tip", "grpo", "geosd"])
+    objective = values["variants"][variant]["training"]["objective"]
+    key = draw.choice(list(objective))
+    if draw.random() < 0.3:
+        objective[f"{key}q"] = objective.pop(key)
+    else:
+        objective[key] = draw.choice([-1.0, float("nan"), "nonsense", None, True, [0.5]])
+    return "objective"
+
+
+def keys_that_clash(values, draw):
+    """Values that are allowed one by one, and not together."""
+    quick, protocol = values["studies"]["quick"], values["protocol"]
+    path, value = draw.choice(
+        [
+            (("pool", "keep"), 17),
+            (("pool", "rollouts"), 9),
+            (("training", "warmup"), 101),
+            (("training", "snapshots"), [101]),
+            (("training", "snapshots"), [5, 5]),
+            (("training", "betas"), [1.0, 1.0]),
+            (("training", "betas"), [0.9]),
+            (("training", "top_k"), 30),
+            (("training", "weight_decay"), float("inf")),
+            (("training", "optimiser", "kfac", "blocks"), 65),
+            (("evaluation", "pass_k"), [1, 17]),
+            (("evaluation", "pass_k"), [1, 1]),
+            (("evaluation", "coverage"), 15),
+            (("evaluation", "temperature"), 0.0),
+            (("data", "source"), "dapo-maths"),
+            (("data", "test_per_benchmark"), None),
+            (("data", "train"), 10**9),
+        ]
+    )
+    section = quick.setdefault(path[0], {})
+    for key in path[1:-1]:
+        section = section.setdefault(key, {})
+    section[path[-1]] = value
+    assert path[-1] in str(protocol)
+    return {"rollouts": "keep"}.get(path[-1], path[-1])
+
+
+def a_study_that_clashes(values, draw):
+    studies = values["studies"]
+    change = draw.randrange(8)
+    if change == 0:
+        studies["base"] = copy.deepcopy(studies["quick"])
+        return "studies.base"
+    if change == 1:
+        studies["quick"]["draws"] = 3
+        return "draws"
+    if change == 2:
+        studies["quick"]["kind"] = draw.choice(["ladder", "selection", "other"])
+        return "kind"
+    if change == 3:
+        studies["quick"]["selected_rates"] = draw.choice(["selected/none.yaml", ".", "a\0b"])
+        return "selected_rates"
+    if change == 4:
+        values["models"]["mini-qwen3"]["base"]["pretraining"]["architecture"] = "mini-qwen4"
+        return "architecture"
+    if change == 5:
+        del values["resources"]["default"]
+        return "resources"
+    if change == 6:
+        values["resources"]["qwen3-8b"]["train"]["inference_gpus"] = draw.choice([3, 4])
+        return "inference_gpus"
+    studies["paper"].setdefault("training", {})["teacher"] = "fixed"
+    return "teacher"
+
+
+def an_entry_that_extends_wrongly(values, draw):
+    section = draw.choice(["models", "variants", "studies"])
+    name = draw.choice(list(values[section]))
+    values[section][name]["extends"] = draw.choice(["nothing", name, 3, ["quick"], ""])
+    return "extends"
+
+
+def something_else_than_a_section(values, draw):
+    name = draw.choice(TOP)
+    values[name] = draw.choice([None, [], "text", 3, {}])
+    return name
+
+
+def words_for_words(text, draw):
+    """A text of the file that two readers of YAML, or none, understand."""
+    lines = text.splitlines(keepends=True)
+    deep = "{a: " * 30 + "1" + "}" * 30
+    laughs = "[&a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"
+    for one, other in zip("abcdefgh", "bcdefghi", strict=True):
+        laughs += f", &{other} [" + ", ".join([f"*{one}"] * 10) + "]"
+    old, new, key = draw.choice(
+        [
+            ("rollouts: 32 ", "rollouts: 017 ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: +017 ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: 0o17 ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: 1:30 ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: 2026-11-23 ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: 2026-99-99 ", "rollouts"),
+            ("rollouts: 32 ", f"rollouts: {'9' * 5000} ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: 32\n    rollouts: 16 ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: !!binary aGk= ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: !!python/object/apply:os.system [ls] ", "rollouts"),
+            ("rollouts: 32 ", "rollouts: !!int many ", ""),
+            ("rollouts: 32 ", "rollouts: !!bool many ", ""),
+            ("rollouts: 32 ", "rollouts: &r [*r] ", "rollouts"),
+            ("  pool:\n    rollouts: 32 ", "  pool: &p\n    rollouts: *p ", "rollouts"),
+            ("  pool:\n    rollouts: 32 ", "  pool: &p\n    <<: *p\n    rollouts: 32 ", "<<"),
+            ("thinking: true ", "thinking: on ", "thinking"),
+            ("precision: bfloat16        # Table hparams: bf16", "precision: no # ", "precision"),
+            ("learning_rate: 1.0e-6 ", "learning_rate: 1e-6 ", "learning_rate"),
+            ("study: quick ", "study: no ", "study"),
+            ("study: quick ", f"x: {laughs}]\nstudy: quick ", "x"),
+            ("study: quick ", f"x: {deep}\nstudy: quick ", ""),
+            ("study: quick ", f"x: {'[' * 50_000}\nstudy: quick ", ""),
+            ("study: quick ", "? [a, b]\n: 1\nstudy: quick ", "?"),
+            ("study: quick ", "1: 1\nstudy: quick ", "1"),
+            ("study: quick ", "2026-11-23: 1\nstudy: quick ", "2026-11-23"),
+            ("study: quick ", "study: quick\n---\nstudy: quick ", ""),
+            ("study: quick ", "\tstudy: quick ", ""),
+            ("study: quick ", 'study: "\\ud800" ', ""),
+            ("study: quick ", "study: \0 ", ""),
+            ("study: quick ", "study: *nothing ", ""),
+            (text, "", "file"),
+            (text, "just words", "file"),
+            (text, "[1, 2]", "file"),
+            (text, "".join(lines[: draw.randrange(20, len(lines) - 20)]), ""),
+        ]
+    )
+    assert text.count(old) == 1
+    return text.replace(old, new), key
+
+
+MUTATIONS = (
+    a_number_that_is_none,
+    a_number_of_a_study,
+    a_switch_or_word,
+    a_misspelt_key,
+    a_missing_key,
+    a_name_outside_the_alphabet,
+    a_name_of_nothing,
+    an_entry_twice,
+    seeds_that_are_none,
+    a_grid_that_is_none,
+    an_objective_that_is_none,
+    keys_that_clash,
+    a_study_that_clashes,
+    an_entry_that_extends_wrongly,
+    something_else_than_a_section,
+    words_for_words,
+)
+
+
+@pytest.fixture
+def project(root, tmp_path, monkeypatch):
+    """A folder with all that a configuration names, and none of its own."""
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def mutated(text: str, number: int) -> tuple[str, str, str]:
+    """The n-th wrong file: what was done, its text, and the key that is wrong."""
+    draw, mutation = random.Random(SEED + number), MUTATIONS[number % len(MUTATIONS)]
+    if mutation is words_for_words:
+        return mutation.__name__, *mutation(text, draw)
+    values = yaml.load(text, Loader=yaml.CSafeLoader)
+    key = mutation(values, draw)
+    return mutation.__name__, dumped(values), key
+
+
+def dumped(values) -> str:
+    return yaml.dump(values, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+
+
+def test_what_is_mutated_is_right_before(root, project):
+    text = (root / "params.yaml").read_text()
+    (project / "params.yaml").write_text(dumped(yaml.safe_load(text)))
+    load(project / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    "number", [2 * len(MUTATIONS), pytest.param(NUMBER, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_each_wrong_configuration_is_refused_with_its_key_and_a_hint(root, project, number, capsys):
+    text, done, failed = (root / "params.yaml").read_text(), Counter(), []
+    for n in range(number):
+        name, wrong, key = mutated(text, n)
+        (project / "params.yaml").write_text(wrong, encoding="utf-8")
+        try:
+            load(project / "params.yaml")
+        except ConfigError as error:
+            said = str(error)
+            if key not in said or not said.splitlines()[-1].startswith("Hint: "):
+                failed.append(f"{n} {name}: {key!r} not in {said[:300]}")
+        except Exception as error:
+            failed.append(f"{n} {name} ({key}): {type(error).__name__}: {error}")
+        else:
+            failed.append(f"{n} {name} ({key}): accepted")
+        done[name] += 1
+    with capsys.disabled():
+        print(f"\n{number} wrong configurations: {number - len(failed)} refused, {dict(done)}")
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("content", [b"study: \xe9\n", None], ids=["latin-1", "a folder"])
+def test_what_is_no_text_file_is_refused(project, content):
+    path = project / "params.yaml"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"(?s)params.yaml cannot be read.*\nHint: "):
+        load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [n for n, m in enumerate(MUTATIONS) if m is not words_for_words])
+def test_a_dry_run_of_a_wrong_configuration_fails_and_plans_nothing(root, project, number):
+    for name in ("Snakefile", "workflow", "profiles", "local", "src"):
+        (project / name).symlink_to(root / name)
+    name, wrong, key = mutated((root / "params.yaml").read_text(), number)
+    (project / "params.yaml").write_text(wrong, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--profile", "local", "--dry-run"],
+        cwd=project,
+        env={"PATH": str(Path(sys.executable).parent) + ":/usr/bin:/bin", "PYTHONPATH": "src"},
+        capture_output=True,
+        text=True,
+    )
+    printed = done.stdout + done.stderr
+    assert done.returncode != 0, name
+    assert key in printed and "Hint: " in printed, printed
+    assert "Building DAG" not in printed and not (project / "pwned").exists()
