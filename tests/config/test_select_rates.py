@@ -178,17 +178,17 @@ def test_a_missing_file_of_rates_is_named_with_what_writes_it(edited):
         (
             "fwdkl: 3.0e-05",
             "fwdlk: 3.0e-05",
-            "fwdlk is no variant of this file. Did you mean fwdkl?",
+            "fwdlk is no variant. Did you mean fwdkl?",
         ),
         ("fwdkl: 3.0e-05", "fwdkl: 3e-6", "3e-6 is text to Snakemake"),
         ("study: quick", "stdy: quick", "stdy: there is no such key. Did you mean study?"),
-        ("fwdkl: 3.0e-05", "fwdkl: {geosd: 3.0e-6}", "fwdkl is no model of this file."),
+        ("fwdkl: 3.0e-05", "fwdkl: {geosd: 3.0e-6}", "fwdkl is no model."),
         (
             "fwdkl: 3.0e-05",
             "mini-llama: {geosd: -1.0}",
             "mini-llama.geosd: -1.0 is not allowed: in",
         ),
-        ("fwdkl: 3.0e-05", "mini-llama: {geosdd: 1.0}", "geosdd is no variant of this file. Did y"),
+        ("fwdkl: 3.0e-05", "mini-llama: {geosdd: 1.0}", "geosdd is no variant. Did y"),
     ],
 )
 def test_a_wrong_file_of_rates_is_reported_with_its_line(edited, old, new, message):

@@ -228,7 +228,7 @@ def a_study_that_clashes(values, draw):
         studies["base"] = copy.deepcopy(studies["quick"])
         return "studies.base"
     if change == 1:
-        studies["quick"]["draws"] = 3
+        studies["quick"] |= {"models": ["mini-qwen3-xs"], "draws": draw.choice([2, 3])}
         return "draws"
     if change == 2:
         studies["quick"]["kind"] = draw.choice(["ladder", "selection", "other"])

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 import yaml
 
+from geosd.config import ConfigError
 from geosd.files import read_jsonl
 from geosd.problems.dapo.__main__ import main as print_card
 from geosd.problems.records import Problem
@@ -15,7 +16,8 @@ from geosd.steps import data
 def params_of(root, folder, raw):
     """params.yaml with study quick on DAPO-Math in the paper's sizes."""
     values = yaml.safe_load((root / "params.yaml").read_text())
-    for study in ("quick", "quick_selection"):
+    values["studies"] = {name: values["studies"][name] for name in ("quick", "quick_selection")}
+    for study in values["studies"]:
         purpose = values["studies"][study]["data"].get("purpose", "study")
         values["studies"][study]["data"] = {"purpose": purpose, "raw": raw}
     path = folder / "params.yaml"
@@ -53,7 +55,6 @@ def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path,
 @pytest.mark.parametrize("raw", [None, "nowhere"])
 def test_without_raw_files_the_error_says_what_is_missing(root, tmp_path, raw):
     params = params_of(root, tmp_path, raw)
-    # A key that an overlay leaves null is inherited: what is missing then is the default folder.
-    with pytest.raises((ValueError, FileNotFoundError), match="Hint: docs/data.md"):
+    with pytest.raises((ConfigError, FileNotFoundError), match="docs/data.md"):
         data.main(study="quick", out=tmp_path, params=params)
     assert not (tmp_path / "train.jsonl").exists()
