@@ -162,6 +162,7 @@ def arguments(work: Work, microbatch: int | None = None) -> TrainingArguments:
         top_k=work.top_k,
         loss_mean="sequence",
         save_every=10**6,
+        max_skipped_steps=0,
         diagnose_every=10**6,
         final_rollouts=8,
         chunk=work.chunk,

@@ -32,8 +32,7 @@ def test_block_solves_equal_dense_solves_of_the_block_diagonalised_factors(rows,
     both = factors({"G": rows, "A": columns}, g)
     both.add("G", x)
     both.add("A", y)
-    both.update(decay=0.95)
-    both.invert(decay=0.95, shift=0.1)
+    both.update(decay=0.95, shift=0.1)
     ours = solve_right(both.inverse("A"), solve_left(both.inverse("G"), grad))
     g_dense = block_diagonal(x.T @ x / 9, g) + 0.1 * torch.eye(rows, dtype=torch.float64)
     a_dense = block_diagonal(y.T @ y / 9, g) + 0.1 * torch.eye(columns, dtype=torch.float64)
@@ -72,8 +71,7 @@ def test_bfloat16_is_for_storage_only_and_the_factorisation_sees_float32(monkeyp
     x = torch.randn(64, 12, generator=torch.Generator().manual_seed(0))
     kept = factors({"x": 12}, 2, torch.bfloat16)
     kept.add("x", x)
-    kept.update(0.95)
-    kept.invert(0.95, 0.03)
+    kept.update(0.95, 0.03)
     assert seen == [torch.float32]
     state = kept.state_dict()
     assert {t.dtype for t in state["averages"] + state["inverses"]} == {torch.bfloat16}
@@ -86,12 +84,28 @@ def test_a_block_that_float32_cannot_factorise_is_done_in_float64():
     one = factors({"flat": 2, "good": 2}, 1, torch.float32)
     one.add("flat", torch.full((1, 2), 1e4))  # 1e8 + sqrt(gamma) is 1e8 in float32: singular
     one.add("good", torch.eye(2))
-    one.update(0.0)
-    one.invert(0.0, 0.03)
+    assert one.update(0.0, 0.03) == 1
     damped = torch.full((2, 2), 1e8, dtype=torch.float64) + 0.03 * torch.eye(2).double()
     for name, expected in (("flat", torch.linalg.inv(damped)), ("good", torch.eye(2) / 0.53)):
         ((_, inverse),) = one.inverse(name)
         torch.testing.assert_close(inverse[0], expected.float(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_block_without_an_inverse_is_named_and_leaves_the_averages_alone():
+    one = factors({"fine": 2, "bad": 3}, storage=torch.float32)
+    one.add("fine", torch.eye(2))
+    one.add("bad", torch.eye(3))
+    assert one.update(0.5, 0.03) == 0
+    before = [t.clone() for t in one.state_dict()["averages"]]
+    one.add("fine", torch.eye(2))
+    one.add("bad", torch.eye(3))
+    for total in one.sums():
+        if total.shape[1] == 3:
+            total -= 1e9 * torch.eye(3)
+    with pytest.raises(torch.linalg.LinAlgError, match="damped factor bad has a block(.|\n)*Hint"):
+        one.update(0.5, 0.03)
+    assert all(map(torch.equal, before, one.state_dict()["averages"]))
+    assert one.updates == {"fine": 1, "bad": 1}
 
 
 def test_a_sum_that_is_not_finite_is_named_and_leaves_the_averages_alone():
@@ -115,8 +129,7 @@ def test_chunks_change_nothing(monkeypatch):
         monkeypatch.setattr("geosd.optim.blocks.CHUNK", chunk)
         one = factors({"x": 12}, 4)
         one.add("x", torch.randn(5, 12, generator=torch.Generator().manual_seed(0)))
-        one.update(0.9)
-        one.invert(0.9, 0.1)
+        one.update(0.9, 0.1)
         results.append(next(iter(one.inverse("x")))[1])
     assert torch.equal(*results)
 

@@ -56,6 +56,7 @@ def settings():
         "teacher": "live",
         "teacher_decay": 0.9,
         "save_every": 2,
+        "max_skipped_steps": 1,
         "diagnose_every": 1,
         "final_rollouts": 4,
         "chunk": 4096,

@@ -27,6 +27,7 @@ CASES = {
     "fwdkl": {"objective": {"name": "fwdkl"}, "optimiser": ADAMW},
     "geosd": {},
     "geosd, a response a pass, recomputed": {"microbatch": 1, "recompute": True},
+    "geosd, a factor without an inverse": {},
     "fwdkl, a response a pass": {
         "objective": {"name": "fwdkl"},
         "optimiser": ADAMW,
@@ -38,8 +39,11 @@ CASES = {
 }
 
 
-def five_steps(ranks, settings, tiny, out, steps=5):
-    """First gradients, last factors, weights and log; None but on the first rank."""
+def five_steps(ranks, settings, tiny, out, steps=5, singular=False):
+    """First gradients, last factors, weights and log; None but on the first rank.
+
+    `singular` spoils a block of the last rank at its third update.
+    """
     tiny = Path(tiny)
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
     run = assemble_run(settings, *inputs, 0, ranks)
@@ -47,9 +51,13 @@ def five_steps(ranks, settings, tiny, out, steps=5):
         run.rollout_source, is_correct=lambda text, gold: len(text) % 2 == 0
     )
     run = dataclasses.replace(run, rollout_source=source)
-    step, gradients = run.update_rule.step, {}
+    step, gradients, calls = run.update_rule.step, {}, []
 
     def remember(rate):
+        calls.append(rate)
+        if singular and len(calls) == 3 and ranks.rank == ranks.size - 1:
+            block = run.update_rule.preconditioner.factors.sums()[0][-1]
+            block -= 1e9 * torch.eye(len(block))
         if not gradients:
             for name, parameter in run.student.named_parameters():
                 grad = parameter.grad
@@ -79,7 +87,8 @@ def main(folder):
     tiny, cases, half = json.loads((folder / "cases.json").read_text())
     with init_processes() as (ranks, _):
         for name, settings in cases.items():
-            found = five_steps(ranks, settings, tiny, folder / name)
+            singular = name.endswith("without an inverse")
+            found = five_steps(ranks, settings, tiny, folder / name, singular=singular)
             if found is not None:
                 found["log"] = found["log"].to_dict("list")
                 torch.save(found, folder / f"{name}.pt")
@@ -135,7 +144,9 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
     measured = {}
     for name, values in cases.items():
         two = torch.load(tmp_path / f"{name}.pt", weights_only=True)
-        one = five_steps(Ranks(), values, tiny, tmp_path / f"one {name}")
+        singular = name.endswith("without an inverse")
+        one = five_steps(Ranks(), values, tiny, tmp_path / f"one {name}", singular=singular)
+        assert ("update/skipped" in one["log"]) == singular
         lengths = one["log"]["rollout/tokens"]
         assert (lengths < values["response_tokens"]).any()  # sequences of unequal length
         kinds = [kind for kind in ("gradients", "factors", "weights") if kind in one]

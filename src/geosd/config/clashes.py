@@ -75,7 +75,10 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
         message = f"{data['source']} is no data source. "
         yield ("data", "source"), message + alternatives(data["source"], list(data_sources()))
     elif reads_raw and data["raw"] is None:
-        yield ("data", "raw"), f"{data['source']} is made from files; name their folder, docs/data.md."
+        yield (
+            ("data", "raw"),
+            f"{data['source']} is made from files; name their folder, docs/data.md.",
+        )
     elif not reads_raw and data["test_per_benchmark"] is None:
         message = f"null is the whole benchmark, and {data['source']} has no end; give a number."
         yield ("data", "test_per_benchmark"), message

@@ -223,6 +223,9 @@ class Recipe(Section):
     """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
     save_every: Count
     """Steps between two saves of the resume state. Not given; a matter of the cluster."""
+    max_skipped_steps: Annotated[int, Field(ge=0)]
+    """Steps whose loss, gradient or K-FAC factors are not finite that a run may have: each is
+    skipped and changes no weight; one more ends the run. Not given."""
     snapshots: Annotated[tuple[Count, ...], Distinct, at_most("steps")]
     """Steps after which the student's weights are kept, for figures over checkpoints; the last step
     always is. Which ones the paper takes is not given."""

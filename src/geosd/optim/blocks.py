@@ -13,7 +13,7 @@ N = positions, D = dimensions of a factor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -110,49 +110,96 @@ class BlockFactors:
         self.counts[name] += rows_ND.shape[0]
 
     @torch.no_grad()
-    def update(self, decay: float) -> None:
+    def update(self, decay: float, shift: float | None = None) -> int:
         """Fold this step's mean over its positions into the averages, and begin a new sum.
 
         E_t = decay E_(t-1) + (1 - decay) S_t / N_t, from E_0 = 0: the paper's averages of A and G
-        (app:exp-kfac). Factors without positions in this step keep their average.
+        (app:exp-kfac). Factors without positions in this step keep their average. With a group,
+        every rank calls this at the same time, and an error is one of all ranks.
+
+        Args:
+            decay: Of the averages.
+            shift: None keeps the inverses. A number: every inverse becomes that of the new average,
+                (E_t / (1 - decay^t) + shift I)^-1, by Cholesky.
+
+        Returns:
+            How many blocks of all ranks were not positive definite in float32.
 
         Raises:
-            FloatingPointError: A sum is not finite; the averages are left as they were.
+            FloatingPointError: A sum is not finite; averages and inverses are left as they were.
+            torch.linalg.LinAlgError: A block is not positive definite even in float64; the averages
+                are left as they were.
         """
         self._check_finite()
         seen = {name for name, count in self.counts.items() if count}
         keep = [decay if name in seen else 1.0 for name in self.dims]
         gain = [(1 - decay) / max(self.counts[name], 1) for name in self.dims]
+        updates = {name: count + (name in seen) for name, count in self.updates.items()}
+        in_float64 = 0
+        if shift is not None:
+            # Before the averages change, or a block without an inverse would stay in them.
+            scale = _corrections(updates, decay)
+            in_float64 = self._on_all_ranks(lambda: self._invert(keep, gain, scale, shift))
         for key, average in self._average.items():
-            keep_M, gain_M = self._per_block(key, keep), self._per_block(key, gain)
-            sum_mbb = self._sum[key][self._owned[key]]
-            for part in _chunks(average):
-                new = average[part].to(self.compute) * keep_M[part]
-                average[part] = new.addcmul_(sum_mbb[part], gain_M[part])
+            for part, new in self._folded(key, keep, gain):
+                average[part] = new
             self._sum[key].zero_()
-        for name in seen:
-            self.updates[name] += 1
-            self.counts[name] = 0
+        self.updates = updates
+        self.counts |= dict.fromkeys(seen, 0)
+        return in_float64
 
-    @torch.no_grad()
-    def invert(self, decay: float, shift: float) -> None:
-        """Set every inverse to (E_t / (1 - decay^t) + shift I)^-1, by Cholesky.
+    def _folded(
+        self, key: Key, keep: list[float], gain: list[float]
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """The averages of a stack with this step's sums, chunk by chunk."""
+        keep_M, gain_M = self._per_block(key, keep), self._per_block(key, gain)
+        sum_mbb, average = self._sum[key][self._owned[key]], self._average[key]
+        for part in _chunks(average):
+            new = average[part].to(self.compute) * keep_M[part]
+            yield part, new.addcmul_(sum_mbb[part], gain_M[part]).to(average.dtype)
 
-        Raises:
-            torch.linalg.LinAlgError: A block is not positive definite even in float64.
-        """
-        scale = self._corrections(decay)
-        for key, average in self._average.items():
+    def _invert(
+        self, keep: list[float], gain: list[float], scale: list[float], shift: float
+    ) -> int:
+        """Set every inverse owned here to that of the folded average; see `update`."""
+        in_float64 = 0
+        for key in self._average:
             scale_M = self._per_block(key, scale)
-            for part in _chunks(average):
-                corrected = average[part].to(self.compute) * scale_M[part]
-                self._inverse[key][part] = self._damped_inverse(corrected, shift, key, part.start)
+            for part, new in self._folded(key, keep, gain):
+                corrected = new.to(self.compute) * scale_M[part]
+                inverse, failed = self._damped_inverse(corrected, shift, key, part.start)
+                self._inverse[key][part] = inverse
+                in_float64 += failed
+        return in_float64
 
-    def _damped_inverse(self, corrected_Mbb: Tensor, shift: float, key: Key, first: int) -> Tensor:
+    def _on_all_ranks(self, invert: Callable[[], int]) -> int:
+        """The sum over the ranks of what they return; an error of one rank is one of all."""
+        if self.group is None:
+            return invert()
+        error: torch.linalg.LinAlgError | None = None
+        try:
+            in_float64 = invert()
+        except torch.linalg.LinAlgError as failure:
+            in_float64, error = 0, failure
+        device = next(iter(self._sum.values())).device
+        both = torch.tensor([in_float64, int(error is not None)], device=device)
+        dist.all_reduce(both, group=self.group)
+        in_float64, errors = both.tolist()
+        if errors:
+            raise error or torch.linalg.LinAlgError(
+                "a damped factor of another rank is not positive definite, in float64 too.\nHint:"
+                " that rank's message names it."
+            )
+        return in_float64
+
+    def _damped_inverse(
+        self, corrected_Mbb: Tensor, shift: float, key: Key, first: int
+    ) -> tuple[Tensor, int]:
+        """The inverses, and how many of them float32 was too coarse for."""
         factor, info = torch.linalg.cholesky_ex(_shifted(corrected_Mbb, shift))
         failed = info.nonzero().flatten()
         if not len(failed):
-            return torch.cholesky_inverse(factor)
+            return torch.cholesky_inverse(factor), 0
         # Beside very large entries, float32 loses the shift itself; float64 adds it anew.
         again, info = torch.linalg.cholesky_ex(_shifted(corrected_Mbb[failed].double(), shift))
         if info.any():
@@ -165,19 +212,16 @@ class BlockFactors:
         factor[failed] = torch.eye(key[1], dtype=factor.dtype, device=factor.device)
         inverse = torch.cholesky_inverse(factor)
         inverse[failed] = torch.cholesky_inverse(again).to(inverse.dtype)
-        return inverse
+        return inverse, len(failed)
 
     def averages(self, decay: float) -> Iterator[tuple[Tensor, Tensor]]:
         """The bias-corrected averages owned here: (factor number of each block [m], [m, b, b])."""
-        scale = self._corrections(decay)
+        scale = _corrections(self.updates, decay)
         for key, average in self._average.items():
             scale_M = self._per_block(key, scale)
             for part in _chunks(average):
                 blocks = average[part].to(self.compute) * scale_M[part]
                 yield self._owner[key][part], blocks
-
-    def _corrections(self, decay: float) -> list[float]:
-        return [1 / (1 - decay**count) if count else 1.0 for count in self.updates.values()]
 
     def inverse(self, name: str) -> Iterator[tuple[BlockRange, Tensor]]:
         """The owned part of a factor's damped inverse: runs, each with its blocks [count, b, b]."""
@@ -274,7 +318,7 @@ class BlockFactors:
                 raise FloatingPointError(
                     f"the covariance of {name} is not finite in this step; the averages were left"
                     " as they were.\nHint: look for an infinite loss or activation; to go on"
-                    " without this step, call discard() and zero the gradients."
+                    " without this step, call KFAC.skip() and zero the gradients."
                 )
 
     def discard(self) -> None:
@@ -282,6 +326,11 @@ class BlockFactors:
         for total in self._sum.values():
             total.zero_()
         self.counts = dict.fromkeys(self.dims, 0)
+
+
+def _corrections(updates: Mapping[str, int], decay: float) -> list[float]:
+    """What takes the start from zero out of averages of so many updates each."""
+    return [1 / (1 - decay**count) if count else 1.0 for count in updates.values()]
 
 
 def _shifted(stack_Mbb: Tensor, shift: float) -> Tensor:

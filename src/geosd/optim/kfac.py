@@ -107,6 +107,7 @@ class KFAC:
         self.per_token = per_token
         self.group = group
         self.steps = 0
+        self.blocks_in_float64 = 0
         self.layers = select_layers(model, select)
         self._input_owner = {name: name for name in self.layers}
         if share_inputs:
@@ -201,6 +202,8 @@ class KFAC:
         Raises:
             RuntimeError: A layer has a gradient, but no backward pass through it was ever recorded.
             FloatingPointError: An input or a gradient was not finite; nothing has been changed.
+            torch.linalg.LinAlgError: A damped factor is not positive definite even in float64;
+                averages and gradients are as they were.
         """
         if self.group is not None:
             sum_over_ranks(self.factors, self.group)
@@ -211,10 +214,9 @@ class KFAC:
                     f"{name} has a gradient, but no position of it was recorded.\nHint: build KFAC"
                     " before the forward pass, and let the mask hold at least one position."
                 )
-        self.factors.update(self.decay)
         shift = math.sqrt(self.damping)
-        if self.steps % self.inverse_every == 0:
-            self.factors.invert(self.decay, shift)
+        due = self.steps % self.inverse_every == 0
+        self.blocks_in_float64 = self.factors.update(self.decay, shift if due else None)
         self.steps += 1
         self._unobserved = None
         input_owner, inverse_a = None, []
@@ -236,6 +238,11 @@ class KFAC:
                     self.factors,
                     lambda g, rows_O: solve_left(g, rows_O[:, None])[:, 0] / (1 + shift),
                 )
+
+    def skip(self) -> None:
+        """Forget what the passes since the last step recorded: the factors stay as they are."""
+        self.factors.discard()
+        self._unobserved = None
 
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.

@@ -147,6 +147,12 @@ class UpdateRule:
                 group["lr"] = self._lr_used
             self.adam.step()
 
+    def skip(self) -> None:
+        """End a step without an update: weights, moments and factors stay as they are."""
+        self.zero_grad()
+        if self.preconditioner is not None:
+            self.preconditioner.skip()
+
     @torch.no_grad()
     def relative_step(self) -> float:
         """Size of the last step beside the weights: ||delta theta|| / ||theta||, over all trained.
@@ -165,6 +171,11 @@ class UpdateRule:
                 moved.append(_squared_norm(torch.div(state["exp_avg"], root, out=root)) * size**2)
         total = _sum(weights)
         return math.sqrt(_sum(moved) / total) if total else 0.0
+
+    @property
+    def blocks_in_float64(self) -> int:
+        """Blocks of K-FAC's factors for which float32 was too coarse at the last inversion."""
+        return 0 if self.preconditioner is None else self.preconditioner.blocks_in_float64
 
     def zero_grad(self) -> None:
         """Drop the gradients of every trained parameter."""

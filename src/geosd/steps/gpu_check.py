@@ -270,6 +270,7 @@ def assemble_synthetic_run(
         top_k=min(1024, shape.vocabulary // 8),
         loss_mean="sequence",
         save_every=10**6,
+        max_skipped_steps=0,
         diagnose_every=10**6,
         final_rollouts=batch.responses,
         chunk=1024,

@@ -22,6 +22,7 @@ from geosd.problems.sources import get_data_source
 from geosd.steps import begin
 from geosd.steps.job import Job
 from geosd.training.fsdp import full_model
+from geosd.training.irregular_steps import count_irregular_steps
 from geosd.training.loop import train
 from geosd.training.processes import init_processes, local_device
 from geosd.training.resume_state import (
@@ -123,6 +124,7 @@ def main(
                 seed=seed,
                 draw=job.draw,
                 snapshots=saved.steps,
+                irregular_steps=count_irregular_steps(log.table(), settings["steps"]),
                 precision=precision,
                 ranks=ranks.size,
                 sampler=run.rollout_source.record(),

@@ -52,6 +52,7 @@ def train(
 
     Raises:
         PreemptionError: The scheduler sent SIGTERM; the state of the run is saved.
+        TrainingDivergedError: More steps were skipped than `args` allows; the state is saved.
         ValueError: The ranks cannot share the rollouts of the last measurement evenly.
     """
     ranks = run.ranks
@@ -75,11 +76,13 @@ def train(
             if (model := full_model(run.student)) is not None:
                 snapshots.save(done, model, measured)
         stopped = ranks.any(stop_requested()) and done < args.steps
-        if stopped or done % args.save_every == 0 or done == args.steps:
+        diverged = run.skipped.count > args.max_skipped_steps
+        if stopped or diverged or done % args.save_every == 0 or done == args.steps:
             state = _state_dict(run)
             if ranks.is_main:
                 log.sync()  # as snapshots: before the state
                 resume.save(done, state)
+        run.skipped.check(args.max_skipped_steps, str(resume.path))
         if stopped:
             if log is not None:
                 log.close()
@@ -110,6 +113,7 @@ def _state_dict(run: TrainingRun) -> dict[str, Any]:
         "student": full_state_dict(run.student),
         "update_rule": run.update_rule.state_dict(),
         "reference_models": run.reference_models.state_dict(),
+        "skipped": run.skipped.state_dict(),
     }
 
 
@@ -118,3 +122,4 @@ def _load_state_dict(run: TrainingRun, state: dict[str, Any]) -> None:
     load_full_state_dict(run.student, state["student"])
     run.update_rule.load_state_dict(state["update_rule"])
     run.reference_models.load_state_dict(state["reference_models"])
+    run.skipped.load_state_dict(state["skipped"])

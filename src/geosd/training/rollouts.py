@@ -95,13 +95,27 @@ class Rollouts:
     rewards: list[float]
     truncated: list[bool]
 
+    def __post_init__(self) -> None:
+        """Refuse a response without a token: it has no position, and every mean would skip it."""
+        for problem, response in zip(self.problems, self.responses, strict=True):
+            if not response:
+                raise ValueError(
+                    f"the response to problem {problem.id} has no token.\nHint: a sampler ends a"
+                    " response with the end token, or cuts it at the cap."
+                )
+
     def summary(self) -> dict[str, float]:
-        """Mean length, and shares of truncated and of right responses, for the step log."""
-        responses = len(self.responses)
+        """Mean length, and shares of truncated, right and empty responses, for the step log.
+
+        An empty one is its end alone; a step without any has no such value.
+        """
+        responses, finished = len(self.responses), zip(self.responses, self.truncated, strict=True)
+        empty = sum(len(response) == 1 and not cut for response, cut in finished)
         return {
             "rollout/tokens": sum(map(len, self.responses)) / responses,
             "rollout/truncated": sum(self.truncated) / responses,
             "rollout/accuracy": sum(self.rewards) / responses,
+            **({"rollout/empty": empty / responses} if empty else {}),
         }
 
 

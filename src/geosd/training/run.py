@@ -27,6 +27,7 @@ from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import shard
+from geosd.training.irregular_steps import SkippedSteps
 from geosd.training.processes import Ranks, WorkerLink, local_device
 from geosd.training.reference_heads import ReferenceHeads
 from geosd.training.reference_models import ReferenceModels
@@ -55,6 +56,7 @@ class TrainingArguments:
         loss_mean: "sequence" is the paper's 1/T inside the expectation over trajectories; "token"
             weighs every response token alike.
         save_every: Steps between saved states.
+        max_skipped_steps: Steps without a finite loss, gradient or factor that a run may have.
         diagnose_every: Steps between measurements that cost extra forward passes.
         final_rollouts: Rollouts on which the student is measured after the last step.
         chunk: Response positions whose logits are held at once.
@@ -69,6 +71,7 @@ class TrainingArguments:
     top_k: int
     loss_mean: LossMean
     save_every: int
+    max_skipped_steps: int
     diagnose_every: int
     final_rollouts: int
     chunk: int
@@ -97,6 +100,7 @@ class TrainingRun:
         encoding: Text to ids and back.
         seed: The run's seed.
         ranks: The processes that train the student together.
+        skipped: The steps that made no update.
     """
 
     student: nn.Module
@@ -108,6 +112,7 @@ class TrainingRun:
     encoding: Encoding
     seed: int
     ranks: Ranks = field(default_factory=Ranks)
+    skipped: SkippedSteps = field(default_factory=SkippedSteps)
 
 
 def assemble_run(

@@ -110,10 +110,15 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
             reshard(run.student)  # or the pass after the update would read the weights before it
 
     # K-FAC and AdamW.
-    rate = args.learning_rate * warmup(step, args.warmup)
-    values |= {"update/learning_rate": rate, "update/gradient_norm": gradient_norm(run.student)}
-    run.update_rule.step(rate)
-    values["update/relative_size"] = run.update_rule.relative_step()
+    rate, norm = args.learning_rate * warmup(step, args.warmup), gradient_norm(run.student)
+    values |= {"update/learning_rate": rate, "update/gradient_norm": norm}
+    problems = (problem.id for problem in rollouts.problems)
+    if run.skipped.update_or_skip(run.update_rule, rate, loss, norm, step, problems):
+        values["update/relative_size"] = run.update_rule.relative_step()
+        if blocks := run.update_rule.blocks_in_float64:
+            values["curvature/float64_blocks"] = blocks
+    else:
+        values |= {"update/relative_size": 0.0, "update/skipped": 1.0}
 
     if measured:
         values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}

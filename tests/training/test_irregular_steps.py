@@ -1,0 +1,172 @@
+"""Steps that are not finite: skipped without a trace in the weights, counted, and too many."""
+
+import copy
+import dataclasses
+import logging
+import math
+
+import pandas as pd
+import pytest
+import torch
+
+from geosd.training import loop
+from geosd.training.irregular_steps import TrainingDivergedError, count_irregular_steps
+from geosd.training.resume_state import ResumeState
+from geosd.training.rollouts import Rollouts
+from geosd.training.run import assemble_run, training_arguments
+from geosd.training.step_log import StepLog
+
+BAD = 2
+"""The step that is spoiled."""
+
+
+def infinite_loss(run):
+    return torch.tensor(math.inf)
+
+
+def gradient_not_a_number(run):
+    next(run.student.parameters()).grad[0] = math.nan
+
+
+def infinite_factor(run):
+    run.update_rule.preconditioner.factors.sums()[0][0, 0, 0] = math.inf
+
+
+def factor_without_inverse(run):
+    block = run.update_rule.preconditioner.factors.sums()[0][0]
+    block -= 1e9 * torch.eye(len(block))
+
+
+SPOILERS = [infinite_loss, gradient_not_a_number, infinite_factor, factor_without_inverse]
+
+
+@pytest.fixture
+def trained(tiny, settings, tmp_path, monkeypatch):
+    """Train a run whose steps are spoiled; gives weights and moments around each step."""
+    whole = loop.train_step
+
+    def train(spoil, bad=(BAD,), scratch="scratch", stop=None, **more):
+        paths = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
+        values = settings | {"diagnose_every": 100} | more
+        run, around = assemble_run(values, *paths, 0), {}
+        backward = loop.train_step.__globals__["StepLoss"].backward
+
+        def spoiled_backward(self):
+            loss, *rest = backward(self)
+            changed = spoil(run) if self.step in bad else None
+            return (loss if changed is None else changed, *rest)
+
+        def noted_step(run, args, step):
+            before = weights_and_moments(run)
+            found = whole(run, args, step)
+            around[step] = (before, weights_and_moments(run), found)
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr("geosd.training.step.StepLoss.backward", spoiled_backward)
+            patch.setattr(loop, "train_step", noted_step)
+            folder = tmp_path / scratch
+            arguments = dataclasses.replace(
+                training_arguments(values), steps=stop or values["steps"]
+            )
+            resume = ResumeState(folder, values)
+            log = loop.train(run, arguments, resume, lambda first: StepLog(folder / "log", first))
+        return run, around, log.table()
+
+    return train
+
+
+def weights_and_moments(run):
+    return copy.deepcopy([run.student.state_dict(), run.update_rule.adam.state_dict()["state"]])
+
+
+def flat(values):
+    """Every tensor in nested dicts and lists."""
+    if isinstance(values, torch.Tensor):
+        return [values]
+    parts = values.values() if isinstance(values, dict) else values
+    return [tensor for part in parts for tensor in flat(part)]
+
+
+def same(one, other):
+    one, other = flat(one), flat(other)
+    return len(one) == len(other) > 0 and all(map(torch.equal, one, other))
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+def test_a_step_that_is_not_finite_changes_no_weight_and_the_run_goes_on(trained, caplog, spoil):
+    with caplog.at_level(logging.WARNING):
+        run, around, log = trained(spoil)
+    for step, (before, after, _) in around.items():
+        assert same(before, after) == (step == BAD)
+    assert all(tensor.isfinite().all() for tensor in flat(weights_and_moments(run)))
+    assert log["update/skipped"].dropna().to_dict() == {BAD: 1.0}
+    assert log["update/relative_size"][BAD] == 0
+    ids = [problem.id for problem in run.problem_sampler.batch(BAD, 3)]
+    assert f"step {BAD} is skipped" in caplog.text and ", ".join(ids) in caplog.text
+    assert count_irregular_steps(log, 6)["skipped"] == 1
+
+
+def test_a_run_without_a_bad_step_says_nothing_of_any(trained):
+    _, _, log = trained(infinite_loss, bad=())
+    assert not {"update/skipped", "curvature/float64_blocks"} & {*log}
+    assert count_irregular_steps(log, 6)["skipped"] == 0
+
+
+@pytest.mark.parametrize("spoil", [gradient_not_a_number, factor_without_inverse])
+def test_one_bad_step_too_many_ends_the_run_with_its_last_good_weights(trained, tmp_path, spoil):
+    with pytest.raises(TrainingDivergedError) as raised:
+        trained(spoil, bad=(1, 4))
+    state = torch.load(tmp_path / "scratch/state.pt", weights_only=True)
+    text = str(raised.value)
+    assert "2 steps had no finite" in text and "1 may be skipped; the last is step 4" in text
+    assert str(tmp_path / "scratch/state.pt") in text
+    assert text.splitlines()[-1].startswith("Hint: ")
+    ids = state["state"]["skipped"]["problems"]
+    assert f"on problems {', '.join(ids)}." in text and len(ids) == 3
+    _, around, _ = trained(spoil, bad=(1,), scratch="good", stop=4)
+    assert state["step"] == 5
+    assert same(state["state"]["student"], around[3][1][0])
+
+
+def test_a_run_that_is_resumed_counts_the_steps_skipped_before(trained):
+    """Every second step is saved, so the second start goes on behind the first bad one."""
+    run, _, log = trained(gradient_not_a_number, bad=(1,), stop=2)
+    assert run.skipped.count == 1 and log["update/skipped"].count() == 1
+    with pytest.raises(TrainingDivergedError, match="^2 steps .* the last is step 3"):
+        trained(gradient_not_a_number, bad=(3,))
+
+
+def test_irregular_steps_are_counted_by_hand():
+    log = pd.DataFrame(
+        {
+            "rollout/truncated": [1.0, 0.5, 1.0, 0.0, 1.0],
+            "rollout/accuracy": [0.0, 1.0, 0.0, 0.5, 1.0],
+            "rollout/empty": [math.nan, 0.25, math.nan, math.nan, 0.5],
+            "curvature/float64_blocks": [math.nan, math.nan, 3.0, 1.0, math.nan],
+        }
+    )
+    assert count_irregular_steps(log, 4) == {  # the fifth row is the trained student's
+        "skipped": 0,
+        "blocks in float64": 2,
+        "an empty response": 1,
+        "all responses truncated": 2,
+        "all responses right": 1,
+        "all responses wrong": 2,
+    }
+
+
+def rollouts(responses, truncated):
+    from geosd.problems.records import Problem
+
+    problems = [Problem(f"p{i}", "train", "q", "1") for i in range(len(responses))]
+    prompts = [[1]] * len(responses)
+    return Rollouts(problems, prompts, prompts, responses, [0.0] * len(responses), truncated)
+
+
+def test_a_response_that_is_its_end_alone_is_counted_and_one_without_a_token_is_refused():
+    # The first was cut after a token, the second ended at once.
+    assert rollouts([[5], [2], [5, 2]], [True, False, False]).summary()["rollout/empty"] == 1 / 3
+    assert "rollout/empty" not in rollouts([[5], [5, 2]], [True, False]).summary()
+    with pytest.raises(ValueError, match="response to problem p1 has no token.\nHint: "):
+        rollouts([[5, 2], []], [False, False])
