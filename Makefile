@@ -29,7 +29,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 
 # The base models that the repository ships, two draws of each.
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
-  $(foreach draw,0 1,base_models/$(model)/$(draw)))
+  $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
 
 .PHONY: help run base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused

@@ -113,8 +113,8 @@ def test_how_a_shipped_model_was_made_moves_nothing(folders):
 
 
 def test_a_draw_that_is_not_there_is_named_with_a_hint(folders):
-    with pytest.raises(ShippedCheckpointError, match="base_models/mini-qwen3/2.\nHint: "):
-        folders(lambda values: values["studies"]["quick"].update(draws=3)).rows()
+    with pytest.raises(ShippedCheckpointError, match="base_models/mini-qwen3/99.\nHint: "):
+        folders(lambda values: values["studies"]["quick"].update(draws=100, seeds=[0, 99])).rows()
 
 
 @pytest.mark.parametrize("source", ["pretrained", "released"])
