@@ -21,8 +21,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
-from geosd.reporting.method_style import hue_by_method, method, text_colour
+from geosd.reporting.method_style import DIVERGENCES, hue_by_method, method, text_colour
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
@@ -35,6 +36,7 @@ SPEC = OutputSpec(
         "squared chord between student and teacher is the Hellinger divergence, twice the angle "
         "between student and checkpoint the Fisher-Rao distance."
     ),
+    paper="Figure overview",
 )
 
 Array = NDArray[np.float64]
@@ -111,19 +113,20 @@ def overview_curves() -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+@themed
 def draw() -> Figure:
     """Draw `figure_overview`: weight and pull of each divergence, and the circle of roots."""
     figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
     weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
     table = overview_curves()
     _against_overlap(weight, table, "weight")
-    panel_title(weight, "A1", "weight of the teacher’s token")
-    weight.set_ylabel("$w_j$")
+    panel_title(weight, "A1")
+    weight.set_ylabel("weight $w_j$ of the teacher’s token")
     _against_overlap(norm, table, "pull")
-    panel_title(norm, "A2", "pull of the whole state")
-    norm.set_ylabel("norm of the gradient, logits")
+    panel_title(norm, "A2")
+    norm.set_ylabel("gradient norm at the logits")
     _circle(circle)
-    panel_title(circle, "B", "chord and arc")
+    panel_title(circle, "B")
     _legend(figure)
     return figure
 
@@ -154,7 +157,7 @@ def _legend(figure: Figure) -> None:
     for dashes in DASHES:
         handles.append(Line2D([], [], color="0.3", lw=1.1))
         handles[-1].set_dashes(dashes)
-    labels = ["Hellinger (GeoSD)" if name == "geosd" else method(name).label for name in WEIGHTS]
+    labels = [DIVERGENCES["hellinger" if name == "geosd" else name] for name in WEIGHTS]
     labels += [f"teacher’s mass {certainty:g}" for certainty in CERTAINTIES]
     legend_below(figure, handles, labels, columnspacing=1.1)
 
@@ -188,7 +191,12 @@ def _circle(axes: Axes) -> None:
     axes.plot(0.3 * np.cos(angle), 0.3 * np.sin(angle), color=ARC, lw=0.8)
     middle = (at["ckpt"] + at["p"]) / 2
     axes.text(
-        0.37 * np.cos(middle), 0.37 * np.sin(middle), "θ", ha="center", va="center", color=ARC
+        0.37 * np.cos(middle),
+        0.37 * np.sin(middle),
+        r"$\theta$",
+        ha="center",
+        va="center",
+        color=ARC,
     )
     for name, text, offset in (
         ("p", "student $p$", (2, 5)),
