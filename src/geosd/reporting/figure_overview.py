@@ -209,7 +209,7 @@ def _circle(axes: Axes) -> None:
     cx, cy = chord.mean(1)
     formula = {"textcoords": "offset points", "fontsize": 7.5}
     axes.annotate(
-        r"$D_H=\frac{1}{2}\,$chord$^2$",
+        r"$D_{\mathrm{H}}=\frac{1}{2}\,$chord$^2$",
         (cx, cy),
         xytext=(-3, -3),
         ha="right",
@@ -219,4 +219,4 @@ def _circle(axes: Axes) -> None:
         **formula,
     )
     on_arc = (np.cos(middle), np.sin(middle))
-    axes.annotate(r"$d_{FR}=2\,\theta$", on_arc, xytext=(7, 3), color=ARC, **formula)
+    axes.annotate(r"$d_{\mathrm{FR}}=2\,\theta$", on_arc, xytext=(7, 3), color=ARC, **formula)

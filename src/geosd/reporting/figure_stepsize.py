@@ -155,22 +155,23 @@ def _maps(
     configurations: pd.DataFrame,
     base: pd.Series,
 ) -> None:
-    """Draw the maps of a model, all on one scale of colours with the base model in its middle."""
+    """Draw the maps of a model, on one scale of colours from the least change to the largest."""
     maps = {
         (variant, benchmark): stepsize_map(
             configurations[configurations["variant"] == variant], benchmark, base[benchmark]
         )
         for variant, benchmark in panels
     }
-    furthest = max((table.abs().max(axis=None) for table in maps.values()), default=0.0)
+    low = min(0.0, *(table.min(axis=None) for table in maps.values()))
+    high = max(0.0, *(table.max(axis=None) for table in maps.values()))
     for (variant, benchmark), axes in panels.items():
         table = maps[variant, benchmark]
         sns.heatmap(
             table,
             ax=axes,
             cmap=SHADES,
-            vmin=-furthest,
-            vmax=furthest,
+            vmin=low,
+            vmax=high,
             cbar=False,
             linewidths=0.3,
             xticklabels=True,
