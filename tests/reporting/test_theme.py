@@ -110,8 +110,8 @@ def test_no_letter_is_too_small_to_read_in_print(overview):
     assert min(text.get_fontsize() for text in texts) >= SMALLEST_PT
 
 
-def test_the_look_does_not_depend_on_the_users_settings(tmp_path, overview):
+def test_the_look_does_not_depend_on_the_users_settings(tmp_path):
     with matplotlib.rc_context({"font.family": "serif", "font.size": 20, "axes.grid": True}):
         elsewhere = [p.read_bytes() for p in save(figure_overview.draw(), tmp_path, "figure")]
-    here = [p.read_bytes() for p in save(overview, tmp_path, "figure")]
+    here = [p.read_bytes() for p in save(figure_overview.draw(), tmp_path, "figure")]
     assert elsewhere == here

@@ -116,7 +116,7 @@ def _norms(axes: Axes, binned: pd.DataFrame) -> None:
     )
     lowest = math.floor(BINS * binned["mean_overlap"].min() + 1e-9) / BINS
     axes.set_xlim(min(lowest, 1 - 1 / BINS), 1)
-    axes.set_xlabel(r"overlap of student and teacher, $\Sigma_i\,\sqrt{p_i q_i}$")
+    axes.set_xlabel(r"overlap of student and teacher, $\Sigma_i\,(p_i q_i)^{1/2}$")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("gradient norm at the logits")
     sns.move_legend(axes, "best", title="", handlelength=2.2)

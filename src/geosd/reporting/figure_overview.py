@@ -149,7 +149,7 @@ def _against_overlap(axes: Axes, table: pd.DataFrame, quantity: str) -> None:
     )
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(r"overlap $\Sigma_i\,\sqrt{p_i q_i}$")
+    axes.set_xlabel(r"overlap $\Sigma_i\,(p_i q_i)^{1/2}$")
 
 
 def _legend(figure: Figure) -> None:
@@ -175,8 +175,8 @@ def _circle(axes: Axes) -> None:
     axes.plot(np.cos(full), np.sin(full), color="0.6", lw=0.8, zorder=1)
     for tip in ((1.12, 0), (0, 1.12)):
         axes.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 0.6, "color": "0.4"})
-    axes.text(1.13, 0.0, r"$\sqrt{\pi_1}$", va="center", fontsize=7)
-    axes.text(0.03, 1.1, r"$\sqrt{\pi_2}$", va="center", fontsize=7)
+    axes.text(1.13, 0.0, r"$\pi_1^{1/2}$", va="center", fontsize=7)
+    axes.text(0.03, 1.1, r"$\pi_2^{1/2}$", va="center", fontsize=7)
 
     at = {name: np.radians(angle) for name, angle in ANGLES.items()}
     ends = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}

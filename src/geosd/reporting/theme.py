@@ -13,7 +13,7 @@ import matplotlib
 import seaborn as sns
 
 FONT = "DejaVu Sans"
-"""The one family, of text and of mathematics."""
+"""The one family, of text and of mathematics. Roots are powers: `\\sqrt` is drawn from another."""
 SMALLEST_PT = 6.0
 """No letter of a figure is smaller, but for indices in a formula."""
 
