@@ -30,7 +30,7 @@ MANIFESTS = [
 
 READS = {name: spec.reads for name, spec in specs.output_specs().items()}
 READS["claims"] = ("scores", "drift", "consensus")  # and what the study's figures read
-TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS[name])
+TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS.get(name, ()))
 
 
 rule page:
