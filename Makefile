@@ -91,9 +91,9 @@ ship: .venv/installed  ## have git keep what a study shows, and all that redraws
 results: .venv/installed  ## write docs/results.md anew from the studies that are shipped
 	@$(BIN)/python -m geosd.steps.results_page
 
-pages: results  ## docs/results.md as one HTML page that needs no other file: pages/results.html
-	@$(BIN)/python workflow/scripts/page.py docs/results.md pages/results.html
-	@echo "Page     pages/results.html"
+pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
+	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
+	@echo "Page     docs/results.html"
 
 report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
 
