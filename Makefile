@@ -31,7 +31,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
   $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
 
-.PHONY: help run base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
+.PHONY: help run base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -77,8 +77,23 @@ plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@echo
 	@$(brief) --dry-run
 
-figures: .venv/installed  ## the tables and figures alone, from a study's results
-	@$(snakemake) tables figures
+# A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
+figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped
+	@$(if $(and $(wildcard figures/$(STUDY)/manifest.json),$(if $(wildcard results/$(STUDY)),,shipped)), \
+	  $(BIN)/python -m geosd.steps.redraw --study $(STUDY), \
+	  $(snakemake) tables figures)
+
+ship: .venv/installed  ## have git keep what a study shows, and all that redraws it; runs what is missing (STUDY=name)
+	@$(snakemake) ship
+	@$(MAKE) --no-print-directory --silent results
+	@cat logs/$(STUDY)/ship.log
+
+results: .venv/installed  ## write docs/results.md anew from the studies that are shipped
+	@$(BIN)/python -m geosd.steps.results_page
+
+pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
+	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
+	@echo "Page     docs/results.html"
 
 report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
 

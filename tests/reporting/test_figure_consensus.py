@@ -11,7 +11,7 @@ from scipy import stats
 
 from geosd.reporting import figure_consensus as consensus
 from geosd.reporting.figures import save
-from geosd.reporting.method_style import METHODS
+from geosd.reporting.method_style import EMPHASIZED, METHODS
 from geosd.scores.tidy_columns import COLUMNS
 
 ALL = list(METHODS)
@@ -87,8 +87,24 @@ def test_k_runs_to_the_number_of_samples_on_a_log2_axis(seeds, n):
 
 def test_methods_of_the_paper_are_shown_and_ablations_are_not():
     figure = consensus.draw(made_up(["m"], ALL, 2, 8), ["m"], [*ALL, "geosd-privilege_0.5"])
+    bars = [text.get_text() for text in figure.axes[1].get_yticklabels()]
+    assert bars == [METHODS[v].drawn for v in ALL[:10]]
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert named == [METHODS[v].label for v in ALL[:10]]
+    assert named == [*(METHODS[v].drawn for v in EMPHASIZED), "other methods"]
+
+
+def test_at_most_five_methods_have_a_colour_and_a_band():
+    models = ["mini-qwen3", "mini-olmo3"]
+    figure = consensus.draw(made_up(models, ALL, 3, 8), models, ALL)
+    panels = np.reshape(figure.axes, (2, 3))
+    for axes in panels[:, [0, 2]].flat:
+        assert len([band for band in axes.collections if band.get_paths()]) == len(EMPHASIZED)
+        colours = {line.get_color() for line in axes.lines if line.get_linewidth() > 1}
+        assert colours == {METHODS[v].colour for v in EMPHASIZED}
+    for row, model in zip(panels, models, strict=True):
+        assert all(model in axes.get_title("left") for axes in row)
+    for column in panels.T:
+        assert column[0].get_xlim() == column[1].get_xlim()
 
 
 def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):

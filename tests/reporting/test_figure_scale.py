@@ -36,11 +36,21 @@ def test_lines_are_the_means_of_the_runs_in_the_studys_order():
         expected = [scores_by_seed(scores, m, variant, "ood_avg").mean() for m in LADDER]
         assert line.get_ydata() == pytest.approx(expected)
         assert line.get_color() == METHODS[variant].colour
-    named = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert named == [METHODS[variant].label for variant in BOTH]
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == [METHODS[variant].drawn for variant in BOTH]
     band = figure.axes[1].collections[1].get_paths()[0].vertices
     runs = scores_by_seed(scores, LADDER[0], "geosd", "ood_avg")
     assert band[:, 1][band[:, 0] == 0].max() == pytest.approx(runs.mean() + runs.std())
+
+
+def test_both_panels_say_the_gain_of_each_size():
+    scores = made_up()
+    for axes, benchmark in zip(
+        scale.draw(scores, LADDER, BOTH).axes, ("id", "ood_avg"), strict=True
+    ):
+        means = {v: [scores_by_seed(scores, m, v, benchmark).mean() for m in LADDER] for v in BOTH}
+        gains = np.subtract(means["geosd"], means["pi_0"])
+        assert [text.get_text() for text in axes.texts] == [f"{gain:+.1f}" for gain in gains]
 
 
 def test_sizes_are_what_the_names_differ_in():
@@ -53,7 +63,8 @@ def test_labels_stay_on_the_page_and_apart():
     figure = scale.draw(made_up(), LADDER, BOTH)
     figure.draw_without_rendering()
     for axes in figure.axes:
-        boxes = [t.get_window_extent() for t in [*axes.texts, *axes.get_xticklabels()]]
+        texts = [t for t in [*axes.texts, *axes.get_xticklabels()] if t.get_visible()]
+        boxes = [text.get_window_extent() for text in texts]
         assert max(box.x1 for box in boxes) <= figure.bbox.x1
         for at, box in enumerate(boxes):
             assert not any(box.overlaps(other) for other in boxes[at + 1 :])

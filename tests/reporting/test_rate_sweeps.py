@@ -230,8 +230,8 @@ def test_the_region_of_collapse_begins_ten_points_below_the_base_model(scores, p
 
 def test_selected_points_are_named_and_no_two_names_touch(plane):
     named = [{text.get_text() for text in axes.texts} for axes in plane.axes]
-    assert named[0] == {"π₀", "GRPO"} and named[2] == {"π₀", "FwdKL", "RevKL"}
-    assert named[3] == {"π₀", "FwdKL"}, "2e-4 is not in the grid, so there is no such point"
+    assert named[0] == {r"$\pi_0$", "GRPO"} and named[2] == {r"$\pi_0$", "FwdKL", "RevKL"}
+    assert named[3] == {r"$\pi_0$", "FwdKL"}, "2e-4 is not in the grid, so there is no such point"
     for axes in plane.axes:
         for a, b in itertools.combinations(axes.texts, 2):
             boxes = [text.get_window_extent().shrunk(0.95, 0.7) for text in (a, b)]

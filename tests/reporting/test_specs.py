@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 
 import pytest
 
+from geosd.claims.ledger import ledger
 from geosd.reporting.specs import OutputSpec, output_kind, output_specs, rendering_modules
 
 RIGHT = """from geosd.reporting.specs import OutputSpec
@@ -33,6 +35,12 @@ def test_arguments_are_what_is_declared(name):
 def test_the_modules_that_are_found_by_name_have_what_is_asked_of_them(name):
     own, writer = map(importlib.import_module, rendering_modules(name))
     assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
+
+
+def test_every_item_of_the_paper_that_a_claim_names_has_its_output():
+    named = set(re.findall(r"(?:Table|Figure) \w+", " ".join(c.place for c in ledger())))
+    assert len(named) > 10
+    assert named <= {spec.paper for spec in output_specs().values()}
 
 
 def test_declarations_are_read_without_importing_what_draws():

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from geosd.reporting import figure_alignment, figure_density, figure_mechanism
+from geosd.reporting import figure_alignment, figure_density, figure_mechanism, figure_overview
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import METHODS
 from geosd.scores.state_table import group_by_overlap
@@ -87,7 +87,13 @@ def test_no_text_covers_another_or_leaves_the_page(figures, name, models):
     figure = figures[name](models)
     figure.draw_without_rendering()
     for axes in figure.axes:
-        titles = [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]
+        titles = [
+            axes.title,
+            axes._left_title,
+            axes._right_title,
+            axes.xaxis.label,
+            axes.yaxis.label,
+        ]
         texts = [t for t in [*axes.texts, *titles] if t.get_text()]
         boxes = [(t.get_text(), t.get_window_extent()) for t in texts]
         for (a, one), (b, other) in itertools.combinations(boxes, 2):
@@ -130,8 +136,23 @@ def test_panel_a_draws_the_medians_of_each_bin(figures, states):
         np.testing.assert_allclose(ends_of_band(axes, colour, line.get_xdata()), quartiles(norms))
 
 
+def test_panel_a_begins_where_its_bins_do(states, drift):
+    agreeing = states[states["overlap"] > 0.62]
+    figure = figure_mechanism.draw(agreeing, drift, MODELS[:1], DRIFTING)
+    for axes in figure.axes:
+        if "{B}" not in axes.get_title("left"):
+            assert axes.get_xlim() == pytest.approx((0.6, 1))
+
+
+def test_a_divergence_has_one_name_in_all_figures(figures):
+    mechanism = next(a for a in figures["mechanism"](MODELS[:1]).axes if a.get_legend())
+    names = [text.get_text() for text in mechanism.get_legend().get_texts()]
+    overview = [text.get_text() for text in figure_overview.draw().legends[0].get_texts()]
+    assert names == [name for name in overview if name in names] and len(names) == 3
+
+
 def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
-    axes = panel(figures["mechanism"](MODELS[:1]), "drift of the run")
+    axes = panel(figures["mechanism"](MODELS[:1]), "{B}")
     line = lines(axes)[METHODS["fwdkl"].colour.lower()]
     np.testing.assert_allclose(line.get_xdata(), range(0, 100, 5))
     np.testing.assert_allclose(line.get_ydata(), 4e-3 * np.arange(0, 100, 5) + 1e-3)
@@ -139,19 +160,19 @@ def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
     deviations = np.array([[-1e-3, 1e-3]])  # of 0, 1e-3 and 2e-3, the three seeds
     np.testing.assert_allclose(bands, line.get_ydata()[:, None] + deviations)
     labels = {text.get_text() for text in axes.texts}
-    assert labels == {METHODS[variant].label for variant in DRIFTING}
+    assert labels == {METHODS[variant].drawn for variant in DRIFTING}
 
 
 def test_a_variant_that_the_study_does_not_train_is_left_out(states, drift):
     figure = figure_mechanism.draw(states, drift, MODELS[:1], ["fwdkl", "geosd"])
-    assert len(panel(figure, "drift of the run").texts) == 2
+    assert len(panel(figure, "{B}").texts) == 2
 
 
 def test_each_ridge_stands_on_its_own_ground_and_says_its_first_mass(figures):
     axes = figures["alignment"](MODELS[:1]).axes[0]
     said = [text.get_text() for text in axes.texts]
     assert said[:4] == ["0.40", "0.45", "0.65", "0.90"]
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["π₀", "10", "50", "100"]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == [r"$\pi_0$", "10", "50", "100"]
     drawn = [line for line in axes.lines if line.get_marker() == "o"]
     for number, line in enumerate(drawn):
         start = (0.4 + (0, 10, 50, 100)[number] / 200) / np.arange(1, 9) ** 2
@@ -165,9 +186,13 @@ def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, st
     inside = [row.q_star >= 0.8 and row.p_star <= 0.1 for row in of_model.itertuples()]
     share = np.mean(inside)
     axes = figures["density"](MODELS[:1]).axes[0]
-    assert f"{100 * share:.2g} %" in axes.texts[0].get_text()
+    assert axes.get_title("right") == f"{100 * share:.2g} % of {len(of_model)}"
+    assert not axes.texts, "no text over cells"
     assert axes.patches[0].get_xy() == (0.8, 0)
-    assert axes.collections[0].get_array().sum() == pytest.approx(1.0)
+    cells = axes.collections[0].get_array()
+    assert cells.sum() == pytest.approx(1.0)
+    ends = (cells[cells > 0].min(), cells.max())
+    assert axes.collections[0].get_clim() == pytest.approx(ends), "all of the scale is in use"
 
 
 def test_without_states_or_methods_the_figures_say_what_to_do(states, drift, ridges):

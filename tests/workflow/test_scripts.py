@@ -88,3 +88,10 @@ def test_snakemakes_template_still_writes_the_two_messages_that_are_known():
         "report/html_reporter/data/runtimes.py": "schema/vega-lite/v3.json",
     }.items():
         assert (folder / path).read_text(encoding="utf-8").count(text) == 1, path
+
+
+def test_a_page_has_its_pictures_in_it(script, tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    html = script("page").markdown_page("A ![title](a.png) and [a file](b.csv)\n", tmp_path)
+    assert '<img src="data:image/png;base64,iVBORw==" alt="title"' in html
+    assert '<a href="b.csv">' in html

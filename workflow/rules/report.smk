@@ -28,6 +28,11 @@ MANIFESTS = [
 ]
 
 
+READS = {name: spec.reads for name, spec in specs.output_specs().items()}
+READS["claims"] = ("scores", "drift", "consensus")  # and what the study's figures read
+TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS.get(name, ()))
+
+
 rule page:
     input:
         source=lambda wildcards: f"<figures>/{wildcards.page}.{ENDINGS.get(wildcards.page, 'md')}",
@@ -96,6 +101,23 @@ rule tables:
     input:
         [getattr(rules, name).output for name in STUDY.outputs if name.startswith("table_")],
     localrule: True
+
+
+rule ship:
+    """What git keeps of the study: its outputs, and all that makes them again without a run"""
+    input:
+        outputs=[getattr(rules, name).output for name in STUDY.outputs],
+        tidy=[TIDY[name] for name in TIDY_READ],
+    log:
+        "<logs>/ship.log",
+    localrule: True
+    params:
+        study=STUDY.name,
+    message:
+        f"Ship the outputs of study {STUDY.name}"
+    shell:
+        "python -m geosd.steps.ship --study {params.study:q} --params params.yaml"
+        " --tidy {input.tidy:q} > {log:q} 2>&1"
 
 
 rule figures:

@@ -1,7 +1,9 @@
-"""Turn Markdown, or YAML as it stands, into a page of the report: `page.py SOURCE PAGE.html`."""
+"""Turn Markdown, or YAML as it stands, into a page by itself: `page.py SOURCE PAGE.html`."""
 
 from __future__ import annotations
 
+import base64
+import mimetypes
 import sys
 from html import escape
 from pathlib import Path
@@ -31,6 +33,7 @@ td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
 .not-reproduced { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
 code, pre { font: .9em/1.5 ui-monospace, monospace; }
 pre { overflow-x: auto; }
+img { max-width: min(100%, 60rem); background: #fff; }
 @media (max-width: 640px) { body { margin: 1rem; } p, li { overflow-wrap: anywhere; } }
 """
 
@@ -39,11 +42,15 @@ COLOURED_VERDICTS = ("reproduced", "not reproduced")
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
 
-def markdown_page(markdown: str) -> str:
-    """A whole HTML page with the Markdown in it; HTML inside the Markdown is shown as text."""
+def markdown_page(markdown: str, folder: Path = Path()) -> str:
+    """A whole HTML page with the Markdown in it; HTML inside the Markdown is shown as text.
+
+    Pictures, whose paths are from `folder`, are put into the page: it needs no other file.
+    """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
     mark_cells(tokens)
+    put_pictures_in(tokens, folder)
     return html_page(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -52,6 +59,16 @@ def html_page(body: str) -> str:
     narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     head = f'<meta charset="utf-8">{narrow}<style>{STYLE}</style>'
     return f'<!doctype html><html lang="en">{head}\n{body}'
+
+
+def put_pictures_in(tokens: list[Token], folder: Path) -> None:
+    """Put the bytes of each picture where its path, from a folder, stands."""
+    for picture in (part for token in tokens for part in token.children or ()):
+        if picture.type == "image":
+            path = folder / str(picture.attrs["src"])
+            kind, _ = mimetypes.guess_type(path.name)
+            data = base64.b64encode(path.read_bytes()).decode("ascii")
+            picture.attrs["src"] = f"data:{kind};base64,{data}"
 
 
 def mark_cells(tokens: list[Token]) -> None:
@@ -79,6 +96,8 @@ if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
     text = source.read_text(encoding="utf-8")
     page = (
-        markdown_page(text) if source.suffix == ".md" else html_page(f"<pre>{escape(text)}</pre>\n")
+        markdown_page(text, source.parent)
+        if source.suffix == ".md"
+        else html_page(f"<pre>{escape(text)}</pre>\n")
     )
     write_text(target, page)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from geosd.reporting.figures import PAGE_IN, panel_title
 from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.tidy_files import select_rows
 
 SPEC = OutputSpec(
@@ -27,6 +28,7 @@ SPEC = OutputSpec(
     reads=("alignment",),
     settings=("models", "methods"),
     trained=("fwdkl", "geosd"),
+    paper="Figure alignment",
 )
 
 SPACING = 0.4
@@ -59,6 +61,7 @@ def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> p
     return runs["mean"].unstack("rank")
 
 
+@themed
 def draw(
     alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
 ) -> Figure:
@@ -85,7 +88,7 @@ def draw(
         for column, variant in enumerate(methods):
             axes = grid[line, column]
             _panel(axes, tables[model, variant], method(variant).colour, deepest, top)
-            title = method(variant).label + (f", {model}" if len(models) > 1 else "")
+            title = f"{method(variant).drawn}, {model}"
             panel_title(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
             if line == len(models) - 1:
                 axes.set_xlabel("rank of the token by the teacher")
@@ -105,7 +108,7 @@ def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: floa
     ticks, shades = [], sns.blend_palette(["white", colour], as_cmap=True)
     for number, (step, mass) in enumerate(table.iterrows()):
         ground = -SPACING * number
-        ticks.append((ground, f"{step}" if step else "π₀"))
+        ticks.append((ground, f"{step}" if step else method("pi_0").drawn))
         strength = PALEST + (1 - PALEST) * number / max(len(table) - 1, 1)
         shade = shades(strength)
         # White below the fill hides what stands behind: the ridges are a range of mountains.

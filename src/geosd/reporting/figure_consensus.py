@@ -16,15 +16,17 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
 from geosd.reporting.method_style import (
     ABLATION,
+    BACKGROUND,
     DASHED,
+    EMPHASIZED,
     OTHER,
-    hue_by_method,
     method,
     ordered,
     style_by_method,
     text_colour,
 )
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
@@ -36,18 +38,18 @@ SPEC = OutputSpec(
         "answer. C: how often the majority answer is right against the share C(x) of samples that "
         "give it, problems binned by C(x); on the diagonal, agreement says how reliable the "
         "answer is. Bins of fewer than ten problems are not drawn, problems without any answer "
-        "have no majority."
+        "have no majority. Of more than five methods those without a colour are grey lines, "
+        "without intervals in A and C."
     ),
     reads=("consensus",),
     settings=("models", "methods"),
+    paper="Figure consensus",
 )
 
 STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
 FEWEST = 10
 """Problems, all seeds together, below which a bin is not drawn."""
-EMPHASIZED = ("pi_0", "fwdkl", "geosd")
-"""Methods that the paper's text compares: drawn strong where many lines meet."""
 REFERENCES = ("pi_0",)
 """Drawn dashed."""
 
@@ -86,6 +88,7 @@ def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "seed", "strength", "accuracy"])
 
 
+@themed
 def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
 
@@ -106,58 +109,66 @@ def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
                 " benchmarks (data.purpose: study), and `analyse` must have run since."
             )
     present = ordered(covered.loc[covered["model"].isin(models), "variant"])
-    figure = Figure(figsize=(PAGE_IN, 0.35 + 2.2 * len(models)), layout="constrained")
-    grid = figure.subplots(len(models), 3, squeeze=False, width_ratios=(1.1, 0.8, 1.1))
-    for row, (model, (coverage, wrong, right)) in enumerate(zip(models, grid, strict=True)):
+    coloured = _coloured(present)
+    figure = Figure(figsize=(PAGE_IN, 0.35 + 2.0 * len(models)), layout="constrained")
+    shared = {"sharex": "col", "sharey": "col", "width_ratios": (1.1, 0.8, 1.1)}
+    grid = figure.subplots(len(models), 3, squeeze=False, **shared)
+    for model, (coverage, wrong, right) in zip(models, grid, strict=True):
         of_model = runs[runs["model"] == model]
         quantities = dict(iter(of_model.groupby("quantity")))
         nothing = of_model.iloc[:0]
         _pass_at_k(coverage, quantities["pass@k"], present)
         _false_consensus(wrong, quantities.get("false_consensus", nothing), present)
         _reliability(right, quantities.get("majority_accuracy", nothing), present)
-        name = f" ({model})" if len(models) > 1 else ""
-        if row == 0 or name:
-            panel_title(coverage, "A", f"coverage{name}")
-            panel_title(wrong, "B", "false consensus")
-            panel_title(right, "C", "is agreement right?")
-    handles = [
-        Line2D([], [], color=method(v).colour, marker=method(v).marker, mec="white", mew=0.3)
-        for v in present
-    ]
-    for variant, handle in zip(present, handles, strict=True):
-        handle.set(**_line_style(variant in EMPHASIZED))
-        handle.set_linestyle((0, DASHED) if variant in REFERENCES else "-")
-    legend_below(figure, handles, [method(v).label for v in present], handlelength=1.5)
+        for axes, letter in zip((coverage, wrong, right), "ABC", strict=True):
+            panel_title(axes, letter, model)
+            axes.tick_params(labelbottom=True)
+    grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
+    for axes in grid[:-1].flat:
+        axes.set_xlabel("")
+    handles = {method(name).drawn: _handle(name) for name in coloured}
+    if len(coloured) < len(present):
+        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
+    legend_below(figure, list(handles.values()), list(handles), handlelength=2.2)
     return figure
 
 
-def _line_style(emphasized: bool) -> dict[str, float]:
-    return (
-        {"linewidth": 1.5, "markersize": 3.6}
-        if emphasized
-        else {"linewidth": 0.9, "markersize": 2.8}
-    )
+def _coloured(variants: Sequence[str]) -> list[str]:
+    """The methods with a colour and an interval: five or fewer."""
+    few = len(variants) <= len(EMPHASIZED)
+    return [name for name in variants if few or name in EMPHASIZED]
+
+
+def _handle(variant: str) -> Line2D:
+    """The line of a method in the legend."""
+    look, dashes = method(variant), (0, DASHED) if variant in REFERENCES else "-"
+    marker = {"marker": look.marker, "markersize": 3.6, "mec": "white", "mew": 0.3}
+    return Line2D([], [], color=look.colour, linewidth=1.4, linestyle=dashes, **marker)
 
 
 def _lines(axes: Axes, runs: pd.DataFrame, x: str, y: str, variants: Sequence[str]) -> None:
-    """Means over seeds and their intervals; the methods that the text compares are emphasized."""
-    for emphasized in (False, True):
-        names = [name for name in variants if (name in EMPHASIZED) == emphasized]
-        of_names = runs[runs["variant"].isin(names)]
-        if of_names.empty:
-            continue
+    """Means over seeds; those in colour with intervals, the others as thin grey lines."""
+    coloured = _coloured(variants)
+    grey = [name for name in variants if name not in coloured]
+    line = {"x": x, "y": y, "legend": False, "ax": axes}
+    others = runs[runs["variant"].isin(grey)]
+    if len(others):
+        palette = dict.fromkeys(grey, BACKGROUND)
         sns.lineplot(
-            of_names,
-            x=x,
-            y=y,
+            others, hue="variant", palette=palette, errorbar=None, lw=0.8, zorder=2, **line
+        )
+    strong = runs[runs["variant"].isin(coloured)]
+    if len(strong):
+        sns.lineplot(
+            strong,
             errorbar=share_interval,
-            err_kws={"alpha": 0.18 if emphasized else 0.08, "lw": 0, "zorder": 1},
+            err_kws={"alpha": 0.18, "lw": 0, "zorder": 1},
+            linewidth=1.4,
+            markersize=3.6,
             markeredgewidth=0.3,
-            zorder=3 if emphasized else 2,
-            legend=False,
-            ax=axes,
-            **_line_style(emphasized),
-            **style_by_method(names, dashed=REFERENCES),
+            zorder=3,
+            **line,
+            **style_by_method(coloured, dashed=REFERENCES),
         )
 
 
@@ -172,37 +183,39 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([str(k) for k in ticks])
-    axes.set(xlabel="samples k", ylabel="OOD pass@k (%)")
+    axes.set(xlabel="samples $k$", ylabel="OOD pass@$k$ (%)")
 
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
+    coloured = _coloured(variants)
+    colours = {v: method(v).colour if v in coloured else BACKGROUND for v in variants}
     sns.barplot(
         runs,
         x="value",
         y="variant",
         order=list(variants),
         errorbar=share_interval,
-        err_kws={"color": "0.15", "linewidth": 0.8},
+        err_kws={"color": "0.45", "linewidth": 0.9},
         capsize=0.25,
         width=0.7,
         saturation=1,
-        alpha=0.85,
+        hue="variant",
+        hue_order=list(variants),
+        palette=colours,
         legend=False,
         ax=axes,
-        **hue_by_method(variants),
     )
     rates = runs.groupby("variant")["value"].mean()
     for row, variant in enumerate(variants):
         if rates.get(variant) == 0:
             axes.text(0, row, " 0", va="center", color="0.3", fontsize=7)
-    axes.set_yticks(range(len(variants)), [method(v).label for v in variants])
+    axes.set_yticks(range(len(variants)), [method(v).drawn for v in variants])
     for tick, variant in zip(axes.get_yticklabels(), variants, strict=True):
-        tick.set_color(text_colour(method(variant).colour))
+        tick.set_color(text_colour(colours[variant]))
         tick.set_fontweight("bold" if variant == "geosd" else "normal")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(variants) - 0.4, -0.6)
-    axes.set_xlim(left=0)
-    axes.set(xlabel="wrong at C(x) ≥ .75 (%)", ylabel="")
+    axes.set(xlabel=r"wrong at $C(x)\geq 0.75$ (%)", ylabel="")
 
 
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
@@ -211,4 +224,4 @@ def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) ->
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=""))
-    axes.set(xlabel="consensus strength C(x) (%)", ylabel="majority answer right (%)")
+    axes.set(xlabel="consensus strength $C(x)$ (%)", ylabel="majority answer right (%)")

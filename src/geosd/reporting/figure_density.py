@@ -16,6 +16,7 @@ from matplotlib.patches import Rectangle
 
 from geosd.reporting.figures import COLUMN_IN, PAGE_IN
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share, states_of_model
 
 SPEC = OutputSpec(
@@ -24,10 +25,11 @@ SPEC = OutputSpec(
         "The teacher's mass q★ on its own first choice against the student's mass p★ on the same "
         "token, at every response position of one rollout of π₀ on each training problem; density "
         "on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region "
-        "q★ ≥ 0.8, p★ ≤ 0.1 with the share of positions in it."
+        "q★ ≥ 0.8, p★ ≤ 0.1; above each panel stands its share of all positions."
     ),
     reads=("states",),
     settings=("models",),
+    paper="Figure overlap_density",
 )
 
 BINS = 40
@@ -37,6 +39,7 @@ SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.
 """Without the palest: a cell that holds a single state must show on white."""
 
 
+@themed
 def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     """Draw `figure_density`: the teacher's top mass q* against the student's p* at every state.
 
@@ -48,26 +51,36 @@ def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     """
     columns = min(len(models), 3)
     lines = math.ceil(len(models) / columns)
-    size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.6 * lines)
+    size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.45 * lines)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
     of_model = {model: states_of_model(states, model) for model in models}
-    # Each state of the smallest table is one cell's least share: no cell falls off the scale.
-    norm = LogNorm(min(1 / len(rows) for rows in of_model.values()), 1.0)
+    # From a single state of the largest table to the fullest cell: the whole scale is in use.
+    shares = np.concatenate([cell_shares(rows) for rows in of_model.values()])
+    norm = LogNorm(shares.min(), shares.max())
     for axes in grid.flat[len(models) :]:
         axes.remove()
     for number, (axes, (model, rows)) in enumerate(zip(grid.flat, of_model.items(), strict=False)):
         mesh = _panel(axes, rows, norm)
         first = number % columns == 0
+        axes.set_title(model, loc="left")
+        share = f"{100 * mismatch_share(rows):.2g} % of {len(rows):,}"
+        axes.set_title(share, loc="right", color=MARK, size=7)
         axes.set(
-            title=f"{model}, {len(rows):,} states",
-            xlabel="teacher's mass on its first choice, q★",
-            ylabel="student's mass on it, p★" if first else "",
+            xlabel=r"teacher's mass on its first choice, $q^\star$",
+            ylabel=r"student's mass on it, $p^\star$" if first else "",
         )
     bar = figure.colorbar(mesh, ax=grid.ravel().tolist(), shrink=0.85, pad=0.02)
     bar.set_label("share of positions in a cell")
     bar.outline.set_linewidth(0.6)
     return figure
+
+
+def cell_shares(states: pd.DataFrame) -> np.ndarray:
+    """Shares of a model's states in the cells of the density figure that hold any."""
+    masses = (states["q_star"].clip(0, 1), states["p_star"].clip(0, 1))
+    counts, _, _ = np.histogram2d(*masses, bins=BINS, range=[[0, 1], [0, 1]])
+    return counts[counts > 0] / len(states)
 
 
 def _panel(axes: Axes, states: pd.DataFrame, norm: LogNorm) -> QuadMesh:
@@ -90,8 +103,5 @@ def _panel(axes: Axes, states: pd.DataFrame, norm: LogNorm) -> QuadMesh:
     axes.add_patch(
         Rectangle((SURE, 0), 1 - SURE, UNLIKELY, fill=False, ec=MARK, lw=1.1, clip_on=False)
     )
-    # Above the diagonal, where the student would be surer than the teacher, there is room.
-    label = f"mismatch region:\n{100 * mismatch_share(states):.2g} % of states"
-    axes.text(0.04, 0.92, label, ha="left", va="top", color=MARK, fontsize=7)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     return mesh

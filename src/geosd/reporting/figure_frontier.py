@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whiskers
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, plane_whiskers
 from geosd.reporting.label_placement import LabelledPoint, place_labels
 from geosd.reporting.method_style import method, ordered, style_by_method, text_colour
 from geosd.reporting.run_accuracies import base_accuracies, run_accuracies
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
     title="accuracy in against out of distribution",
     caption=(
-        "Each method's gain over the base model out of distribution against its gain in "
-        "distribution, mean over seeds; whiskers are standard deviations, the size of a mark is "
-        "pass@k out of distribution. The lines through the base model part gains from losses. "
-        "Where far points squeeze the others together, a second row shows the dashed frame alone."
+        "Above: each method's gain over the base model out of distribution against its gain in "
+        "distribution; the lines through the base model part gains from losses. Where far points "
+        "squeeze the others together, a second row shows the dashed frame alone. Below: pass@k out "
+        "of distribution, with k the number of samples. Means over seeds; whiskers are standard "
+        "deviations."
     ),
     reads=("scores",),
     settings=("models", "methods"),
+    paper="Figure frontier",
 )
 
-AREAS_PT2 = (12.0, 62.0)
-"""Marker areas of the smallest and the largest pass@k of the figure."""
+GAINS = ["id_gain", "ood_gain"]
 CROWDED = 0.25
 """Points nearer to the origin than this share of the farthest one's distance stand in a crowd."""
 CROWD = 4
 """So many points in a crowd have a panel of their own."""
+ENLARGED = 0.7
+"""A crowd has no panel of its own if that would show more than this share of the whole one."""
+ROOM = 0.14
+"""Share of a panel's points and whiskers that is left free around them, for labels."""
+RADIUS_PT = 2.6
+"""Of the markers."""
 
 
 def frontier_figure_points(
@@ -47,9 +55,8 @@ def frontier_figure_points(
     Variants without scores are left out, and pi_0 is the origin, not a point.
 
     Returns:
-        One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain` (accuracy
-        minus the base model's mean, in percentage points), and `pass_at_k`, the OOD pass@k in
-        percent; NaN where it was not scored.
+        One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain`: accuracy
+        minus the base model's mean, in percentage points.
 
     Raises:
         ValueError: The base model was not evaluated.
@@ -60,153 +67,222 @@ def frontier_figure_points(
         runs = run_accuracies(scores, model, variant, (ID, OOD_AVERAGE))
         if variant == "pi_0" or runs.empty:
             continue
-        pass_at_k = scores_by_seed(scores, model, variant, OOD_AVERAGE, "pass@k")
         gained = {
             "id_gain": runs[ID] - base[ID],
             "ood_gain": runs[OOD_AVERAGE] - base[OOD_AVERAGE],
-            "pass_at_k": runs["seed"].map(pass_at_k).astype(float),
         }
         tables.append(pd.DataFrame({"variant": variant, "seed": runs["seed"], **gained}))
-    none = pd.DataFrame(columns=["variant", "seed", "id_gain", "ood_gain", "pass_at_k"])
+    none = pd.DataFrame(columns=["variant", "seed", *GAINS])
     return pd.concat(tables, ignore_index=True) if tables else none
 
 
 def mean_frontier_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Means of `frontier_figure_points` over the runs of each variant, indexed by it."""
-    return runs.groupby("variant", sort=False)[["id_gain", "ood_gain", "pass_at_k"]].mean()
+    return runs.groupby("variant", sort=False)[GAINS].mean()
 
 
 def crowded_variants(means: pd.DataFrame) -> list[str]:
     """Variants that the frontier figure would draw upon each other at the origin; none if few."""
-    distance = means[["id_gain", "ood_gain"]].abs().max(axis=1)
+    distance = means[GAINS].abs().max(axis=1)
     near = list(means.index[distance <= CROWDED * distance.max()])
     return near if len(near) >= CROWD else []
 
 
-def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw `figure_frontier`: OOD gain against ID gain of every method, dot area by pass@k.
+def enlarged_variants(means: pd.DataFrame, deviations: pd.DataFrame) -> list[str]:
+    """Variants of the frontier figure's enlarged panel: a crowd, and all among its whiskers.
 
-    A panel per model. At most three panels stand in a row; where points are crowded, a second one
+    Args:
+        means: `id_gain` and `ood_gain` of each variant.
+        deviations: Half lengths of the whiskers, alike.
+
+    Returns:
+        Names in the order of `means`; none if there is no crowd, or the panel would enlarge little.
+    """
+    chosen: list[str] = []
+    grown = crowded_variants(means)
+    while grown != chosen:
+        chosen = grown
+        low, high = plane_limits(means.loc[chosen], deviations.loc[chosen])
+        grown = list(means.index[((means[GAINS] >= low) & (means[GAINS] <= high)).all(axis=1)])
+    if not chosen:
+        return []
+    whole_low, whole_high = plane_limits(means, deviations)
+    return chosen if ((high - low) <= ENLARGED * (whole_high - whole_low)).all() else []
+
+
+def plane_limits(means: pd.DataFrame, deviations: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Lower and upper limits of the frontier figure's axes: all whiskers, the origin, and room."""
+    low = (means[GAINS] - deviations[GAINS]).min().clip(upper=0.0)
+    high = (means[GAINS] + deviations[GAINS]).max().clip(lower=0.0)
+    room = ROOM * (high - low).clip(lower=1.0)
+    return low - room, high + room
+
+
+def pass_at_k_runs(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
+    """Points of the frontier figure's lower row: `variant`, `seed`, and OOD `pass_at_k` in percent.
+
+    One row a run; k is the largest that was scored.
+    """
+    runs = {name: scores_by_seed(scores, model, name, OOD_AVERAGE, "pass@k") for name in methods}
+    table = pd.concat(runs, names=["variant", "seed"]).rename("pass_at_k").reset_index()
+    return table.astype({"pass_at_k": float})
+
+
+@themed
+def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Draw `figure_frontier`: OOD gain against ID gain of every method, and its OOD pass@k.
+
+    A column per model, at most three in a row; where points are crowded, a second plane stands
     below each. One model's figure is a column wide, else it is page wide.
     """
-    runs = {model: frontier_figure_points(scores, model, methods) for model in models}
-    crowds = {
-        model: crowded_variants(mean_frontier_points(of_model)) for model, of_model in runs.items()
-    }
-    rows_of_model = 2 if any(crowds.values()) else 1
-    columns = min(len(models), 3)
-    rows = rows_of_model * -(-len(models) // columns)
-    size = (COLUMN_IN, 2.75 * rows) if len(models) == 1 else (PAGE_IN, 2.5 * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False)
-    pass_at_k = pd.concat([mean_frontier_points(of_model) for of_model in runs.values()])[
-        "pass_at_k"
-    ]
-    sizes = marker_size_range(pass_at_k.dropna())
+    planes = {model: frontier_figure_points(scores, model, methods) for model in models}
+    enlarged = {model: _enlarged(runs) for model, runs in planes.items()}
+    names = ordered(name for name in methods if name in set(scores["variant"]))
+    covered = {model: pass_at_k_runs(scores, model, names) for model in models}
+    heights = {"whole": 2.2, "enlarged": 2.2, "pass@k": 0.55 + 0.11 * len(names)}
+    if not any(enlarged.values()):
+        del heights["enlarged"]
+    if all(runs.empty for runs in covered.values()):
+        del heights["pass@k"]
+    figure, grid = _grid(models, heights)
     labels: dict[Axes, list[LabelledPoint]] = {}
-    for number, (model, of_model) in enumerate(runs.items()):
-        whole, *below = grid[number // columns * rows_of_model :, number % columns][:rows_of_model]
-        whole.set_title(model)
-        labels[whole] = _panel(whole, of_model, sizes)
-        if crowds[model]:
-            in_crowd = of_model[of_model["variant"].isin(crowds[model])]
-            labels[below[0]] = _panel(below[0], in_crowd, sizes, whiskers_fit=False)
-            (left, right), (low, high) = below[0].get_xlim(), below[0].get_ylim()
-            size, style = (right - left, high - low), {"fill": False, "ls": "--", "lw": 0.6}
-            whole.add_patch(Rectangle((left, low), *size, ec="0.55", **style))
-            names = {point.text for point in labels[below[0]]}
-            labels[whole] = [replace(p, text="") if p.text in names else p for p in labels[whole]]
-    for axes in grid.flat:
-        if axes not in labels:
-            axes.remove()
-            continue
-        first = axes in grid[:, 0]
-        axes.set(
-            xlabel="ID gain over π₀ (points)",
-            ylabel="OOD gain over π₀ (points)" if first else "",
-        )
-    if len(pass_at_k.dropna()):
-        k = scores.loc[scores["metric"] == "pass@k", "k"].max()
-        _legend(figure, sizes, f"OOD pass@{int(k)}")
+    for model, panels in grid.items():
+        panels["whole"].set_title(model)
+        labels[panels["whole"]] = _plane(panels["whole"], planes[model])
+        if "enlarged" in panels:
+            labels |= _enlarge(panels["whole"], panels["enlarged"], planes[model], enlarged[model])
+            elsewhere = {point.text for point in labels.get(panels["enlarged"], [])}
+            labels[panels["whole"]] = [
+                replace(point, text="") if point.text in elsewhere else point
+                for point in labels[panels["whole"]]
+            ]
+    first = [grid[model] for model in list(models)[::3]]
+    for axes in labels:
+        axes.set_xlabel(r"ID gain over $\pi_0$ (points)")
+        left = any(axes in panels.values() for panels in first)
+        axes.set_ylabel(r"OOD gain over $\pi_0$ (points)" if left else "")
+    if "pass@k" in heights:
+        k = int(scores.loc[scores["metric"] == "pass@k", "k"].max())
+        _coverage([panels["pass@k"] for panels in grid.values()], list(covered.values()), names, k)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # else each panel's labels lay out all panels anew
     for axes, points in labels.items():
         place_labels(axes, points, size=7, bold=[method("geosd").label])
     return figure
 
 
-def _panel(
-    axes: Axes, runs: pd.DataFrame, sizes: tuple[float, float], whiskers_fit: bool = True
-) -> list[LabelledPoint]:
-    """Draw means and deviations, with room for the whiskers or cutting these off; the labels."""
+def _enlarged(runs: pd.DataFrame) -> list[str]:
+    return enlarged_variants(mean_frontier_points(runs), _deviations(runs))
+
+
+def _deviations(runs: pd.DataFrame) -> pd.DataFrame:
+    """Standard deviations over the runs of each variant; 0 for a single run."""
+    return runs.groupby("variant", sort=False)[GAINS].std().fillna(0.0)
+
+
+def _grid(
+    models: Sequence[str], heights: Mapping[str, float]
+) -> tuple[Figure, dict[str, dict[str, Axes]]]:
+    """The figure, and the panels of each model by the name of their row."""
+    columns = min(len(models), 3)
+    blocks = math.ceil(len(models) / columns)
+    size = (COLUMN_IN if len(models) == 1 else PAGE_IN, blocks * sum(heights.values()))
+    figure = Figure(figsize=size, layout="constrained")
+    ratios = [*heights.values()] * blocks
+    grid = figure.subplots(len(ratios), columns, squeeze=False, height_ratios=ratios)
+    panels = {
+        model: dict(
+            zip(heights, grid[number // columns * len(heights) :, number % columns], strict=False)
+        )
+        for number, model in enumerate(models)
+    }
+    used = {axes for of_model in panels.values() for axes in of_model.values()}
+    for axes in grid.flat:
+        if axes not in used:
+            axes.remove()
+    return figure, panels
+
+
+def _plane(axes: Axes, runs: pd.DataFrame) -> list[LabelledPoint]:
+    """Draw means and deviations of gains, with room for all whiskers; return the labels."""
     axes.axhline(0, color="0.55", lw=0.6, zorder=0)
     axes.axvline(0, color="0.55", lw=0.6, zorder=0)
     style = style_by_method(runs["variant"])
     plane_whiskers(
         axes,
         runs,
-        "id_gain",
-        "ood_gain",
+        *GAINS,
         "variant",
         "sd",
         palette=style["palette"],
-        alpha=0.6,
+        alpha=0.7,
         err_kws={"elinewidth": 0.7, "zorder": 2},
     )
-    means = mean_frontier_points(runs).fillna({"pass_at_k": sum(sizes) / 2})
-    sns.scatterplot(
-        means.reset_index(),
-        x="id_gain",
-        y="ood_gain",
-        size="pass_at_k",
-        sizes=AREAS_PT2,
-        size_norm=sizes,
-        linewidth=0.4,
-        zorder=3,
-        legend=False,
-        ax=axes,
-        **style,
-    )
-    axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3)
-    deviations = runs.groupby("variant")[["id_gain", "ood_gain"]].std().fillna(0.0)
-    labels = [
+    means, deviations = mean_frontier_points(runs), _deviations(runs)
+    points = {"x": GAINS[0], "y": GAINS[1], "s": (2 * RADIUS_PT) ** 2, "linewidth": 0.4}
+    sns.scatterplot(means.reset_index(), zorder=3, legend=False, ax=axes, **points, **style)
+    axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3.5)
+    low, high = plane_limits(means, deviations)
+    axes.set(xlim=(low[GAINS[0]], high[GAINS[0]]), ylim=(low[GAINS[1]], high[GAINS[1]]))
+    named = [
         LabelledPoint(
             row.id_gain,
             row.ood_gain,
-            method(row.Index).label,
+            method(row.Index).drawn,
             text_colour(method(row.Index).colour),
-            float(np.sqrt(np.interp(row.pass_at_k, sizes, AREAS_PT2) / np.pi)),
+            RADIUS_PT,
             tuple(deviations.loc[row.Index]),
         )
         for row in means.itertuples()
     ]
-    labels.append(LabelledPoint(0, 0, method("pi_0").label, "black", 3.0))
-    _limits(axes, labels, whiskers_fit)
-    return labels
+    return [*named, LabelledPoint(0, 0, method("pi_0").drawn, "black", 3.0)]
 
 
-def _limits(axes: Axes, points: Sequence[LabelledPoint], whiskers_fit: bool) -> None:
-    """Room for labels, and for whiskers if they are to fit, around every point and the origin."""
-    for at, set_limits in enumerate((axes.set_xlim, axes.set_ylim)):
-        values = [((p.x, p.y)[at], p.spread[at] * whiskers_fit) for p in points]
-        low, high = min(v - spread for v, spread in values), max(v + spread for v, spread in values)
-        room = 0.14 * max(high - low, 1.0)
-        set_limits(low - room, high + room)
+def _enlarge(
+    whole: Axes, part: Axes, runs: pd.DataFrame, variants: Sequence[str]
+) -> dict[Axes, list[LabelledPoint]]:
+    """Draw a crowd in a panel of its own, and its frame in the whole one; return its labels."""
+    if not variants:
+        part.remove()
+        return {}
+    named = _plane(part, runs[runs["variant"].isin(variants)])
+    (left, right), (low, high) = part.get_xlim(), part.get_ylim()
+    frame = {"fill": False, "ls": "--", "lw": 0.6, "ec": "0.4", "zorder": 4}
+    whole.add_patch(Rectangle((left, low), right - left, high - low, **frame))
+    return {part: named}
 
 
-def marker_size_range(pass_at_k: Sequence[float]) -> tuple[float, float]:
-    """Ends of the frontier figure's scale of marker sizes, in percent of pass@k.
-
-    At least ten points apart, lest noise look like much.
-    """
-    low, high = (min(pass_at_k), max(pass_at_k)) if len(pass_at_k) else (0.0, 0.0)
-    span = max(high - low, 10.0)
-    start = min(max((low + high - span) / 2, 0.0), 100.0 - span)
-    return start, start + span
-
-
-def _legend(figure: Figure, sizes: tuple[float, float], title: str) -> None:
-    shown = (sizes[0], sum(sizes) / 2, sizes[1])
-    areas = np.interp(shown, sizes, AREAS_PT2)
-    handles = [figure.axes[0].scatter([], [], s=area, color="0.5", lw=0) for area in areas]
-    labels = [f"{value:.0f}%" for value in shown]
-    compact = {"handlelength": None, "handletextpad": 0.2, "columnspacing": 1.2}
-    legend_below(figure, handles, labels, title=title, title_fontsize=7, **compact)
+def _coverage(
+    panels: Sequence[Axes], tables: Sequence[pd.DataFrame], names: Sequence[str], k: int
+) -> None:
+    """Draw OOD pass@k of every method on one scale for all models, a line a method."""
+    style = style_by_method(names)
+    for number, (axes, runs) in enumerate(zip(panels, tables, strict=True)):
+        sns.pointplot(
+            runs,
+            x="pass_at_k",
+            y="variant",
+            order=names,
+            hue="variant",
+            hue_order=names,
+            palette=style["palette"],
+            markers=[style["markers"][name] for name in names],
+            linestyle="none",
+            errorbar="sd",
+            markersize=4,
+            markeredgewidth=0,
+            err_kws={"linewidth": 0.8},
+            legend=False,
+            ax=axes,
+        )
+        axes.grid(axis="y", lw=0.4, color="0.88")
+        axes.tick_params(axis="y", length=0)
+        shown = [method(name).drawn for name in names] if number % 3 == 0 else []
+        axes.set_yticks(range(len(names)), shown or [""] * len(names))
+        for tick, name in zip(axes.get_yticklabels(), names, strict=True):
+            tick.set_fontweight("bold" if name == "geosd" else "normal")
+        axes.set(xlabel=f"OOD pass@{k} (%)", ylabel="")
+    low = min(axes.get_xlim()[0] for axes in panels)
+    high = max(axes.get_xlim()[1] for axes in panels)
+    for axes in panels:
+        axes.set_xlim(low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -12,8 +13,9 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from geosd.reporting.figures import PAGE_IN, panel_title
 from geosd.reporting.label_placement import label_line_ends
-from geosd.reporting.method_style import DASHED, SOLID, method, style_by_method
+from geosd.reporting.method_style import DASHED, DIVERGENCES, SOLID, method, style_by_method
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.state_table import group_by_overlap, states_of_model
 
 SPEC = OutputSpec(
@@ -22,26 +24,25 @@ SPEC = OutputSpec(
         "A: norm of each divergence's gradient with respect to the student's logits, against the "
         "overlap Σ √(p q) of student and teacher, at every response position of one rollout of π₀ "
         "on each training problem; medians (lines) and quartiles (bands) in bins of overlap that "
-        "hold at least ten positions, and above them how many positions lie where. B: mean "
+        "hold at least ten positions, from the lowest of these bins on, and above them how many "
+        "positions lie where; Hellinger is the divergence of GeoSD. B: mean "
         "Fisher-Rao distance from π₀ over the positions that a run visits at each step; mean over "
         "seeds and its standard deviation."
     ),
     reads=("states", "drift_over_steps"),
     settings=("models", "methods"),
     trained=("fwdkl", "geosd_no_prox", "geosd"),
+    paper="Figure mechanism",
 )
 
-
-DIVERGENCES = {"FwdKL": "fwdkl", "RevKL": "revkl", "Hellinger": "hellinger"}
-COLOURS = {
-    "FwdKL": method("fwdkl").colour,
-    "RevKL": method("revkl").colour,
-    "Hellinger": method("geosd").colour,
-}
-"""Of each divergence, the colour of the method that is trained by it."""
+TRAINED_BY = {"fwdkl": "fwdkl", "revkl": "revkl", "hellinger": "geosd"}
+"""The method that is trained by each divergence drawn: it has the method's colour and marker."""
 BAND = {"alpha": 0.16, "lw": 0}
+BINS = 20
+"""Bins of overlap from 0 to 1."""
 
 
+@themed
 def draw(
     states: pd.DataFrame,
     drift_over_steps: pd.DataFrame,
@@ -55,14 +56,14 @@ def draw(
     """
     figure = Figure(figsize=(PAGE_IN, 2.6 * len(models)), layout="constrained")
     layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
-    panels = figure.subplot_mosaic(layout, height_ratios=[1, 5] * len(models))
+    panels = figure.subplot_mosaic(layout, height_ratios=[1.3, 5] * len(models))
     for model in models:
         of_model = states_of_model(states, model)
-        suffix = f", {model}" if len(models) > 1 else ""
-        _counts(panels[f"n {model}"], of_model)
-        panel_title(panels[f"n {model}"], "A", "pull at one state" + suffix)
-        _norms(panels[f"A {model}"], of_model)
-        panel_title(panels[f"B {model}"], "B", "drift of the run" + suffix)
+        binned = group_by_overlap(of_model, BINS)
+        _norms(panels[f"A {model}"], binned)
+        _counts(panels[f"n {model}"], of_model, panels[f"A {model}"].get_xlim())
+        panel_title(panels[f"n {model}"], "A", model)
+        panel_title(panels[f"B {model}"], "B", model)
     runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
     drifts = {panels[f"B {model}"]: runs[runs["model"] == model] for model in models}
     for axes, of_model in drifts.items():
@@ -77,42 +78,45 @@ def _room(axes: Axes) -> None:
     """Room for labels to the right of the last step, outside the axis."""
     last = axes.dataLim.x1 or 1.0
     ticks = [tick for tick in MaxNLocator(5, integer=True).tick_values(0, last) if tick <= last]
-    axes.set_xlim(0, 1.33 * last)
+    axes.set_xlim(0, 1.34 * last)
     axes.set_xticks(ticks)
     axes.spines["bottom"].set_bounds(0, last)
 
 
-def _counts(axes: Axes, states: pd.DataFrame) -> None:
+def _counts(axes: Axes, states: pd.DataFrame, limits: tuple[float, float]) -> None:
     """How many positions lie at each overlap: most of them agree."""
     overlap = states["overlap"].clip(0, 1)
-    sns.histplot(x=overlap, bins=40, binrange=(0, 1), color="0.75", alpha=1, lw=0, ax=axes)
+    sns.histplot(x=overlap, bins=40, binrange=(0, 1), color="0.6", alpha=1, lw=0, ax=axes)
     axes.set_yscale("log")
-    axes.set(xlim=(0, 1), xlabel="", ylabel="positions", xticklabels=[])
+    axes.set(xlim=limits, xlabel="", ylabel="positions", xticklabels=[])
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _norms(axes: Axes, states: pd.DataFrame) -> None:
-    """Median and quartiles of the gradients' norms in each bin of overlap."""
-    columns = {f"gradient_{name}": label for label, name in DIVERGENCES.items()}
-    norms = group_by_overlap(states).rename(columns=columns)
+def _norms(axes: Axes, binned: pd.DataFrame) -> None:
+    """Median and quartiles of the gradients' norms in each bin of overlap that has them."""
+    drawn = {DIVERGENCES[name]: method(trained) for name, trained in TRAINED_BY.items()}
+    columns = {f"gradient_{name}": DIVERGENCES[name] for name in TRAINED_BY}
+    norms = binned.rename(columns=columns)
     sns.lineplot(
-        norms.melt("mean_overlap", list(DIVERGENCES), "divergence", "norm"),
+        norms.melt("mean_overlap", list(drawn), "divergence", "norm"),
         x="mean_overlap",
         y="norm",
         estimator="median",
         errorbar=("pi", 50),
         hue="divergence",
-        palette=COLOURS,
+        palette={label: look.colour for label, look in drawn.items()},
         style="divergence",
-        dashes={name: DASHED if name == "RevKL" else SOLID for name in DIVERGENCES},
-        markers=dict.fromkeys(DIVERGENCES, "o"),
-        markersize=3.2,
+        dashes={label: DASHED if label == DIVERGENCES["revkl"] else SOLID for label in drawn},
+        markers={label: look.marker for label, look in drawn.items()},
+        markersize=3.4,
         markeredgewidth=0,
         err_kws=BAND,
         ax=axes,
     )
-    axes.set(xlim=(0, 1), xlabel="overlap of student and teacher, Σ √(p q)")
+    lowest = math.floor(BINS * binned["mean_overlap"].min() + 1e-9) / BINS
+    axes.set_xlim(min(lowest, 1 - 1 / BINS), 1)
+    axes.set_xlabel(r"overlap of student and teacher, $\Sigma_i\,(p_i q_i)^{1/2}$")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("gradient norm at the logits")
     sns.move_legend(axes, "best", title="", handlelength=2.2)
@@ -124,5 +128,5 @@ def _drift(axes: Axes, runs: pd.DataFrame) -> None:
     sns.lineplot(
         runs, x="step", y="value", errorbar="sd", err_kws=BAND, legend=False, ax=axes, **style
     )
-    axes.set(xlabel="updates k", ylabel="$d_{\\mathrm{FR}}(\\pi_k, \\pi_0)$, radians")
+    axes.set(xlabel="updates $k$", ylabel=r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)")
     axes.set_ylim(bottom=0)

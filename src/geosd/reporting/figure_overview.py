@@ -21,8 +21,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
-from geosd.reporting.method_style import hue_by_method, method, text_colour
+from geosd.reporting.method_style import DIVERGENCES, hue_by_method, method, text_colour
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
@@ -35,6 +36,7 @@ SPEC = OutputSpec(
         "squared chord between student and teacher is the Hellinger divergence, twice the angle "
         "between student and checkpoint the Fisher-Rao distance."
     ),
+    paper="Figure overview",
 )
 
 Array = NDArray[np.float64]
@@ -111,19 +113,20 @@ def overview_curves() -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+@themed
 def draw() -> Figure:
     """Draw `figure_overview`: weight and pull of each divergence, and the circle of roots."""
     figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
     weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
     table = overview_curves()
     _against_overlap(weight, table, "weight")
-    panel_title(weight, "A1", "weight of the teacher’s token")
-    weight.set_ylabel("$w_j$")
+    panel_title(weight, "A1")
+    weight.set_ylabel("weight $w_j$ of the teacher’s token")
     _against_overlap(norm, table, "pull")
-    panel_title(norm, "A2", "pull of the whole state")
-    norm.set_ylabel("norm of the gradient, logits")
+    panel_title(norm, "A2")
+    norm.set_ylabel("gradient norm at the logits")
     _circle(circle)
-    panel_title(circle, "B", "chord and arc")
+    panel_title(circle, "B")
     _legend(figure)
     return figure
 
@@ -146,7 +149,7 @@ def _against_overlap(axes: Axes, table: pd.DataFrame, quantity: str) -> None:
     )
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(r"overlap $\Sigma_i\,\sqrt{p_i q_i}$")
+    axes.set_xlabel(r"overlap $\Sigma_i\,(p_i q_i)^{1/2}$")
 
 
 def _legend(figure: Figure) -> None:
@@ -154,7 +157,7 @@ def _legend(figure: Figure) -> None:
     for dashes in DASHES:
         handles.append(Line2D([], [], color="0.3", lw=1.1))
         handles[-1].set_dashes(dashes)
-    labels = ["Hellinger (GeoSD)" if name == "geosd" else method(name).label for name in WEIGHTS]
+    labels = [DIVERGENCES["hellinger" if name == "geosd" else name] for name in WEIGHTS]
     labels += [f"teacher’s mass {certainty:g}" for certainty in CERTAINTIES]
     legend_below(figure, handles, labels, columnspacing=1.1)
 
@@ -172,8 +175,8 @@ def _circle(axes: Axes) -> None:
     axes.plot(np.cos(full), np.sin(full), color="0.6", lw=0.8, zorder=1)
     for tip in ((1.12, 0), (0, 1.12)):
         axes.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 0.6, "color": "0.4"})
-    axes.text(1.13, 0.0, r"$\sqrt{\pi_1}$", va="center", fontsize=7)
-    axes.text(0.03, 1.1, r"$\sqrt{\pi_2}$", va="center", fontsize=7)
+    axes.text(1.13, 0.0, r"$\pi_1^{1/2}$", va="center", fontsize=7)
+    axes.text(0.03, 1.1, r"$\pi_2^{1/2}$", va="center", fontsize=7)
 
     at = {name: np.radians(angle) for name, angle in ANGLES.items()}
     ends = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}
@@ -188,7 +191,12 @@ def _circle(axes: Axes) -> None:
     axes.plot(0.3 * np.cos(angle), 0.3 * np.sin(angle), color=ARC, lw=0.8)
     middle = (at["ckpt"] + at["p"]) / 2
     axes.text(
-        0.37 * np.cos(middle), 0.37 * np.sin(middle), "θ", ha="center", va="center", color=ARC
+        0.37 * np.cos(middle),
+        0.37 * np.sin(middle),
+        r"$\theta$",
+        ha="center",
+        va="center",
+        color=ARC,
     )
     for name, text, offset in (
         ("p", "student $p$", (2, 5)),
@@ -201,7 +209,7 @@ def _circle(axes: Axes) -> None:
     cx, cy = chord.mean(1)
     formula = {"textcoords": "offset points", "fontsize": 7.5}
     axes.annotate(
-        r"$D_H=\frac{1}{2}\,$chord$^2$",
+        r"$D_{\mathrm{H}}=\frac{1}{2}\,$chord$^2$",
         (cx, cy),
         xytext=(-3, -3),
         ha="right",
@@ -211,4 +219,4 @@ def _circle(axes: Axes) -> None:
         **formula,
     )
     on_arc = (np.cos(middle), np.sin(middle))
-    axes.annotate(r"$d_{FR}=2\,\theta$", on_arc, xytext=(7, 3), color=ARC, **formula)
+    axes.annotate(r"$d_{\mathrm{FR}}=2\,\theta$", on_arc, xytext=(7, 3), color=ARC, **formula)

@@ -15,6 +15,7 @@ from geosd.reporting.label_placement import label_line_ends
 from geosd.reporting.method_style import style_by_method
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.statistics import student_interval
 
@@ -28,6 +29,7 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "points"),
     swept=("privilege",),
+    paper="Figure privilege",
 )
 
 
@@ -59,6 +61,7 @@ def privilege_changes(
     return swept[["variant", "seed", "privilege", "change"]].dropna()
 
 
+@themed
 def draw(
     scores: pd.DataFrame,
     models: Sequence[str],
@@ -73,7 +76,7 @@ def draw(
     figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
     for model, axes in panels.items():
         _panel(axes, sweeps[model], room=0.22 if len(models) == 1 else 0.3)
-    panels[models[0]].set_ylabel("OOD change from π₀ (points)")
+    panels[models[0]].set_ylabel(r"OOD change from $\pi_0$ (points)")
     for model, axes in panels.items():
         label_line_ends(axes, sweeps[model], "privilege", "change")
     return figure

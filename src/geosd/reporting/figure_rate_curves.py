@@ -26,6 +26,7 @@ from geosd.reporting.rate_sweeps import (
     rate_runs,
 )
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
@@ -49,6 +50,7 @@ ACROSS = 5
 RING = {"ls": "", "marker": "o", "ms": 5.5, "mfc": "none", "mec": "black", "mew": 0.7}
 
 
+@themed
 def draw(
     scores: pd.DataFrame,
     models: Sequence[str],
@@ -71,8 +73,8 @@ def draw(
         for axes, (benchmark, label) in zip(block, LABELS.items(), strict=True):
             at = (changes["variant"] == name) & (changes["benchmark"] == benchmark)
             handles = _curves(axes, changes[at], models)
-            axes.set_ylabel(f"Δ {label} (points)" if axes in panels[:, 0] else "")
-        block[0].set_title(method(name).label)
+            axes.set_ylabel(rf"$\Delta$ {label} (points)" if axes in panels[:, 0] else "")
+        block[0].set_title(method(name).drawn)
     for block in blocks[len(variants) :]:
         for axes in block:
             axes.set_visible(False)

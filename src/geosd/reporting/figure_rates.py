@@ -33,6 +33,7 @@ from geosd.reporting.rate_sweeps import (
     rate_runs,
 )
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
@@ -56,6 +57,7 @@ PATH = 2
 PLANE = {"x": ID, "y": OOD_AVERAGE, "legend": False}
 
 
+@themed
 def draw(
     scores: pd.DataFrame,
     models: Sequence[str],
@@ -139,10 +141,10 @@ def _panel(
     axes.margins(0.05)
     axes.set(xlabel="", ylabel="")
     return [
-        LabelledPoint(*base, method("pi_0").label, "black", 2.8),
+        LabelledPoint(*base, method("pi_0").drawn, "black", 2.8),
         *(LabelledPoint(row.id, row.ood_avg, "", "black", 2.0) for row in shown.itertuples()),
         *(
-            LabelledPoint(row.id, row.ood_avg, look.label, text_colour(look.colour), 3.0)
+            LabelledPoint(row.id, row.ood_avg, look.drawn, text_colour(look.colour), 3.0)
             for row in at.itertuples()
             for look in [method(row.variant)]
         ),

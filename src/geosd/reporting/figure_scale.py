@@ -10,10 +10,11 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import COLUMN_IN, panel_title
+from geosd.reporting.figures import COLUMN_IN, legend_below, panel_title
 from geosd.reporting.method_style import method, style_by_method, text_colour
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
@@ -21,11 +22,12 @@ SPEC = OutputSpec(
     caption=(
         "Accuracy in distribution (A) and on average out of distribution (B) of the base model "
         "and of GeoSD over models of growing size, mean over seeds; the bands are one standard "
-        "deviation over seeds wide on either side. The numbers are the OOD gain over the base "
+        "deviation over seeds wide on either side. The numbers are the gains over the base "
         "model in percentage points."
     ),
     reads=("scores",),
     settings=("models", "methods"),
+    paper="Figure scale",
 )
 
 COMPARED = ("pi_0", "geosd")
@@ -71,6 +73,7 @@ def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFra
     return rows.rename(columns={"value": "accuracy"}).assign(size=rows["model"].map(sizes))
 
 
+@themed
 def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw `figure_scale`: ID and OOD accuracy over models of growing size.
 
@@ -95,20 +98,21 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
             )
     runs = ladder_accuracies(scores, models)
     family, sizes = model_sizes(models)
-    figure = Figure(figsize=(COLUMN_IN, 2.3), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    titles = {ID: "in distribution", OOD_AVERAGE: "OOD average"}
+    figure = Figure(figsize=(COLUMN_IN, 3.5), layout="constrained")
+    panels = figure.subplots(2, 1, sharex=True)
+    titles = {ID: "ID", OOD_AVERAGE: "OOD average"}
     for axes, letter, (benchmark, title) in zip(panels, "AB", titles.items(), strict=True):
-        _lines(axes, runs[runs["benchmark"] == benchmark])
+        drawn = runs[runs["benchmark"] == benchmark]
+        _lines(axes, drawn)
+        _gains(axes, drawn)
         panel_title(axes, letter, title)
-        axes.set_xticks(range(len(models)), sizes)
-        axes.set(xlim=(-0.5, len(models) - 0.5), xlabel="", ylabel="")
-        if not family:
-            axes.tick_params(axis="x", rotation=30)
-    panels[0].set_ylabel(f"{accuracy_name(scores)} (%)")
-    figure.supxlabel(f"size of {family}" if family else "model", fontsize=7.5)
-    _gains(panels[1], runs)
-    panels[0].legend(panels[0].lines, [method(name).label for name in COMPARED], handlelength=1.6)
+        axes.set(xlim=(-0.5, len(models) - 0.5), xlabel="", ylabel=f"{accuracy_name(scores)} (%)")
+    panels[1].set_xticks(range(len(models)), sizes)
+    panels[1].set_xlabel(f"size of {family}" if family else "model")
+    if not family:
+        panels[1].tick_params(axis="x", rotation=30)
+    lines = panels[0].lines[: len(COMPARED)]
+    legend_below(figure, lines, [method(name).drawn for name in COMPARED], handlelength=2.2)
     return figure
 
 
@@ -129,10 +133,9 @@ def _lines(axes: Axes, runs: pd.DataFrame) -> None:
 
 def _gains(axes: Axes, runs: pd.DataFrame) -> None:
     """The change from pi_0 to geosd of each model, as a row above the lines."""
-    of_ood = runs[runs["benchmark"] == OOD_AVERAGE]
-    means = of_ood.groupby(["variant", "size"])["accuracy"].mean()
+    means = runs.groupby(["variant", "size"])["accuracy"].mean()
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.12 * (high - low))
+    axes.set_ylim(low, high + 0.14 * (high - low))
     for size, gain in (means["geosd"] - means["pi_0"]).items():
         axes.text(
             size,

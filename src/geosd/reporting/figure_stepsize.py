@@ -11,7 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whiskers
+from geosd.reporting.figures import (
+    COLUMN_IN,
+    PAGE_IN,
+    legend_below,
+    plane_whiskers,
+    power_of_ten,
+)
 from geosd.reporting.label_placement import LabelledPoint, place_labels
 from geosd.reporting.method_style import (
     hue_by_method,
@@ -20,9 +26,10 @@ from geosd.reporting.method_style import (
     style_by_method,
     text_colour,
 )
-from geosd.reporting.method_tables import accuracy_name, short_rate
+from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import SMALLEST_PT, themed
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import student_interval
 
@@ -33,15 +40,20 @@ SPEC = OutputSpec(
         "points), dashed lines follow one learning rate from the base model over runs of growing "
         "length (open points), which are the same run stopped early. Whiskers of the full runs are "
         "95 % confidence intervals (Student's t over runs); grey lines mark the base model. Right: "
-        "the same runs by learning rate and step, as changes from the base model in points. Means "
-        "over seeds."
+        "the same runs by learning rate and step: the colour is the change from the base model in "
+        "points, and rates that were not stopped at a step are empty. Means over seeds."
     ),
     reads=("scores",),
     settings=("models", "points"),
     swept=("learning_rate", "steps"),
+    paper="Figure stepsize",
 )
 
 DASHES = (0, (3, 1.5))
+SHADES = "cividis"
+"""From losses, dark, to gains: made for colour blindness, and it grows lighter all the way."""
+LEVEL_STEPS = 5
+"""So many steps have room side by side; the labels of more stand upright."""
 
 
 def stepsize_figure_points(runs: pd.DataFrame) -> pd.DataFrame:
@@ -73,6 +85,7 @@ def stepsize_map(configurations: pd.DataFrame, benchmark: str, base: float) -> p
     return table.sort_index(ascending=False)
 
 
+@themed
 def draw(
     scores: pd.DataFrame,
     models: Sequence[str],
@@ -108,7 +121,8 @@ def draw(
             xlabel=f"ID {accuracy_name(scores)} (%)",
             ylabel=f"OOD {accuracy_name(scores)} (%)",
         )
-        _maps(maps[model], stepsize_figure_points(runs[model]), base[model])
+        if maps[model]:
+            _maps(figure, maps[model], stepsize_figure_points(runs[model]), base[model])
     _legend(figure, variants, stopped)
     for model, axes in planes.items():
         place_labels(axes, labels[model], size=6, lines=_drawn_lines(axes))
@@ -136,37 +150,45 @@ def _panels(
 
 
 def _maps(
-    panels: Mapping[tuple[str, str], Axes], configurations: pd.DataFrame, base: pd.Series
+    figure: Figure,
+    panels: Mapping[tuple[str, str], Axes],
+    configurations: pd.DataFrame,
+    base: pd.Series,
 ) -> None:
-    """Draw the maps of a model, all on one scale of colours with the base model in its middle."""
+    """Draw the maps of a model, on one scale of colours from the least change to the largest."""
     maps = {
         (variant, benchmark): stepsize_map(
             configurations[configurations["variant"] == variant], benchmark, base[benchmark]
         )
         for variant, benchmark in panels
     }
-    furthest = max((table.abs().max(axis=None) for table in maps.values()), default=0.0)
+    low = min(0.0, *(table.min(axis=None) for table in maps.values()))
+    high = max(0.0, *(table.max(axis=None) for table in maps.values()))
     for (variant, benchmark), axes in panels.items():
         table = maps[variant, benchmark]
         sns.heatmap(
             table,
             ax=axes,
-            cmap="vlag_r",
-            vmin=-furthest,
-            vmax=furthest,
+            cmap=SHADES,
+            vmin=low,
+            vmax=high,
             cbar=False,
-            annot=True,
-            fmt="+.1f",
-            annot_kws={"size": 4.5},
+            linewidths=0.3,
             xticklabels=True,
-            yticklabels=[short_rate(rate) for rate in table.index],
+            yticklabels=[power_of_ten(rate) for rate in table.index],
         )
-        axes.tick_params(length=0, labelsize=5.5, labelrotation=0)
+        axes.tick_params(length=0, labelsize=SMALLEST_PT)
+        axes.tick_params(axis="y", labelrotation=0)
+        axes.tick_params(axis="x", labelrotation=90 if table.shape[1] > LEVEL_STEPS else 0)
         axes.set(
             xlabel="step" if benchmark == OOD_AVERAGE else "",
             ylabel="learning rate" if axes.get_subplotspec().colspan.start == 1 else "",
         )
-        axes.set_title(f"{method(variant).label}, {'ID' if benchmark == ID else 'OOD'}", size=7)
+        axes.set_title(f"{method(variant).drawn}, {'ID' if benchmark == ID else 'OOD'}", size=7)
+    meshes = [axes.collections[0] for axes in panels.values()]
+    bar = figure.colorbar(meshes[0], ax=list(panels.values()), aspect=35, pad=0.02)
+    bar.set_label(r"change from $\pi_0$ (points)")
+    bar.outline.set_visible(False)
 
 
 def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoint]:
@@ -206,8 +228,8 @@ def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
     return [
-        *(_label(row, short_rate(row.learning_rate), 2.2) for row in full.itertuples()),
-        LabelledPoint(*base, method("pi_0").label, "black", 2.8),
+        *(_label(row, power_of_ten(row.learning_rate), 2.2) for row in full.itertuples()),
+        LabelledPoint(*base, method("pi_0").drawn, "black", 2.8),
     ]
 
 
@@ -248,7 +270,7 @@ def _label(row: Any, text: str, radius: float) -> LabelledPoint:
 
 def _legend(figure: Figure, variants: Sequence[str], stopped: bool) -> None:
     handles = {
-        m.label: Line2D([], [], color=m.colour, marker=m.marker, ms=4, lw=1.4)
+        m.drawn: Line2D([], [], color=m.colour, marker=m.marker, ms=4, lw=1.4)
         for m in map(method, variants)
     }
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from geosd.files import atomic_write
+from geosd.reporting.theme import themed
 
 COLUMN_IN = 3.35
 PAGE_IN = 6.9
@@ -61,7 +62,7 @@ def plane_whiskers(
 
 
 def panel_title(axes: Axes, letter: str, text: str = "") -> None:
-    """Write the letter of a figure's panel in bold, and its title, flush left above it."""
+    """Write the letter of a figure's panel in bold, and whose it is, flush left above it."""
     axes.set_title(
         rf"$\mathbf{{{letter}}}$  {text}" if text else rf"$\mathbf{{{letter}}}$", loc="left"
     )
@@ -75,6 +76,19 @@ def legend_below(figure: Figure, handles: Sequence, labels: Sequence[str], **opt
     )
 
 
+def power_of_ten(rate: float) -> str:
+    r"""A learning rate as a figure shows it, as a power of ten.
+
+    Example:
+        >>> power_of_ten(1e-6), power_of_ten(3e-7)
+        ('$10^{-6}$', '$3{\\cdot}10^{-7}$')
+    """
+    power = math.floor(math.log10(rate) + 1e-9)
+    factor = f"{round(rate / 10**power, 3):g}"
+    return f"$10^{{{power}}}$" if factor == "1" else rf"${factor}{{\cdot}}10^{{{power}}}$"
+
+
+@themed
 def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
     """Save a figure as PDF, SVG and PNG; the same figure gives the same bytes.
 
@@ -88,10 +102,9 @@ def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
         "png": {"Software": None},
     }
     paths = []
-    with matplotlib.rc_context({"svg.hashsalt": "geosd"}):
-        for extension, metadata in undated.items():
-            path = Path(folder) / f"{name}.{extension}"
-            with atomic_write(path) as temporary:
-                figure.savefig(temporary, format=extension, metadata=metadata)
-            paths.append(path)
+    for extension, metadata in undated.items():
+        path = Path(folder) / f"{name}.{extension}"
+        with atomic_write(path) as temporary:
+            figure.savefig(temporary, format=extension, metadata=metadata)
+        paths.append(path)
     return paths

@@ -133,7 +133,7 @@ def label_line_ends(axes: Axes, runs: pd.DataFrame, x: str, y: str) -> None:
     spaced = push_apart(heights, 1.25 * size * pixel)
     for ((name, at), value), was, height in zip(ends.items(), heights, spaced, strict=True):
         text = axes.annotate(
-            method(name).label,
+            method(name).drawn,
             (at, value),
             xytext=(gap, (height - was) / pixel),
             textcoords="offset points",

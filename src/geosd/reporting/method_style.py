@@ -1,9 +1,9 @@
 """Names, order, colours and markers of the methods, the same in every table and every figure.
 
-Colours are fixed per method, so a figure of three methods and one of nine agree. They are Tol's
-"muted" scheme and Okabe-Ito's vermilion, which differ under the common colour blindnesses; the
-marker tells the kind of method as well, so no reading rests on colour alone. Sizes of letters and
-lines are those of `matplotlibrc`; seaborn takes both from here.
+Colours are fixed per method, so a figure of three methods and one of nine agree. They are after
+Tol's "muted" scheme and Okabe-Ito's vermilion. The marker tells the kind of method, and methods of
+one marker differ in lightness: so they differ under the common colour blindnesses, and in grey
+print. The methods of `EMPHASIZED` differ in lightness from each other whatever the marker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Method:
     """Name, colour and marker of a method in tables and figures.
 
     Attributes:
-        label: Its name in the paper.
+        label: Its name in the paper, as plain text.
         colour: Hex colour.
         marker: Matplotlib marker; one per kind of method.
         kind: Heading of its block in the paper's tables.
@@ -31,18 +31,23 @@ class Method:
     marker: str
     kind: str
 
+    @property
+    def drawn(self) -> str:
+        """Its name in a figure: mathematics is set as such there."""
+        return MATHEMATICS.get(self.label, self.label)
+
 
 REFERENCE, DIVERGENCE, FILTERING = "Reference baselines", "Divergence controls", "Filtering"
 OURS, ABLATION, OTHER = "GeoSD", "Ablations", "Other variants"
 
 METHODS = {
     "pi_0": Method("π₀", "#000000", "P", REFERENCE),
-    "sft": Method("SFT", "#DDAA33", "s", REFERENCE),
-    "grpo": Method("GRPO", "#117733", "s", REFERENCE),
+    "sft": Method("SFT", "#E0B040", "s", REFERENCE),
+    "grpo": Method("GRPO", "#0B6B2E", "s", REFERENCE),
     "fwdkl": Method("FwdKL", "#332288", "o", DIVERGENCE),
     "revkl": Method("RevKL", "#56B4E9", "o", DIVERGENCE),
-    "jsd": Method("JSD", "#999933", "o", DIVERGENCE),
-    "skewkl": Method("SkewKL", "#AA4499", "o", DIVERGENCE),
+    "jsd": Method("JSD", "#8B8B24", "o", DIVERGENCE),
+    "skewkl": Method("SkewKL", "#94368A", "o", DIVERGENCE),
     "tropd": Method("TrOPD", "#44AA99", "^", FILTERING),
     "tip": Method("TIP", "#882255", "^", FILTERING),
     "geosd": Method("GeoSD", "#D55E00", "D", OURS),
@@ -52,6 +57,21 @@ METHODS = {
     "geosd_plain": Method("GeoSD, plain step", "#BBBBBB", "p", ABLATION),
 }
 """In the paper's order (Table main_id_ood), then the ablations, the last of which is ours."""
+MATHEMATICS = {"π₀": r"$\pi_0$", "GeoSD, λ = 0": r"GeoSD, $\lambda=0$"}
+"""How a name with mathematics in it is set in a figure."""
+EMPHASIZED = ("pi_0", "grpo", "fwdkl", "revkl", "geosd")
+"""Methods that keep their colour where more than these would be too many: the base model, and of
+each idea that the paper's text compares the plain one."""
+BACKGROUND = "#B5B5B5"
+"""The grey of methods that are drawn without a colour of their own."""
+DIVERGENCES = {
+    "fwdkl": "FwdKL",
+    "revkl": "RevKL",
+    "jsd": "JSD",
+    "skewkl": "SkewKL",
+    "hellinger": "Hellinger (GeoSD)",
+}
+"""The one name of each divergence in all figures; Hellinger's says whose it is."""
 SOLID = ""
 DASHED = (4, 1.5)
 """Dashes in seaborn's form: lengths of strokes and gaps, in line widths."""

@@ -64,6 +64,8 @@ class OutputSpec:
         settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
             `geosd.config.rule_settings`, or keys of the protocol such as
             `protocol.training.top_k`. The last part is the argument's name.
+        paper: The item of the paper that it stands for, as claims name it, e.g. "Figure frontier";
+            empty for one that the paper has not.
         trained: Narrows `methods` to those of these that the study trains.
         swept: Keys of the training section that `points` are over.
     """
@@ -72,14 +74,15 @@ class OutputSpec:
     caption: str
     reads: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    paper: str = ""
     trained: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what can be checked without the study."""
         for name, value in dataclasses.asdict(self).items():
-            if name in ("title", "caption"):
-                right, kind = isinstance(value, str) and value, "a text"
+            if name in ("title", "caption", "paper"):
+                right, kind = isinstance(value, str) and (value or name == "paper"), "a text"
             else:
                 right = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
                 kind = 'texts, as in ("scores",)'

@@ -35,6 +35,7 @@ SPEC = OutputSpec(
     ),
     reads=("scores", "drift"),
     settings=("models", "methods"),
+    paper="Table ablation",
 )
 
 FULL = "geosd"

@@ -32,6 +32,7 @@ SPEC = OutputSpec(
     ),
     reads=("scores",),
     settings=("models", "methods"),
+    paper="Table ood_per_bench",
 )
 
 

@@ -37,6 +37,7 @@ SPEC = OutputSpec(
         "protocol.training.optimiser.kfac.blocks",
         "protocol.training.optimiser.kfac.subsample",
     ),
+    paper="Table flops",
 )
 
 MODEL = "qwen3-8b"

@@ -23,6 +23,7 @@ SPEC = OutputSpec(
         "Memory of K-FAC's factors over the paper's ladder of model sizes, beside what the paper "
         "prints."
     ),
+    paper="Table kfac_memory",
 )
 
 QUANTITIES = (

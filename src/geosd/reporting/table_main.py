@@ -34,6 +34,7 @@ SPEC = OutputSpec(
     ),
     reads=("scores",),
     settings=("models", "methods"),
+    paper="Table main_id_ood",
 )
 
 QUANTITIES = (("id", "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))

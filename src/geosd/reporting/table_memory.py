@@ -28,6 +28,7 @@ SPEC = OutputSpec(
         "protocol.training.response_tokens",
         "protocol.training.top_k",
     ),
+    paper="Table memory_methods",
 )
 
 MODEL = "qwen3-8b"

@@ -26,6 +26,7 @@ SPEC = OutputSpec(
     ),
     reads=("scores",),
     settings=("models", "methods"),
+    paper="Table sig",
 )
 
 QUANTITIES = {  # heading and format

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
@@ -39,23 +43,39 @@ def main(
         alignment: Mass on the teacher's ranks of each run, where the study has it.
         params: The configuration.
     """
-    settings = load_settings("claims", params, study)
-    optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
-    more = {name: read_tidy(name, files) for name, files in optional.items() if files}
+    files = {"scores": scores, "drift": drift, "consensus": consensus}
+    files |= {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
+    tables = {name: read_tidy(name, paths) for name, paths in files.items() if paths}
+    judge(study, tables, load_settings("claims", params, study), out)
+
+
+def judge(
+    study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
+) -> list[Path]:
+    """Judge every claim on a study's tidy tables; write claims.md and claims.csv.
+
+    Args:
+        study: Name of the study.
+        tables: Its tidy tables by name: scores, drift and consensus, and what it has of the others.
+        settings: Those of the rule `claims`.
+        folder: Of the two files.
+
+    Returns:
+        Their paths.
+    """
+    more: dict[str, Any] = {}
     if costs := settings["costs"]:
         update = UpdateSize(costs["problems"], costs["response_tokens"])
         more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])
     evidence = Evidence(
-        scores=read_tidy("scores", scores),
-        drift=read_tidy("drift", drift),
-        consensus=read_tidy("consensus", consensus),
         privilege=settings["privilege"],
         rates_and_steps=settings["plane"],
         sizes=tuple(settings["ladder"]),
+        **tables,
         **more,
     )
     findings = judge_claims(ledger(), evidence, settings["models"])
-    write_ledger(findings, study, out, kind=settings["kind"])
+    return write_ledger(findings, study, folder, kind=settings["kind"])
 
 
 if __name__ == "__main__":

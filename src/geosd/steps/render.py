@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from geosd.config import load_settings
-from geosd.reporting.specs import output_kind, output_specs, rendering_modules
+from geosd.reporting.rendering import render
+from geosd.reporting.specs import output_specs
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
@@ -31,7 +31,6 @@ def main(
         params: The configuration.
     """
     settings = load_settings(name, params, study)
-    module, writer = map(import_module, rendering_modules(name))
     files: dict[str, list[Path]] = {}
     for path in tidy:
         files.setdefault(path.stem, []).append(path)
@@ -42,8 +41,7 @@ def main(
             " workflow call this program, or give `--tidy` the files it reads."
         )
     tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
-    made = getattr(module, output_kind(name).function)(**tables, **settings)
-    writer.save(made, out, name)
+    render(name, tables, settings, out)
 
 
 def _listed(names: object) -> str:
