@@ -31,7 +31,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
   $(foreach draw,0 1,base_models/$(model)/$(draw)))
 
-.PHONY: help run base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
+.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins pins-gpu stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -76,6 +76,9 @@ plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
 	@echo
 	@$(brief) --dry-run
+
+doctor:  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
+	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.doctor --study $(STUDY)
 
 figures: .venv/installed  ## the tables and figures alone, from a study's results
 	@$(snakemake) tables figures
@@ -151,6 +154,12 @@ pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
 	  | grep -vE '^(geosd|-e|#)|@ ' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/'; } > envs/laptop.txt.new
 	@mv envs/laptop.txt.new envs/laptop.txt
 
+# uv keeps every pin of the old file that still fits: begin with a copy of laptop.txt to renew them.
+pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_64; needs uv
+	uv pip compile pyproject.toml --extra reproduce --extra math --extra vllm --override envs/gpu-overrides.txt \
+	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes \
+	  --no-annotate --custom-compile-command "make pins-gpu" --output-file envs/gpu.txt
+
 clean:  ## remove logs, resume states and caches; results stay
 	rm -rf logs scratch .pytest_cache .ruff_cache .hypothesis
 
@@ -170,6 +179,11 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 
 .venv/installed-test: pyproject.toml envs/laptop.txt
 	@envs/install.sh test
+	@touch $@ .venv/installed
+
+# All other targets run in it, too; install.sh keeps it at envs/gpu.txt.
+.venv/installed-gpu: pyproject.toml envs/gpu.txt
+	@envs/install.sh gpu
 	@touch $@ .venv/installed
 
 # TRL, whose trainers `make bench` times, at the versions of envs/laptop.txt where both need a package.
