@@ -119,7 +119,7 @@ test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install
 	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
-	  && $(BIN)/python tests/slurm/faults.py $(FAULTS)
+	  && $(BIN)/python tests/slurm/prerequisites.py && $(BIN)/python tests/slurm/faults.py $(FAULTS)
 
 stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all

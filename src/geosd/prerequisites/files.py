@@ -28,7 +28,8 @@ def check_raw_files(
         return Check(
             "raw files",
             "missing",
-            f"{folder} lacks {', '.join(fetched)}, the hub's cache too, and the hub does not answer",
+            f"neither {folder} nor the hub's cache has {', '.join(fetched)}, and the hub does not"
+            " answer",
             f"copy the files into {folder}; docs/data.md lists them",
         )
     origins = {"in the folder": len(names) - len(absent), "in the hub's cache": len(absent)}
