@@ -78,7 +78,9 @@ plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(brief) --dry-run
 
 doctor:  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
-	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.doctor --study $(STUDY)
+	@[ -x $(BIN)/python ] || { printf '%s\n' "There is no .venv." \
+	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1; }
+	@$(BIN)/python -m geosd.steps.doctor --study $(STUDY)
 
 figures: .venv/installed  ## the tables and figures alone, from a study's results
 	@$(snakemake) tables figures
