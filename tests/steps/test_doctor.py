@@ -31,6 +31,9 @@ def machine(root, tmp_path, monkeypatch):
         (tmp_path / "data/raw" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data/raw" / name).touch()
 
+    for name in ("base_models", "selected"):  # params.yaml names files in them
+        (tmp_path / name).symlink_to(root / name)
+
     def run(study="paper", models=(MODEL,), **more):
         with contextlib.chdir(tmp_path):
             doctor.main(

@@ -81,7 +81,9 @@ if not {"study"} <= config.keys() <= {"study", "allow_missing"}:
         " need: --config study=NAME allow_missing=true.\n"
         "Hint: set everything else in params.yaml, so that each result can be traced to it."
     )
-if not isinstance(config.get("allow_missing", False), bool):
+# Snakemake hands on `true` of the command line as text.
+ALLOW_MISSING = {"true": True, "false": False}.get(str(config.get("allow_missing", False)).lower())
+if ALLOW_MISSING is None:
     raise ValueError(
         f"allow_missing is {config['allow_missing']!r}; allowed are true and false.\n"
         "Hint: --config study=NAME allow_missing=true"

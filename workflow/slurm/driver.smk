@@ -23,7 +23,7 @@ def check_prerequisites():
     executor = "local" if workflow.local_exec else "slurm"
     command = [sys.executable, "-m", "geosd.steps.doctor", "--study", STUDY.name, "--no-probe"]
     command += ["--executor", executor, "--models", *sorted({job.wildcards.model for job in jobs})]
-    if subprocess.run(command).returncode and not config.get("allow_missing"):
+    if subprocess.run(command).returncode and not ALLOW_MISSING:
         raise WorkflowError(
             f"No job was started: study {STUDY.name} lacks what the lines above name.\nHint: put it in"
             " place, or start all the same: --config study=NAME allow_missing=true."
