@@ -27,11 +27,11 @@ brief := PYTHONPATH=workflow/logger:$(PYTHONPATH) $(snakemake) --logger brief
 MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize miniature_hyperparameters
 
-# The base models that the repository ships, two draws of each.
+# The base models that the repository ships, three draws of each.
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
   $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
 
-.PHONY: help run base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins stop gpu-check \
+.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins pins-gpu stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -76,6 +76,11 @@ plan: .venv/installed  ## what `make run` would do, why, and what it would cost
 	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
 	@echo
 	@$(brief) --dry-run
+
+doctor:  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
+	@[ -x $(BIN)/python ] || { printf '%s\n' "There is no .venv." \
+	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1; }
+	@$(BIN)/python -m geosd.steps.doctor --study $(STUDY)
 
 # A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
 figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped
@@ -131,7 +136,7 @@ test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install
 	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
-	  && $(BIN)/python tests/slurm/faults.py $(FAULTS)
+	  && $(BIN)/python tests/slurm/prerequisites.py && $(BIN)/python tests/slurm/faults.py $(FAULTS)
 
 stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
@@ -166,6 +171,12 @@ pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
 	  | grep -vE '^(geosd|-e|#)|@ ' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/'; } > envs/laptop.txt.new
 	@mv envs/laptop.txt.new envs/laptop.txt
 
+# uv keeps every pin of the old file that still fits: begin with a copy of laptop.txt to renew them.
+pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_64; needs uv
+	uv pip compile pyproject.toml --extra reproduce --extra math --extra vllm --override envs/gpu-overrides.txt \
+	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes \
+	  --no-annotate --custom-compile-command "make pins-gpu" --output-file envs/gpu.txt
+
 clean:  ## remove logs, resume states and caches; results stay
 	rm -rf logs scratch .pytest_cache .ruff_cache .hypothesis
 
@@ -185,6 +196,11 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 
 .venv/installed-test: pyproject.toml envs/laptop.txt
 	@envs/install.sh test
+	@touch $@ .venv/installed
+
+# All other targets run in it, too; install.sh keeps it at envs/gpu.txt.
+.venv/installed-gpu: pyproject.toml envs/gpu.txt
+	@envs/install.sh gpu
 	@touch $@ .venv/installed
 
 # TRL, whose trainers `make bench` times, at the versions of envs/laptop.txt where both need a package.

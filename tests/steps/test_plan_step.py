@@ -29,7 +29,9 @@ def given(root):
 def test_every_job_is_given_half_as_long_again_as_it_should_take(given):
     for study in given.studies:
         for model in study.models:
-            for line in plan_rows(plan._workload(study, model, DEFAULTS), given.times, DEFAULTS):
+            for line in plan_rows(
+                plan.model_workload(study, model, DEFAULTS), given.times, DEFAULTS
+            ):
                 if line.gpus:
                     asked = study.params.resources_of(model).job(line.rule).minutes / 60
                     most = max(line.expected_hours, line.roofline_hours)
@@ -39,7 +41,7 @@ def test_every_job_is_given_half_as_long_again_as_it_should_take(given):
 def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
     for study in given.studies:
         for model in study.models:
-            work = plan._workload(study, model, DEFAULTS)
+            work = plan.model_workload(study, model, DEFAULTS)
             shape, request = architecture(model), work.gpu_requests["train"]
             for variant, training in work.trainings.items():
                 for holds in (training_gpu_memory, inference_gpu_memory):

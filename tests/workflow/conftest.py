@@ -30,6 +30,7 @@ COPIED = (
     "selected",
     "base_models",
     "dvc.yaml",
+    "envs",
     "workflow",
     "profiles",
     "local",

@@ -75,10 +75,18 @@ os.environ |= {
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]),
 }
 
-if config.keys() != {"study"}:
+if not {"study"} <= config.keys() <= {"study", "allow_missing"}:
     raise ValueError(
-        "--config and --configfile may only name the study: --config study=NAME.\n"
+        "--config and --configfile may only name the study, and allow jobs to start without what they"
+        " need: --config study=NAME allow_missing=true.\n"
         "Hint: set everything else in params.yaml, so that each result can be traced to it."
+    )
+# Snakemake hands on `true` of the command line as text.
+ALLOW_MISSING = {"true": True, "false": False}.get(str(config.get("allow_missing", False)).lower())
+if ALLOW_MISSING is None:
+    raise ValueError(
+        f"allow_missing is {config['allow_missing']!r}; allowed are true and false.\n"
+        "Hint: --config study=NAME allow_missing=true"
     )
 
 

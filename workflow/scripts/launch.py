@@ -16,7 +16,6 @@ import errno
 import fcntl
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -27,20 +26,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from geosd.prerequisites.node_report import visible_gpus
+
 # accelerate's processes are killed 30 s after their SIGTERM; a sharded state may take longer to
 # save. It stays below the notice that profiles/slurm asks SLURM for.
 SAVING_S = 270
-
-
-def visible_gpus(environment: Mapping[str, str]) -> int:
-    """How many GPUs this process may use: those of CUDA_VISIBLE_DEVICES, else the machine's."""
-    listed = environment.get("CUDA_VISIBLE_DEVICES")
-    if listed is not None:
-        return len([device for device in listed.split(",") if device.strip()])
-    if not shutil.which("nvidia-smi"):
-        return 0
-    done = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
-    return len([line for line in done.stdout.splitlines() if line.startswith("GPU ")])
 
 
 def check_gpus(asked: int, environment: Mapping[str, str]) -> None:

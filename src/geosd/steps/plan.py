@@ -68,7 +68,7 @@ def main(
 
 def _of_study(study: Study, ratios: Mapping[str, float], assumed: Assumptions) -> list[str]:
     """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
-    works = [_workload(study, model, assumed) for model in study.models]
+    works = [model_workload(study, model, assumed) for model in study.models]
     rows = [row for work in works for row in hours_and_disk.plan_rows(work, ratios, assumed)]
     parts = [
         f"# Study {study.name}: {study.params.studies[study.name].about}",
@@ -93,7 +93,7 @@ def _of_model(
             f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
             "\nHint: without --model the plan lists every model of the study."
         )
-    work, shape = _workload(study, model, assumed), architecture(model)
+    work, shape = model_workload(study, model, assumed), architecture(model)
     request = work.gpu_requests["train"]
     units = {
         name: hours_and_disk.training_update_units(shape, one)
@@ -136,7 +136,7 @@ def _of_model(
     return [*parts, plan_tables.assumption_table(assumed, ratios)]
 
 
-def _workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
+def model_workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
     """What the jobs of a model do, out of the resolved configuration."""
     pool, evaluation = study.section("pool", model), study.section("evaluation", model)
     recipe, data = study.section("training", model), study.section("data", model)
@@ -208,7 +208,7 @@ def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
         outputs=["claims"],
     )
     params = study.params.model_copy(update={"studies": {"protocol": protocol}})
-    return _workload(resolve(params, "protocol"), hours_and_disk.REFERENCE, assumed)
+    return model_workload(resolve(params, "protocol"), hours_and_disk.REFERENCE, assumed)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,189 @@
+"""Whether SLURM takes a study's jobs, and what a job of each partition sees on its node."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from geosd.prerequisites import node_report
+from geosd.prerequisites.check import Check
+
+WAIT_S = 60
+"""Seconds that a job of a check may wait for a node."""
+CLOCK_S = 2.0
+"""Seconds by which a node's clock may differ: Snakemake compares times of files."""
+
+
+class Request(NamedTuple):
+    """What the jobs of a rule ask SLURM for: GPUs, memory in MB, minutes, CPU threads."""
+
+    gpus: int
+    mem_mb: int
+    minutes: int
+    threads: int
+
+
+class Site(NamedTuple):
+    """What a cluster calls things (profiles/slurm/site.yaml)."""
+
+    account: str | None
+    gpu_model: str | None
+    cpus_per_gpu: int
+    check_seconds: int
+    partitions: Mapping[str, Any]
+
+
+def run(*command: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run a command of SLURM, whatever its exit status; one that does not end has status 124."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 124, "", f"no answer within {timeout_s} s")
+
+
+def settings(listing: str) -> dict[str, str]:
+    """The settings of a cluster: name -> value, from what `scontrol show config` prints."""
+    pairs = (line.partition("=") for line in listing.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def check_settings(values: Mapping[str, str], site: Site, gpus: int) -> list[Check]:
+    """Hold a cluster's settings to what the profile relies on.
+
+    Args:
+        values: The cluster's settings (`settings`).
+        site: What the profile is told of the cluster.
+        gpus: GPUs of the study's largest job.
+    """
+    checks = []
+    if gpus and "gpu" not in values.get("GresTypes", "").split(","):
+        found = f"GresTypes is {values.get('GresTypes')!r}, without gpu"
+        checks.append(Check("SLURM's GPUs", "missing", found, "ask the cluster's administrators"))
+    # "300 sec"
+    age = int(values["MinJobAge"].split()[0])
+    found = f"a job is remembered for {age} s; it is looked for after {site.check_seconds} s"
+    if 3 * site.check_seconds > age:
+        cure = f"check_seconds: {max(1, age // 3)} in profiles/slurm/site.yaml"
+        checks.append(Check("SLURM's memory of jobs", "missing", found, cure))
+    else:
+        checks.append(Check("SLURM's memory of jobs", "ok", found))
+    if values.get("JobRequeue") == "1":
+        checks.append(Check("SLURM's requeueing", "ok", "on"))
+    else:
+        cure = "none is needed: a preempted job fails, and Snakemake submits it anew"
+        checks.append(Check("SLURM's requeueing", "unknown", "JobRequeue is off", cure))
+    return checks
+
+
+def check_partitions(named: Sequence[str], existing: Sequence[str]) -> Check:
+    """Compare the partitions of site.yaml with the cluster's."""
+    if absent := [name for name in named if name not in existing]:
+        found = f"{', '.join(absent)}: no partition of this cluster"
+        cure = f"profiles/slurm/site.yaml; allowed are {', '.join(existing)}"
+        return Check("partitions", "missing", found, cure)
+    return Check("partitions", "ok", ", ".join(named or existing))
+
+
+def choose_partition(request: Request, site: Site, file: Path) -> str | None:
+    """The partition to which Snakemake's SLURM plugin would submit a job; None for the default one.
+
+    Args:
+        request: What the job asks for.
+        site: What the profile is told of the cluster.
+        file: The site's file, which the plugin reads.
+    """
+    from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
+
+    resources: dict[str, Any] = {"mem_mb": request.mem_mb, "runtime": request.minutes, "nodes": 1}
+    if request.gpus:
+        resources |= {"gpu": request.gpus, "cpus_per_gpu": site.cpus_per_gpu}
+        resources |= {"gpu_model": site.gpu_model} if site.gpu_model else {}
+    job = SimpleNamespace(name="doctor", threads=request.threads, resources=resources)
+    silent = logging.getLogger("geosd.prerequisites.partition")
+    silent.disabled = True
+    return get_best_partition(read_partition_file(file), job, silent)
+
+
+def options(request: Request, site: Site, partition: str | None) -> list[str]:
+    """The options of sbatch and srun for a job, as Snakemake's plugin gives them."""
+    words = ["--nodes=1", "--ntasks=1", f"--mem={request.mem_mb}", f"--time={request.minutes}"]
+    words += [f"--partition={partition}"] if partition else []
+    words += [f"--account={site.account}"] if site.account else []
+    if not request.gpus:
+        return [*words, f"--cpus-per-task={request.threads}"]
+    model = f"{site.gpu_model}:" if site.gpu_model else ""
+    return [*words, f"--gpus={model}{request.gpus}", f"--cpus-per-gpu={site.cpus_per_gpu}"]
+
+
+def check_request(rules: str, request: Request, site: Site, partition: str | None) -> Check:
+    """Ask SLURM whether it would take a job (`sbatch --test-only`); none is submitted.
+
+    Args:
+        rules: The models and rules whose jobs these are.
+        request: What such a job asks for.
+        site: What the profile is told of the cluster.
+        partition: Where it would go; None for the default partition.
+    """
+    asked = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
+    where = f"partition {partition}" if partition else "the default partition"
+    done = run("sbatch", "--test-only", *options(request, site, partition), "--wrap=true")
+    if done.returncode:
+        words = " ".join(done.stderr.split())
+        cure = "profiles/slurm/site.yaml (partitions), or params.yaml (resources)"
+        return Check(f"jobs {rules}", "missing", f"{asked} on {where}: {words}", cure)
+    return Check(f"jobs {rules}", "ok", f"{where} takes {asked}")
+
+
+def report_of_node(
+    request: Request, site: Site, partition: str | None, folder: Path, file: Path
+) -> tuple[dict[str, Any] | None, str]:
+    """Run `node_report` in a small job with a partition's GPUs.
+
+    Args:
+        request: What the largest job of the partition asks for; memory and time are not taken.
+        site: What the profile is told of the cluster.
+        partition: The partition; None for the default one.
+        folder: The project's folder.
+        file: A file in it, whose text the node is to read.
+
+    Returns:
+        The report with `asked_at` and `told_at`, this machine's times before and after; None where
+        there is none. The words of srun.
+    """
+    small = request._replace(mem_mb=4000, minutes=5, threads=1)
+    program = [sys.executable, "-P", node_report.__file__, str(file)]
+    words = ["--quiet", f"--immediate={WAIT_S}", f"--chdir={folder}", "--job-name=geosd-doctor"]
+    asked_at = time.time()
+    done = run("srun", *words, *options(small, site, partition), *program, timeout_s=WAIT_S + 300)
+    printed = done.stdout.splitlines()
+    if done.returncode or not printed:
+        return None, " ".join(done.stderr.split())
+    return {**json.loads(printed[-1]), "asked_at": asked_at, "told_at": time.time()}, ""
+
+
+def check_shared_folder(partition: str, report: Mapping[str, Any], text: str) -> Check:
+    """Whether a node reads in the project's folder what this machine wrote there."""
+    subject = f"shared folder on {partition}"
+    if report["text"] != text:
+        found = f"{report['host']} does not see what this machine wrote"
+        cure = "clone onto a file system that all nodes mount under the same path"
+        return Check(subject, "missing", found, cure)
+    return Check(subject, "ok", f"{report['host']} reads what this machine wrote")
+
+
+def check_clock(partition: str, report: Mapping[str, Any]) -> Check:
+    """Compare a node's clock with this machine's: it must lie between request and answer."""
+    early, late = report["asked_at"] - report["time"], report["time"] - report["told_at"]
+    difference = max(early, late, 0.0)
+    subject, found = f"clock on {partition}", f"{report['host']} differs by {difference:.1f} s"
+    if difference > CLOCK_S:
+        cure = "ask the cluster's administrators for one time on all nodes (NTP, chrony)"
+        return Check(subject, "missing", f"{found} or more", cure)
+    return Check(subject, "ok", "no difference seen" if not difference else found)

@@ -1,0 +1,74 @@
+"""Raw files, checkpoints and disk space of made-up machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from geosd.prerequisites.files import (
+    bytes_below,
+    check_cache,
+    check_checkpoint,
+    check_disk,
+    check_raw_files,
+)
+
+NAMES = ("train.parquet", "bench/aime24.jsonl", "bench/math500.jsonl")
+
+
+@pytest.fixture
+def raw(tmp_path):
+    (tmp_path / "train.parquet").touch()
+    return tmp_path
+
+
+def test_raw_files_that_nobody_has_are_named(raw):
+    check = check_raw_files(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=False)
+    assert check.state == "missing"
+    assert "math500" in check.found and "aime24" not in check.found and "train" not in check.found
+
+
+def test_raw_files_may_come_from_the_folder_the_cache_or_the_hub(raw):
+    check = check_raw_files(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=True)
+    assert check.state == "ok"
+    assert check.found.startswith("1 in the folder, 1 in the hub's cache, 1 on the hub")
+    assert check_raw_files(raw, NAMES[:1], cached=[], hub_answers=False).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("cached", "hub_answers", "on_nodes", "state"),
+    [
+        (True, False, True, "ok"),
+        (False, True, False, "ok"),  # the job runs here, and fetches
+        (False, True, True, "missing"),  # the job runs on a node, which may have no network
+        (False, False, False, "missing"),
+    ],
+)
+def test_a_checkpoint_must_be_where_the_job_that_reads_it_finds_it(
+    cached, hub_answers, on_nodes, state
+):
+    check = check_checkpoint("qwen3-8b", "Qwen/Qwen3-8B", "b968", cached, hub_answers, on_nodes)
+    assert check.state == state
+    assert state == "ok" or "hf download Qwen/Qwen3-8B --revision b968" in check.cure
+
+
+def test_a_cache_in_the_home_folder_is_doubted_where_nodes_read_it():
+    home = Path.home() / ".cache/huggingface/hub"
+    assert check_cache(home, token=False, on_nodes=True).state == "unknown"
+    assert check_cache(home, token=False, on_nodes=False).state == "ok"
+    assert "token is set" in check_cache(Path("/shared/hf"), token=True, on_nodes=True).found
+
+
+def test_a_full_disk_is_missing_and_what_is_there_need_not_be_written_again(tmp_path):
+    check = check_disk(tmp_path, free=2 * 10**12, planned=8.6e12, there=0)
+    assert check.state == "missing" and "2.00 TB free" in check.found and "8.60 TB" in check.found
+    assert check_disk(tmp_path, free=2 * 10**12, planned=8.6e12, there=7 * 10**12).state == "ok"
+    assert check_disk(tmp_path, free=0, planned=1.0, there=2).state == "ok"
+
+
+def test_bytes_are_those_of_all_files_below_the_folders_that_exist(tmp_path):
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/one").write_bytes(bytes(3))
+    (tmp_path / "a/b/two").write_bytes(bytes(4))
+    assert bytes_below([tmp_path / "a", tmp_path / "absent"]) == 7

@@ -1,0 +1,46 @@
+"""A hub answers, says no, is not there, or must not be asked."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+
+import pytest
+
+from geosd.prerequisites.hub import hub_answers
+
+
+@pytest.fixture
+def hub():
+    """A server that says 405 to HEAD, which is an answer, and counts."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        asked = 0
+
+        def do_HEAD(self):
+            Handler.asked += 1
+            self.send_error(405)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        yield server
+        server.shutdown()
+
+
+def test_any_answer_is_one(hub):
+    assert hub_answers(hub.url, offline=False)
+    assert hub.RequestHandlerClass.asked == 1
+
+
+def test_nothing_is_asked_offline(hub):
+    assert not hub_answers(hub.url, offline=True)
+    assert hub.RequestHandlerClass.asked == 0
+
+
+def test_nobody_answers_at_a_closed_port(hub):
+    hub.server_close()
+    assert not hub_answers(hub.url, offline=False, timeout_s=1)

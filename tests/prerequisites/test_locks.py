@@ -1,0 +1,77 @@
+"""The locks of envs/ agree with pyproject.toml, one another, and what their packages need."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from geosd.prerequisites.packages import installed_versions, locked_versions
+
+EXTRAS = ("reproduce", "math", "vllm")
+
+
+@pytest.fixture(scope="module")
+def gpu(root):
+    return locked_versions(root / "envs/gpu.txt")
+
+
+@pytest.fixture(scope="module")
+def overrides(root):
+    lines = (root / "envs/gpu-overrides.txt").read_text().splitlines()
+    return {Requirement(line).name: Requirement(line) for line in lines if line[:1] not in "#"}
+
+
+def declared(root, extras):
+    """The requirements of pyproject.toml's extras, those within extras too."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    left, found = [*extras], [Requirement(text) for text in project["dependencies"]]
+    while left:
+        for text in project["optional-dependencies"][left.pop()]:
+            one = Requirement(text)
+            left += one.extras if one.name == "geosd" else ()
+            found += [] if one.name == "geosd" else [one]
+    return found
+
+
+def test_every_requirement_of_a_gpu_node_is_pinned_and_every_pin_satisfies_it(root, gpu):
+    for one in declared(root, EXTRAS):
+        assert one.specifier.contains(gpu[canonicalize_name(one.name)]), one
+
+
+def test_the_gpu_lock_pins_each_package_once_and_each_file_by_its_hash(root, gpu):
+    lines = (root / "envs/gpu.txt").read_text().splitlines()
+    pins = [number for number, line in enumerate(lines) if "==" in line]
+    assert len(pins) == len(gpu)
+    for number in pins:
+        assert lines[number].endswith("\\") and "--hash=sha256:" in lines[number + 1], lines[number]
+
+
+def test_no_lock_names_where_packages_come_from(root):
+    for lock in (root / "envs").glob("*.txt"):
+        assert "://" not in lock.read_text() and "index-url" not in lock.read_text(), lock
+
+
+def test_both_locks_have_one_version_of_each_package_but_for_the_overrides(root, gpu, overrides):
+    laptop = locked_versions(root / "envs/laptop.txt")
+    differing = {name for name in laptop.keys() & gpu.keys() if laptop[name] != gpu[name]}
+    assert differing == set(overrides)
+
+
+def test_the_lock_holds_what_its_packages_need_of_one_another(gpu, overrides):
+    """As far as they are installed here, at the same version: their metadata say what they need."""
+    installed = installed_versions()
+    same = [name for name in gpu if name in installed and installed[name] == gpu[name]]
+    assert len(same) > 100
+    for name in same:
+        for text in importlib.metadata.requires(name) or ():
+            one = Requirement(text)
+            if one.marker is not None and not one.marker.evaluate({"extra": ""}):
+                continue
+            needed = canonicalize_name(one.name)
+            allowed = overrides.get(needed, one).specifier
+            assert allowed.contains(Version(gpu[needed]), prereleases=True), (name, text)

@@ -1,0 +1,53 @@
+"""What `make doctor` sees of a real SLURM: settings, requests, and a node of each partition.
+
+    python tests/slurm/prerequisites.py
+
+Needs the cluster of tests/slurm/cluster.sh, whose GPUs are made up: jobs see them, torch does not.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import yaml
+from study import SITE
+
+from geosd.prerequisites import slurm
+from geosd.prerequisites.gpus import check_job_gpus
+
+SMALL = slurm.Request(gpus=0, mem_mb=1000, minutes=5, threads=1)
+
+
+def main() -> None:
+    """Hold each check to what the made-up cluster is."""
+    site = slurm.Site(**{name: SITE[name] for name in slurm.Site._fields})
+    values = slurm.settings(slurm.run("scontrol", "show", "config").stdout)
+    assert {check.state for check in slurm.check_settings(values, site, gpus=2)} == {"ok"}
+    existing = slurm.run("sinfo", "--noheader", "--format=%R").stdout.split()
+    assert slurm.check_partitions(["cpu", "gpu"], existing).state == "ok"
+    assert slurm.check_partitions(["a100"], existing).state == "missing"
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        file = Path(folder, "site.yaml").resolve()
+        file.write_text(yaml.safe_dump(SITE))
+        for gpus, partition in ((0, "cpu"), (2, "gpu")):
+            request = SMALL._replace(gpus=gpus)
+            assert slurm.choose_partition(request, site, file) == partition
+            assert slurm.check_request("train", request, site, partition).state == "ok"
+            seen, words = slurm.report_of_node(request, site, partition, Path.cwd(), file)
+            assert seen, words
+            print(partition, seen)
+            assert seen["host"] in ("n1", "n2", "n3")
+            assert slurm.check_shared_folder(partition, seen, file.read_text()).state == "ok"
+            assert slurm.check_clock(partition, seen).state == "ok"
+            assert seen["gpus"] == gpus
+            if gpus:
+                check = check_job_gpus(partition, gpus, seen)
+                assert check.state == "missing" and "torch can use 0" in check.found, check
+    refused = slurm.check_request("train", SMALL._replace(gpus=5), site, "gpu")
+    assert refused.state == "missing", refused
+    print(refused.found)
+
+
+if __name__ == "__main__":
+    main()
