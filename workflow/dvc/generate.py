@@ -202,7 +202,7 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
     }
     for name in study.outputs:
         if name == "claims":
-            deps, outs = [*tidy, *code("claims")], ("csv", "md")
+            deps, outs = [*tidy, *code("claims")], ("csv", "md", "manifest.json")
             desc = "Judge the claims of the paper."
         else:
             spec = specs.output_specs()[name]

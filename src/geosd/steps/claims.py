@@ -8,11 +8,13 @@ from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import judge_claims
-from geosd.config import load_settings
 from geosd.costs.update_operations import UpdateSize
+from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import write_ledger
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(
@@ -33,13 +35,14 @@ def main(
         scores: Tidy scores.
         drift: Tidy drift.
         consensus: What samples agree on.
-        out: Folder of `claims.md` and `claims.csv`.
+        out: Folder of `claims.md`, `claims.csv` and their manifest.
         drift_over_steps: Drift over steps, where the study has it.
         states: The states of each model, where the study has them.
         alignment: Mass on the teacher's ranks of each run, where the study has it.
         params: The configuration.
     """
-    settings = load_settings("claims", params, study)
+    job = Job("claims", params, study)
+    settings = job.settings
     optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
     more = {name: read_tidy(name, files) for name, files in optional.items() if files}
     if costs := settings["costs"]:
@@ -54,8 +57,11 @@ def main(
         sizes=tuple(settings["ladder"]),
         **more,
     )
+    tidy = [scores, drift, consensus, *filter(None, [drift_over_steps]), *states, *alignment]
+    inputs = prove(tidy)
     findings = judge_claims(ledger(), evidence, settings["models"])
-    write_ledger(findings, study, out, kind=settings["kind"])
+    written = write_ledger(findings, study, out, kind=settings["kind"])
+    job.write_manifest(out, inputs, written, name=f"claims.{MANIFEST}")
 
 
 if __name__ == "__main__":

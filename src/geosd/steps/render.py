@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from geosd.config import load_settings
+from geosd.provenance.proof import prove
 from geosd.reporting.specs import output_kind, output_specs, rendering_modules
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
@@ -42,6 +43,7 @@ def main(
             " workflow call this program, or give `--tidy` the files it reads."
         )
     tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
+    prove(tidy)
     made = getattr(module, output_kind(name).function)(**tables, **settings)
     writer.save(made, out, name)
 
