@@ -252,7 +252,7 @@ def read_index(path: Path) -> list[RunRow]:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         problem = f"line {len(rows) + 2}: {field} is {first['input']!r}: {first['msg']}"
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         problem = str(error)
     else:
         runs = Counter((row.model, row.variant, row.seed) for row in rows)

@@ -49,11 +49,11 @@ def main(
     settings = job.settings
     run = (model, variant, seed, job.draw)
     inputs = prove_checkpoint(base) | prove_checkpoint(checkpoint) | prove([states])
-    rollouts = read_jsonl(states, ProbeRollout)
-    student, tokenizer = load_model(base)
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
     on_the_way = [step for step in snapshots.steps if step < settings["steps"]]
     inputs |= prove(snapshots.path(step) for step in on_the_way)
+    rollouts = read_jsonl(states, ProbeRollout)
+    student, tokenizer = load_model(base)
     positions = sum(len(rollout.selected) for rollout in rollouts)
     rows = []
     for step in tqdm([0, *on_the_way, settings["steps"]], desc=f"{variant}, seed {seed}"):

@@ -32,6 +32,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     job = Job("analyse", params, study)
     settings = job.settings
     rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
+    prove([runs])
     expected = set(product(*map(settings.get, ("models", "methods", "seeds"))))
     if other := expected ^ {(run.model, run.variant, run.seed) for run in rows}:
         raise DamagedFileError(

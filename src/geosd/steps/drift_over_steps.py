@@ -27,6 +27,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     job = Job("drift_over_steps", params, study)
     settings = job.settings
     rows = {(row.model, row.variant, row.seed): row for row in read_index(runs)}
+    prove([runs])
     wanted = [rows[run] for run in product(*map(settings.get, ("models", "methods", "seeds")))]
     logs = {
         Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"

@@ -16,11 +16,10 @@ from pathlib import Path
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import read_model_card, write_model_card
 from geosd.provenance.manifest_file import read_manifest
-from geosd.provenance.proof import prove
+from geosd.provenance.proof import WEIGHTS, prove
 from geosd.steps import begin
 from geosd.steps.job import Job, written_files
 
-WEIGHTS = "model.safetensors"
 REWRITTEN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
 """Files in which a run differs from a longer one; in others it does not."""
 

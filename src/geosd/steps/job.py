@@ -17,6 +17,7 @@ class Job:
     """A job, one run of a step, timed from here on.
 
     Attributes:
+        study: The resolved study.
         settings: Exactly what the rule may read of params.yaml.
         draw: The draw of the base model that the job's run starts from.
     """
@@ -39,6 +40,7 @@ class Job:
         self._began = time.monotonic()
         self._rule = rule
         resolved = resolve(load(params), study)
+        self.study = resolved
         self.draw = draw if seed is None else resolved.draw(seed)
         self.settings = settings(rule, resolved, model, variant, self.draw)
         self._code = code_hashes(rule, self.settings)

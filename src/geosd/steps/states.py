@@ -1,8 +1,8 @@
 """Sample pi_0 once on every training problem, and look at each state it visits.
 
 Writes `states.csv`, one row a response position, and `states.jsonl`, the rollouts themselves with
-their most uncertain positions: the states that the rule `alignment` asks every checkpoint about. The
-manifest comes last.
+their most uncertain positions: the states that the rule `alignment` asks every checkpoint about.
+The manifest comes last.
 """
 
 from __future__ import annotations
