@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import yaml
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
@@ -93,7 +94,10 @@ def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         patch.setattr(train, "ResumeState", go_on)
         patch.setattr(evaluate, "resolve_engine", go_on)
         patch.setattr(alignment, "load_model", go_on)
-        params = root / "params.yaml"
+        values = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+        values["studies"][STUDY] |= {"methods": ["pi_0", "geosd"], "seeds": [0, 1]}
+        params = folder / "params.yaml"
+        params.write_text(yaml.safe_dump(values), encoding="utf-8")
         study = resolve(load(params), STUDY)
         rows = RunFolders(study).rows()
         made_of: dict[str, set[Path]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from geosd.files import sha256
 from geosd.provenance import manifest as made
 from geosd.provenance.code import code_of
-from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
+from geosd.provenance.manifest_file import DamagedManifestError, read_manifest, write_manifest
 from geosd.provenance.staleness import Current, stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
@@ -32,7 +31,7 @@ def study(tmp_path, monkeypatch):
         written = {"w": sha256(folder / "w")}
         manifest = made.manifest("analyse", [Path(name)], SETTINGS.get(step, {}), 1.0, written)
         manifest["code"]["files"] = CODE.get(step, {})
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        write_manifest(folder / "manifest.json", manifest)
     return tmp_path
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import write_json
 from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import DamagedManifestError
+from geosd.provenance.manifest_file import DamagedManifestError, write_manifest
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.steps import environment
 
@@ -72,7 +71,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
     write_index(tmp_path / "runs.csv", [*rows, *again])
     made = {folder for row in rows for folder in (row.base, row.train, row.evaluate) if folder}
     for folder in (*made, "evaluate/gone/0"):
-        write_json(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
+        write_manifest(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
 
     monkeypatch.chdir(tmp_path)
     environment.main("quick", tmp_path, tmp_path / "runs.csv")

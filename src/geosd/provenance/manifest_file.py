@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from geosd.files import DamagedFileError, write_json
 
 MANIFEST = "manifest.json"
-DIGEST = "sha256_of_the_rest"
-"""Key of a manifest that holds the hash of all its other keys."""
+DIGEST = "digest"
+"""Key of a manifest that holds the SHA-256 of all its other keys."""
 
 
 class DamagedManifestError(DamagedFileError):
@@ -38,7 +38,8 @@ class _Keys(BaseModel):
 
 def write_manifest(path: Path, values: Mapping[str, Any]) -> None:
     """Write a manifest, with the hash that proves it when it is read."""
-    write_json(path, {**values, DIGEST: _digest(values)})
+    plain = json.loads(json.dumps(values))  # as it will be read
+    write_json(path, {**plain, DIGEST: _digest(plain)})
 
 
 def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
@@ -51,8 +52,7 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         _Keys.model_validate(values)
-        recorded = values.pop(DIGEST, None)
-        if recorded is not None and recorded != _digest(values):
+        if values.pop(DIGEST, None) != _digest(values):
             raise ValueError("it was changed after it was written")
     except ValidationError as error:
         first = error.errors()[0]
