@@ -33,8 +33,9 @@ class DamagedLineError(DamagedFileError):
 
 def remake_hint(path: Path | str) -> str:
     """The last line of an error about a damaged result: the command that makes it anew."""
+    remove = "rm -r" if Path(path).is_dir() else "rm"
     return (
-        f"Hint: `rm {shlex.quote(str(path))}`, then `make run` for the study that has it: the rule"
+        f"Hint: `{remove} {shlex.quote(str(path))}`, then `make run` for the study that has it: the rule"
         " that writes it makes it anew."
     )
 

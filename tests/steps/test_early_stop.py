@@ -152,7 +152,7 @@ def test_a_log_that_is_not_the_run_s_is_refused_and_nothing_is_written(taken, st
     log = longer / "steps.csv"
     before = log.read_text()
     log.write_text(before.replace("1", "2"))
-    with pytest.raises(UnprovenFileError, match=f"^{log}: not the file(.|\n)*Hint: `rm {log}`"):
+    with pytest.raises(UnprovenFileError, match=f"^{log}: not the file(.|\n)*Hint: `rm -r {longer}`"):
         early_stop.main(
             "quick", MODEL, f"{longer.name}-steps_3", 0, longer, tmp_path, stopped / "params.yaml"
         )
