@@ -58,13 +58,14 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
     samples = read_jsonl(file, Sample)
     numbers: dict[tuple[str, str], int] = {}  # how many samples of each problem came before
     for line, one in enumerate(samples, start=1):
-        number = numbers.get((one.benchmark, one.problem_id), 0)
-        numbers[one.benchmark, one.problem_id] = number + 1
+        key = one.benchmark, one.problem_id
+        number = numbers.get(key, 0)
+        numbers[key] = number + 1
         if one.sample != number:
             problem = f"sample is {one.sample}; expected {number} of {one.problem_id}"
         elif one.tokens < 0:
             problem = f"tokens is {one.tokens}; expected 0 or more"
-        elif one.correct != (one.reason == "correct") and one.reason is not None:
+        elif one.reason is not None and one.correct != (one.reason == "correct"):
             problem = f"correct is {one.correct}; expected what reason says, {one.reason!r}"
         else:
             continue
