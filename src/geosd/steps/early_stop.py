@@ -18,7 +18,7 @@ from geosd.models.model_card import read_model_card, write_model_card
 from geosd.provenance.manifest_file import read_manifest
 from geosd.provenance.proof import WEIGHTS, prove
 from geosd.steps import begin
-from geosd.steps.job import Job, written_files
+from geosd.steps.job import Job
 
 REWRITTEN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
 """Files in which a run differs from a longer one; in others it does not."""
@@ -58,11 +58,11 @@ def main(
                 f"{file}: the run has not kept it after step {steps}.\nHint: the rule `train` makes"
                 f" the run again and keeps it: delete {longer / WEIGHTS}."
             )
-    shared = [path for path in written_files(longer) if path.name not in REWRITTEN]
+    recorded = read_manifest(longer)
+    shared = [longer / n for n in recorded["outputs"] if "/" not in n and n not in REWRITTEN]
     card, steps_log = longer / "README.md", longer / "steps.csv"
     inputs = prove([snapshot, measured, steps_log])
     prove([card, *shared])
-    recorded = read_manifest(longer)
     log = steps_log.read_text(encoding="utf-8")
     values = json.loads(measured.read_text(encoding="utf-8"))
     write_text(out / "steps.csv", _stopped_log(log, steps, values))
