@@ -130,8 +130,7 @@ def _check_bounds(path: Path, table: pd.DataFrame, columns: Mapping[str, type]) 
             raise damaged_cell(path, row, column, repr(cells[row]), f"one of {WORDS[column]}")
         if kind not in (int, float):
             continue
-        bounds = UNITS.get(column, (0 if kind is int else -math.inf, math.inf))
-        least, most = bounds
+        least, most = UNITS.get(column, (0 if kind is int else -math.inf, math.inf))
         if column == "value" and kinds is not None:
             each = kinds.map(lambda name: UNITS.get(name, (-math.inf, math.inf)))
             least, most = (each.str[side].to_numpy(dtype=float) for side in (0, 1))
