@@ -84,7 +84,7 @@ doctor:  ## whether this machine, and its cluster, have what a study needs (STUD
 
 # A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
 figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped
-	@$(if $(and $(wildcard figures/$(STUDY)/manifest.json),$(if $(wildcard results/$(STUDY)),,shipped)), \
+	@$(if $(and $(wildcard figures/$(STUDY)/shipped.json),$(if $(wildcard results/$(STUDY)),,shipped)), \
 	  $(BIN)/python -m geosd.steps.redraw --study $(STUDY), \
 	  $(snakemake) tables figures)
 

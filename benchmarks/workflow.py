@@ -41,18 +41,18 @@ STARTS: dict[str, tuple[str, str, str]] = {
         "pretrain",
     ),
     "pool": (
-        "--model mini-qwen3 --base {model} --problems {empty} --out {out}",
+        "--model mini-qwen3 --base {model} --problems {problems} --out {out}",
         "geosd.rollout.solution_pool",
         "pool_solutions",
     ),
     "train": (
-        "--model mini-qwen3 --variant geosd --seed 0 --base {model} --problems {empty}"
+        "--model mini-qwen3 --variant geosd --seed 0 --base {model} --problems {problems}"
         " --pool {empty} --out {out} --scratch {out}",
         "geosd.training.run",
         "assemble_run",
     ),
     "evaluate": (
-        "--model mini-qwen3 --variant geosd --seed 0 --checkpoint {model} --problems {empty}"
+        "--model mini-qwen3 --variant geosd --seed 0 --checkpoint {model} --problems {problems}"
         " --out {out}",
         "geosd.evaluation.sampling",
         "evaluate",
@@ -107,11 +107,13 @@ AIM_MINUTES = {"run": 3, "test": 8}
 
 @contextmanager
 def inputs() -> Any:
-    """Arguments of the programs: a base model, problem files without a problem, an empty table."""
+    """Arguments of the programs: a base model, a problem, an empty file, an empty table."""
+    from geosd.files import write_jsonl
     from geosd.models.checkpoints import save_model
     from geosd.models.tiny_architectures import build
     from geosd.problems.chains.documents import VOCABULARY
     from geosd.problems.miniature.tokenizer import build_tokenizer
+    from geosd.problems.records import Problem
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -119,12 +121,14 @@ def inputs() -> Any:
         ends = (tokenizer.pad_token_id, tokenizer.eos_token_id)
         save_model(build("mini-qwen3", len(tokenizer), *ends, seed=0), tokenizer, folder / "model")
         (folder / "empty.jsonl").touch()
+        write_jsonl(folder / "problems.jsonl", [Problem("p", "id", "1+1", "2")])
         (folder / "scores.csv").write_text("model\n")
         (folder / "sitecustomize.py").write_text(UNTIL_WORK)
         (folder / "sockets").mkdir()
         yield {
             "model": folder / "model",
             "empty": folder / "empty.jsonl",
+            "problems": folder / "problems.jsonl",
             "scores": folder / "scores.csv",
             "out": folder / "out",
             "folder": folder,

@@ -1,5 +1,6 @@
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from geosd.files import (
     atomic_write,
     read_jsonl,
     remove_leftovers,
+    sha256,
     write_jsonl,
     write_text,
 )
@@ -158,3 +160,31 @@ def test_records_survive_their_files(tmp_path):
     for cls, written in rows.items():
         write_jsonl(tmp_path / "rows.jsonl", written)
         assert read_jsonl(tmp_path / "rows.jsonl", cls) == written
+
+
+def test_what_a_killed_writer_left_is_no_part_of_a_folder(tmp_path):
+    (tmp_path / "samples.jsonl").write_text("whole")
+    before = sha256(tmp_path)
+    (tmp_path / ".samples.jsonl.4711.tmp").write_text("half")
+    assert sha256(tmp_path) == before
+    (tmp_path / ".hidden").write_text("a file of its own")
+    assert sha256(tmp_path) != before
+
+
+def test_a_full_disk_is_called_full(tmp_path, monkeypatch):
+    def write(error):
+        with pytest.raises(type(error)) as raised, atomic_write(tmp_path / "state.pt"):
+            raise error
+        return raised.value
+
+    assert write(RuntimeError("unexpected pos 168448 vs 168342")).args[0].startswith("unexpected")
+    room = shutil.disk_usage(tmp_path)._replace(free=4096)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: room)
+    with (
+        pytest.raises(OSError, match="the disk is full .unexpected pos(.|\\n)*Hint: ") as raised,
+        atomic_write(tmp_path / "state.pt"),
+    ):
+        raise RuntimeError("unexpected pos 168448 vs 168342")
+    assert raised.value.errno == errno.ENOSPC
+    assert raised.value.filename == str(tmp_path / "state.pt")
+    assert not any(tmp_path.iterdir())

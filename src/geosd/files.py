@@ -8,6 +8,7 @@ import glob
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,10 +19,25 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 Row = TypeVar("Row")
+LEAST_ROOM = 1 << 20
+"""Bytes: a disk with less room is called full."""
 
 
-class DamagedLineError(ValueError):
+class DamagedFileError(ValueError):
+    """A file that is not what the step wrote that makes it; names file, place, and what to do."""
+
+
+class DamagedLineError(DamagedFileError):
     """A line of a JSON-lines file that does not hold the record that it should."""
+
+
+def remake_hint(path: Path | str) -> str:
+    """The last line of an error about a damaged result: the command that makes it anew."""
+    remove = "rm -r" if Path(path).is_dir() else "rm"
+    return (
+        f"Hint: `{remove} {shlex.quote(str(path))}`, then `make run` for the study that has it: the"
+        " rule that writes it makes it anew."
+    )
 
 
 @contextmanager
@@ -30,6 +46,9 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
 
     Yields the temporary name, which is in the same folder, so that the renaming cannot be half
     done. A missing folder is made.
+
+    Raises:
+        OSError: The disk is full; says so, whatever the writer said.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,6 +56,16 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     try:
         yield temporary
         replace(temporary, path)
+    except Exception as error:
+        # Writers of weights and states say of a full disk only that a position is unexpected.
+        if shutil.disk_usage(path.parent).free < LEAST_ROOM:
+            raise OSError(
+                errno.ENOSPC,
+                f"the disk is full ({error}); nothing was written.\nHint: make room, and start the"
+                " same command again: it goes on from the last state that was saved",
+                str(path),
+            ) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -122,8 +151,7 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
                 fields = ", ".join(field.name for field in dataclasses.fields(cls))
                 raise DamagedLineError(
                     f"{path}:{number}: not a {cls.__name__}: {_mistakes(error)}. Expected one JSON"
-                    f" object with the fields {fields}.\nHint: remove {path} and run the workflow"
-                    " again; the rule that writes it will make it anew."
+                    f" object with the fields {fields}.\n{remake_hint(path)}"
                 ) from error
     return rows
 
@@ -131,12 +159,14 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
 def sha256(path: Path | str) -> str:
     """The hex SHA-256 of a file, or of a folder: of its sorted (relative name, file hash) lines.
 
+    What a killed `atomic_write` left in a folder does not count.
+
     Raises:
         FileNotFoundError: There is neither a file nor a folder at `path`.
     """
     path = Path(path)
     if path.is_dir():
-        members = sorted(member for member in path.rglob("*") if member.is_file())
+        members = sorted(m for m in path.rglob("*") if m.is_file() and not _is_temporary(m))
         lines = (f"{member.relative_to(path).as_posix()}\t{sha256(member)}\n" for member in members)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
     if not path.exists():
@@ -146,6 +176,11 @@ def sha256(path: Path | str) -> str:
         )
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_temporary(path: Path) -> bool:
+    """Whether `atomic_write` gave a file its name."""
+    return path.name.startswith(".") and path.suffix == ".tmp"
 
 
 def _mistakes(error: ValidationError) -> str:

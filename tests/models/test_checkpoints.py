@@ -83,7 +83,15 @@ def test_the_words_need_no_weights(tmp_path):
     saved("mini-qwen3-xs", tmp_path)
     (tmp_path / "model.safetensors").unlink()
     assert load_tokenizer(tmp_path)
-    with pytest.raises(OSError):
+    with pytest.raises(CheckpointError, match=f"(?s)^{tmp_path}: one of .* cannot be read.*Hint:"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_file_that_is_cut_short_is_no_bare_traceback(tmp_path, name):
+    saved("mini-qwen3-xs", tmp_path)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:100])
+    with pytest.raises(CheckpointError, match=f"(?s)^{tmp_path}: one of .*{name}.*Hint:"):
         load_model(tmp_path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from geosd.files import sha256
 from geosd.provenance import manifest as made
 from geosd.provenance.code import code_of
-from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
+from geosd.provenance.manifest_file import DamagedManifestError, read_manifest, write_manifest
 from geosd.provenance.staleness import Current, stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
@@ -29,9 +28,10 @@ def study(tmp_path, monkeypatch):
         folder = Path("results") / step
         folder.mkdir(parents=True)
         (folder / "w").write_text(f"weights of {step}")
-        manifest = made.manifest("analyse", [Path(name)], SETTINGS.get(step, {}), 1.0)
+        written = {"w": sha256(folder / "w")}
+        manifest = made.manifest("analyse", [Path(name)], SETTINGS.get(step, {}), 1.0, written)
         manifest["code"]["files"] = CODE.get(step, {})
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        write_manifest(folder / "manifest.json", manifest)
     return tmp_path
 
 
@@ -58,7 +58,18 @@ def test_a_changed_input_is_named_and_what_follows_is_stale_too(study):
 
 def test_an_input_that_is_gone_is_named(study):
     Path("results/train/w").unlink()
-    assert judged() == {"evaluate": ["input results/train/w is not here"]}
+    assert judged() == {
+        "train": ["output results/train/w is not here"],
+        "evaluate": [
+            "input results/train/w is not here",
+            "made from results/train, which is out of date",
+        ],
+    }
+
+
+def test_a_result_that_was_edited_is_named(study):
+    Path("results/evaluate/w").write_text("other weights")
+    assert judged() == {"evaluate": ["output results/evaluate/w has changed"]}
 
 
 def test_a_changed_parameter_is_named_with_both_values(study):
@@ -110,6 +121,19 @@ def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatc
     assert made.code_hashes("analyse", {})["geosd/provenance/manifest.py"] is None
     monkeypatch.setattr(made, "_BEGAN", time.time())
     assert made.code_hashes("analyse", {})["geosd/provenance/manifest.py"]
+
+
+def test_code_dated_in_the_future_keeps_its_hash_unless_it_is_edited(monkeypatch):
+    name = "geosd/provenance/manifest.py"
+    changed = os.stat(made.__file__).st_mtime
+    monkeypatch.setattr(made.time, "time", lambda: changed - 60)
+    monkeypatch.setattr(made, "_BEGAN", changed - 120)
+    begun_with = made.code_hashes("analyse", {})
+    assert begun_with[name] == sha256(made.__file__)
+    monkeypatch.undo()  # an hour later the date is past
+    assert made.code_version("analyse", {}, begun_with)["files"] == begun_with
+    begun_with[name] = "0" * 64  # what it was before an edit
+    assert made.code_version("analyse", {}, begun_with)["files"][name] is None
 
 
 def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):

@@ -9,8 +9,8 @@ import pytest
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import write_json
 from geosd.provenance.manifest import manifest
+from geosd.provenance.manifest_file import DamagedManifestError, write_manifest
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.steps import environment
 
@@ -66,11 +66,12 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
         for seed in study.seeds
         for trained in [f"train/{variant}/{seed}" if variant in study.trained else ""]
     ]
-    again = replace(rows[-1], variant="the same settings under another name")
-    write_index(tmp_path / "runs.csv", [*rows, again])
+    last, name = rows[-1].variant, "the same settings under another name"
+    again = [replace(row, variant=name) for row in rows if row.variant == last]
+    write_index(tmp_path / "runs.csv", [*rows, *again])
     made = {folder for row in rows for folder in (row.base, row.train, row.evaluate) if folder}
     for folder in (*made, "evaluate/gone/0"):
-        write_json(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
+        write_manifest(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
 
     monkeypatch.chdir(tmp_path)
     environment.main("quick", tmp_path, tmp_path / "runs.csv")
@@ -89,7 +90,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
 
 def test_a_manifest_that_is_missing_is_named(tmp_path):
     write_index(tmp_path / "runs.csv", [RunRow("m", "geosd", 0, 0, str(tmp_path / "base"), "", "")])
-    with pytest.raises(FileNotFoundError, match="base/manifest.json"):
+    with pytest.raises(DamagedManifestError, match="base/manifest.json"):
         environment.main("quick", tmp_path, tmp_path / "runs.csv")
 
 

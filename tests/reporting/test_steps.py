@@ -38,7 +38,7 @@ def study(tmp_path_factory) -> Path:
                 trained = variant in resolved.trained
                 if trained:
                     train.mkdir(parents=True)
-                    log = f"step,loss,drift/pi_0\n0,1,0\n9,1,{draw.random()}\n"
+                    log = f"step,loss,drift/pi_0\n0,1,0\n1,1,{draw.random()}\n"
                     (train / "steps.csv").write_text(log)
                 folders = ("", str(train) if trained else "", str(evaluate))
                 index.append(RunRow(model, variant, seed, 0, *folders))
@@ -63,6 +63,7 @@ def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
     tables = {f"{t}.{e}" for t in SHOWN[:3] for e in ("csv", "md", "tex")}
     figures = {f"figure_frontier.{e}" for e in ("pdf", "svg", "png")}
     made = {path.name for path in (tmp_path / "a").iterdir()}
-    assert made == tables | figures | {"claims.md", "claims.csv"}
-    for name in made:
+    ledger = {"claims.md", "claims.csv"}
+    assert made == tables | figures | ledger | {"claims.manifest.json"}
+    for name in tables | figures | ledger:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from geosd.files import DamagedFileError
 from geosd.scores import drift_tables as drift
 from geosd.scores.score_table import Run
 from geosd.scores.tidy_files import read_tidy
@@ -11,21 +12,21 @@ from geosd.scores.tidy_files import read_tidy
 
 def test_the_end_of_training_is_the_measurement_after_the_last_step_alone(tmp_path):
     log = tmp_path / "steps.csv"
-    lines = [f"{step},{step},{'' if step % 2 else step / 4}," for step in range(20)]
-    last = "20,,7.5,0.999"
+    lines = [f"{step},{step},{'' if step % 2 else step / 8}," for step in range(20)]
+    last = "20,,2.5,0.999"
     columns = "step,loss/total,drift/pi_0,support/teacher_mass_mean"
-    log.write_text("\n".join([columns, last, *lines]))  # in whatever order
+    log.write_text("\n".join([columns, last, *lines, ""]))  # in whatever order
     assert drift.values_at_the_end(log) == {
-        "drift/pi_0": 7.5,
+        "drift/pi_0": 2.5,
         "support/teacher_mass_mean": 0.999,
     }
 
 
-@pytest.mark.parametrize("last", ["2,1.0,0.5", "2,,"])
+@pytest.mark.parametrize("last", ["1,1.0,0.5", "1,,"])
 def test_a_log_that_ends_with_a_step_is_refused(tmp_path, last):
     log = tmp_path / "steps.csv"
     log.write_text(f"step,loss/total,drift/pi_0\n0,1.0,0.25\n{last}\n")
-    with pytest.raises(ValueError, match="(?s)row 2 is not the measurement after.*Hint:"):
+    with pytest.raises(ValueError, match="(?s)row 1 is not the measurement after.*Hint:"):
         drift.values_at_the_end(log)
 
 
@@ -46,6 +47,25 @@ def test_a_damaged_log_is_named(tmp_path, text):
     log = tmp_path / "steps.csv"
     log.write_text(text)
     with pytest.raises(ValueError, match="(?s)steps.csv: not a step log.*Hint:"):
+        drift.values_at_the_end(log)
+
+
+@pytest.mark.parametrize(
+    ("last", "what"),
+    [
+        ("1,,inf", ":3: drift/pi_0 is inf; expected a number from 0 to 3.14159"),
+        ("1,,4.5", ":3: drift/pi_0 is 4.5"),
+        ("1,,-0.5", ":3: drift/pi_0 is -0.5"),
+        ("1,,x", ":3: drift/pi_0 is 'x'; expected a number"),
+        ('1,,"0,5"', ":3: drift/pi_0 is '0,5'; expected a number"),
+        ("2,,0.5", ": step 1 is missing"),
+        ("0,,0.5", ": step 1 is missing"),
+    ],
+)
+def test_a_number_that_is_none_is_named_with_its_line(tmp_path, last, what):
+    log = tmp_path / "steps.csv"
+    log.write_text(f"step,loss/total,drift/pi_0\n0,1.0,0.25\n{last}\n")
+    with pytest.raises(DamagedFileError, match=f"(?s)^{log}{what}.*\nHint: `rm {log}`"):
         drift.values_at_the_end(log)
 
 

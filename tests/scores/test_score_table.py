@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
-from geosd.files import write_jsonl
+from geosd.files import DamagedFileError, write_jsonl
 from geosd.problems.records import Sample
 from geosd.scores import score_table as scores
 from geosd.scores.score_table import Run
@@ -102,3 +106,35 @@ def test_a_table_without_its_columns_is_refused(tmp_path):
     (tmp_path / "scores.csv").write_text("model,value\nm,1\n")
     with pytest.raises(ValueError, match="(?s)missing column variant.*Hint:"):
         read_tidy("scores", tmp_path / "scores.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda rows: rows.clear(), ": holds no sample"),
+        (lambda rows: rows.pop(1), ":2: sample is 2; expected 1 of i1"),
+        (lambda rows: rows.append(rows[0]), ":21: sample is 0; expected 4 of i1"),
+        (lambda rows: put(rows, 2, tokens=-1), ":3: tokens is -1; expected 0 or more"),
+        (lambda rows: put(rows, 0, reason="wrong answer"), ":1: correct is True; expected what"),
+        (lambda rows: put(rows, 3, reason="correct"), ":4: correct is False; expected what"),
+    ],
+)
+def test_samples_that_contradict_each_other_are_named(tmp_path, change, problem):
+    run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
+    damaged = list(SAMPLES)
+    change(damaged)
+    write_jsonl(file, damaged)
+    with pytest.raises(DamagedFileError, match=f"^{file}{problem}(.|\\n)*Hint: `rm {file}`"):
+        scores.read_samples(run, file)
+
+
+def put(rows, at, **changes):
+    rows[at] = replace(rows[at], **changes)
+
+
+def test_a_file_that_lacks_samples_of_another_run_is_named():
+    whole = Counter((s.benchmark, s.problem_id) for s in SAMPLES)
+    scores.check_same_problems({Path("a"): whole, Path("b"): whole.copy()})
+    half = Counter((s.benchmark, s.problem_id) for s in SAMPLES[:10])
+    with pytest.raises(DamagedFileError, match="^b: lacks 10 samples .* the first 2 of l1 of long"):
+        scores.check_same_problems({Path("a"): whole, Path("b"): half})

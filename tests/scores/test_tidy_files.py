@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import pytest
 
+from geosd.files import DamagedFileError
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.scores.tidy_files import draws_by_seed, read_tidy, select_rows
 
@@ -14,23 +13,61 @@ from geosd.scores.tidy_files import draws_by_seed, read_tidy, select_rows
 def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):
     path = tmp_path / "states.csv"
     path.write_text(",".join(list(COLUMNS["states"])[:-1]) + "\n")
-    with pytest.raises(ValueError, match="(?s)states.csv: missing column gradient_.*`states`"):
+    hint = f"(?s)states.csv: missing column gradient_.*Hint: `rm {path}`, then `make run`"
+    with pytest.raises(DamagedFileError, match=hint):
         read_tidy("states", [path])
 
 
 def test_a_cell_that_is_no_number_is_named_with_its_table(tmp_path):
     path = tmp_path / "drift.csv"
     path.write_text("model,variant,seed,draw,quantity,value\nm,geosd,zero,0,drift/pi_0,0.5\n")
-    with pytest.raises(ValueError, match="(?s)drift.csv: the table of drift cannot be read.*Hint:"):
+    with pytest.raises(DamagedFileError, match="drift.csv:2: seed is 'zero'; expected a whole num"):
         read_tidy("drift", path)
 
 
-def test_names_stay_text_and_an_empty_number_is_nan(tmp_path):
+def test_names_stay_text(tmp_path):
     path = tmp_path / "drift.csv"
-    path.write_text("model,variant,seed,draw,quantity,value\n007,nan,3,1,drift/pi_0,\n")
+    path.write_text("model,variant,seed,draw,quantity,value\n007,nan,3,1,drift/pi_0,0.5\n")
     row = read_tidy("drift", path).iloc[0]
     assert (row["model"], row["variant"], row["seed"], row["draw"]) == ("007", "nan", 3, 1)
-    assert math.isnan(row["value"])
+
+
+HEAD = "model,variant,seed,draw,benchmark,split,metric,k,value\n"
+ROWS = [
+    f"m,{variant},{seed},0,id,ID,{cells}\n"
+    for variant in ("a", "b")
+    for seed in (0, 1)
+    for cells in ("avg@k,4,62.5", "tokens,4,312.0")
+]
+WHOLE = HEAD + "".join(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (HEAD, "has no row"),
+        ("", "cannot be read"),
+        (WHOLE[:-1], ":9: the line has no end"),
+        (WHOLE.replace("62.5", "250", 1), ":2: value is 250.0; expected a number from 0 to 100"),
+        (WHOLE.replace("62.5", "-1", 1), ":2: value is -1.0; expected a number from 0 to 100"),
+        (WHOLE.replace("62.5", "inf", 1), ":2: value is inf"),
+        (WHOLE.replace("62.5", "", 1), ":2: value is nothing"),
+        (WHOLE.replace("62.5", "6x", 1), ":2: value is '6x'; expected a number"),
+        (WHOLE.replace("62.5", "62,5", 1), ":2: the number of cells"),
+        (WHOLE.replace("a,1,0,id", "a,1.5,0,id", 1), ":4: seed is '1.5'; expected a whole number"),
+        (WHOLE.replace("ID", "OD", 1), ":2: split is 'OD'"),
+        (WHOLE + ROWS[0], ":10: .*each row once"),
+        (HEAD + "".join(ROWS[:-1]), "b on m, seed 1, has 1 rows; expected 2"),
+        (HEAD + "".join(ROWS[:-2]), "b on m has no row of seed 1"),
+    ],
+)
+def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, what):
+    path = tmp_path / "scores.csv"
+    path.write_text(WHOLE)
+    assert len(read_tidy("scores", path)) == len(ROWS)
+    path.write_text(text)
+    with pytest.raises(DamagedFileError, match=f"(?s)^{path}.*{what}.*\nHint: `rm {path}`"):
+        read_tidy("scores", path)
 
 
 def test_rows_have_all_the_values_asked_for():

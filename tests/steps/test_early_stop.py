@@ -9,6 +9,7 @@ from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.run_folders import RunFolders, wanted_snapshots
 from geosd.files import atomic_write
 from geosd.models.model_card import read_model_card
+from geosd.provenance.proof import UnprovenFileError
 from geosd.steps import early_stop
 
 MODEL = "mini-qwen3"
@@ -118,6 +119,8 @@ def test_its_weights_take_no_room_and_outlive_the_longer_run_s(taken):
     with atomic_write(kept) as temporary:  # as a run that is made again does
         temporary.write_bytes(b"another run's")
     assert (out / "model.safetensors").read_bytes() == before
+    with atomic_write(kept) as temporary:
+        temporary.write_bytes(before)
 
 
 def test_where_files_cannot_be_shared_they_are_copied(taken, stopped, tmp_path, monkeypatch):
@@ -142,6 +145,21 @@ def test_weights_that_were_not_kept_are_named(taken, stopped, tmp_path):
         early_stop.main(
             "quick", MODEL, f"{name}-steps_3", 0, plain, tmp_path, stopped / "params.yaml"
         )
+
+
+def test_a_log_that_is_not_the_run_s_is_refused_and_nothing_is_written(taken, stopped, tmp_path):
+    longer, *_ = taken
+    log = longer / "steps.csv"
+    before = log.read_text()
+    log.write_text(before.replace("1", "2"))
+    with pytest.raises(
+        UnprovenFileError, match=f"^{log}: not the file(.|\n)*Hint: `rm -r {longer}`"
+    ):
+        early_stop.main(
+            "quick", MODEL, f"{longer.name}-steps_3", 0, longer, tmp_path, stopped / "params.yaml"
+        )
+    log.write_text(before)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_measurement_that_was_not_kept_is_named(taken, stopped, tmp_path):

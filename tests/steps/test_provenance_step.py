@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import write_json
 from geosd.provenance.manifest import manifest
+from geosd.provenance.manifest_file import read_manifest, write_manifest
 from geosd.steps.stale import main
 
 MODEL = "mini-qwen3"
@@ -40,7 +39,7 @@ def results(root, tmp_path, monkeypatch):
     for name, (rule, model, variant) in JOBS.items():
         step = rule.removesuffix("_pi_0")
         made = manifest(step, [], settings(rule, study, model, variant), 1.0)
-        write_json(tmp_path / places[name] / "manifest.json", made)
+        write_manifest(tmp_path / places[name] / "manifest.json", made)
     write_index(tmp_path / "results/quick/runs.csv", folders.rows())
     return places
 
@@ -70,10 +69,10 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
 
 
 def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
-    path = tmp_path / results["evaluate"] / "manifest.json"
-    made = json.loads(path.read_text())
+    folder = tmp_path / results["evaluate"]
+    made = read_manifest(folder)
     made["code"]["files"]["geosd/evaluation/sampling.py"] = "0" * 64
-    path.write_text(json.dumps(made))
+    write_manifest(folder / "manifest.json", made)
     outdated, printed = judged(capsys, root / "params.yaml")
     assert outdated and "code geosd/evaluation/sampling.py has changed" in printed
     assert "1 of 5 results" in printed

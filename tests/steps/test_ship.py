@@ -58,10 +58,10 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     manifest = read_shipped(shipped)
     clone = tmp_path / "quick"
     shutil.copytree(shipped / "source", clone / "source")
-    shutil.copy(shipped / "manifest.json", clone)
+    shutil.copy(shipped / "shipped.json", clone)
     redraw.main("quick", tmp_path)
     assert hashes(clone) == hashes(shipped)
-    assert set(hashes(shipped)) == {"manifest.json", *manifest.inputs, *manifest.files}
+    assert set(hashes(shipped)) == {"shipped.json", *manifest.inputs, *manifest.files}
 
 
 def test_every_output_has_its_files_caption_and_source_data(shipped):
@@ -107,7 +107,7 @@ def test_a_tidy_table_that_was_changed_is_refused(shipped, tmp_path):
 def test_a_manifest_that_is_not_whole_is_refused(tmp_path, text):
     (tmp_path / "quick").mkdir()
     if text is not None:
-        (tmp_path / "quick/manifest.json").write_text(text)
+        (tmp_path / "quick/shipped.json").write_text(text)
     with pytest.raises(ValueError, match="(?s)no whole manifest.*Hint:"):
         redraw.main("quick", tmp_path)
 
@@ -161,7 +161,7 @@ def test_a_claim_bears_on_the_item_that_its_place_names_and_on_no_longer_name():
     assert claims_on(claims, output_specs()["figure_rates"]).empty
 
 
-REPOSITORY = sorted(ROOT.glob("figures/*/manifest.json"))
+REPOSITORY = sorted(ROOT.glob("figures/*/shipped.json"))
 
 
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
@@ -176,7 +176,7 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
     study = manifest.parent.name
     shutil.copytree(manifest.parent, tmp_path / study)
     redraw.main(study, tmp_path)
-    made = json.loads((tmp_path / study / "manifest.json").read_text())["files"]
+    made = json.loads((tmp_path / study / "shipped.json").read_text())["files"]
     recorded = read_shipped(manifest.parent).files
     changed = {name for name, digest in recorded.items() if made[name] != digest}
     assert not changed, f"make figures STUDY={study}, and look at what git shows"

@@ -20,10 +20,11 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from geosd.config.run_folders import write_index
-from geosd.files import write_json, write_jsonl
+from geosd.config.run_folders import RunRow, write_index
+from geosd.files import sha256, write_jsonl
 from geosd.problems.records import Sample
 from geosd.provenance.manifest import manifest
+from geosd.provenance.manifest_file import write_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -80,10 +81,10 @@ def report(fresh, root, tmp_path_factory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(path.name, encoding="utf-8")
     rows = workflow.folders().rows()
-    variants = {Path(folder): row.variant for row in rows for folder in (row.train, row.evaluate)}
+    runs = {Path(folder): row for row in rows for folder in (row.train, row.evaluate)}
     write_index(workflow.folder / "results/quick/runs.csv", rows)
-    for path in outputs:
-        make_up(path, workflow.folder, variants)
+    for path in sorted(outputs, key=is_manifest):  # which lists what the others hold
+        make_up(path, workflow.folder, runs)
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
     for made in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
         shutil.rmtree(workflow.folder / made)
@@ -102,19 +103,31 @@ def report(fresh, root, tmp_path_factory) -> Path:
     return target
 
 
-def make_up(path: Path, folder: Path, variants: dict[Path, str]) -> None:
+def is_manifest(path: Path) -> bool:
+    return path.name.endswith("manifest.json")
+
+
+def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
     """Write what the steps after training and sampling read; other files keep their own name.
 
     Args:
         path: The file.
         folder: The workflow's folder.
-        variants: The variant whose student or samples lie in a folder.
+        runs: The run whose student or samples lie in a folder.
     """
-    variant, seed = variants.get(path.parent.relative_to(folder)), path.parts[-2]
-    if path.name == "manifest.json":
-        write_json(path, manifest("analyse", [], {}, 60.0))
+    run, seed = runs.get(path.parent.relative_to(folder)), path.parts[-2]
+    variant = run and run.variant
+    if is_manifest(path):
+        written = [p for p in path.parent.iterdir() if p.is_file() and not is_manifest(p)]
+        of_run, inputs = {}, {}
+        if run:
+            weights = Path(run.train or run.base, "model.safetensors")
+            of_run = {"model": run.model, "seed": run.seed, "draw": run.draw}
+            inputs = {weights: sha256(folder / weights)}
+        listed = {p.name: sha256(p) for p in written}
+        write_manifest(path, {**manifest("analyse", inputs, {}, 60.0, listed), **of_run})
     elif path.name == "steps.csv":
-        path.write_text(f"step,loss,drift/pi_0\n0,1,0\n9,1,0.{seed}\n", encoding="utf-8")
+        path.write_text(f"step,loss,drift/pi_0\n0,1,0\n1,1,0.{seed}\n", encoding="utf-8")
     elif path.name == "samples.jsonl":
         draw = random.Random(f"{variant} {seed}")
         skill = 0.6 if variant == "geosd" else 0.4

@@ -132,11 +132,11 @@ def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
     return outputs
 
 
-def install(study: str, outputs: dict[str, Any]) -> tuple[int, int, int]:
+def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
     """Install the published records: each file that is the recorded one gets its record and time.
 
     Returns:
-        How many files are as recorded, how many are others, and how many are not there.
+        How many files are as recorded, which are others, and how many are not there.
 
     Raises:
         SystemExit: A recorded name leads out of the study's folders.
@@ -150,6 +150,7 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, int, int]:
                 "Hint: publish the study again from a clone that has its results."
             )
     count: Counter[str] = Counter()
+    others: list[str] = []
     made_otherwise = set()
     for name, recorded in outputs.items():
         path, record = Path(name), record_path(name)
@@ -166,13 +167,13 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, int, int]:
             count["same"] += 1
         else:
             made_otherwise.add(recorded["record"]["shellcmd"])
-            count["other"] += 1
+            others.append(name)
     for name, recorded in outputs.items():
         # The whole job: a record of one of its files would speak for all.
         if recorded["record"]["shellcmd"] in made_otherwise and Path(name).exists():
             record_path(name).unlink(missing_ok=True)
             os.utime(name, (LONG_AGO, LONG_AGO))
-    return count["same"], count["other"], count["absent"]
+    return count["same"], others, count["absent"]
 
 
 def publish(study: str) -> None:
@@ -227,7 +228,7 @@ def restore(study: str, targets: list[str]) -> None:
         targets: What of it, as `dvc pull` takes it; empty: everything.
 
     Raises:
-        SystemExit: The study has not been published.
+        SystemExit: The study has not been published, or a file is not as published.
     """
     if not records_file(study).exists():
         names = sorted(path.name.split(".")[0] for path in PUBLISHED.glob("*.json.gz"))
@@ -237,8 +238,14 @@ def restore(study: str, targets: list[str]) -> None:
         )
     published = json.loads(gzip.decompress(records_file(study).read_bytes()))
     print(run("dvc", "pull", *(targets or published["targets"])).strip())
-    same, other, absent = install(study, published["outputs"])
-    print(f"{same} files are as published, {other} are others, {absent} are not here.")
+    same, others, absent = install(study, published["outputs"])
+    print(f"{same} files are as published, {len(others)} are others, {absent} are not here.")
+    if others:
+        raise SystemExit(
+            "\n".join(["These are not the files that were published:", *others])
+            + f"\nHint: `make run STUDY={study}` makes them anew; to fetch them once more, remove"
+            " them and the cache of DVC (.dvc/cache), and restore again."
+        )
 
 
 def main() -> None:

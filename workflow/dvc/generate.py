@@ -186,12 +186,16 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
     study, rows = folders.study, folders.rows()
     results, figures = f"results/{study.name}", f"figures/{study.name}"
     tidy = [f"{results}/analyse/{name}.csv" for name in TIDY]
-    index = f"{results}/runs.csv"
+    index, index_manifest = f"{results}/runs.csv", f"{results}/runs.manifest.json"
     samples = [f"{row.evaluate}/samples.jsonl" for row in rows]
     logs = [f"{row.train}/steps.csv" for row in rows if row.train]
     stages = {
         "runs": stage(
-            "Write which folders are the runs.", "runs", index, code("runs"), outs=[index]
+            "Write which folders are the runs.",
+            "runs",
+            index,
+            code("runs"),
+            outs=[index, index_manifest],
         ),
         "analyse": stage(
             "Turn samples and step logs into tidy tables of numbers.",
@@ -202,7 +206,7 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
     }
     for name in study.outputs:
         if name == "claims":
-            deps, outs = [*tidy, *code("claims")], ("csv", "md")
+            deps, outs = [*tidy, *code("claims")], ("csv", "md", "manifest.json")
             desc = "Judge the claims of the paper."
         else:
             spec = specs.output_specs()[name]

@@ -2,6 +2,7 @@
 Write the index of the study, and turn samples and step logs into tidy tables of numbers.
 
     <study>/runs.csv               = model, variant and seed of each run, and its folders
+    <study>/runs.manifest.json     = code, machine, time, hashes
     <study>/runs/{model}/{variant}/{seed}/{train,evaluate}  = links to these, for people
     <study>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
     <study>/analyse/drift.csv      = distance of each run from its base model
@@ -16,6 +17,7 @@ rule runs:
         code=code_of("runs"),
     output:
         index="<study>/runs.csv",
+        manifest="<study>/runs.manifest.json",
     log:
         "<logs>/runs.log",
     localrule: True

@@ -2,6 +2,7 @@
 Judge each claim of the paper.
 
     <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced, or why that is not known
+    <figures>/claims.manifest.json  = code, machine, time, hashes
 """
 
 # What the study's figures read, its claims read too.
@@ -18,7 +19,7 @@ rule claims:
         drift_over_steps=rules.drift_over_steps.output.drift if MECHANISM else [],
         states=TIDY["states"] if STATES else [],
         alignment=collect(
-            rules.alignment.output,
+            rules.alignment.output.table,
             model=STUDY.models,
             variant=ALIGNED.get("methods", []),
             seed=STUDY.seeds,
@@ -27,6 +28,7 @@ rule claims:
     output:
         csv="<figures>/claims.csv",
         md="<figures>/claims.md",
+        manifest="<figures>/claims.manifest.json",
     log:
         "<logs>/claims.log",
     resources:

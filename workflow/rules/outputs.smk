@@ -13,7 +13,7 @@ TIDY = {
     "drift_over_steps": rules.drift_over_steps.output.drift,
     "states": [f"{FOLDERS.states(model)}/states.csv" for model in STUDY.models],
     "alignment": collect(
-        rules.alignment.output,
+        rules.alignment.output.table,
         model=STUDY.models,
         variant=settings("figure_alignment", STUDY)["methods"],
         seed=STUDY.seeds,

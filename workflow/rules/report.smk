@@ -20,7 +20,7 @@ TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
 # A study may show what no run enters; its environment must not ask for runs either.
 SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.outputs)
 MANIFESTS = [
-    f"{folder}/manifest.json"
+    f"{folder}/shipped.json"
     for folder in dict.fromkeys(
         getattr(row, step) for step in ("base", "train", "evaluate") for row in ROWS
     )

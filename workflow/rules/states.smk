@@ -5,6 +5,7 @@ Look at the states that pi_0 visits, and at each checkpoint there.
     results/states/{model}-{digest}/states.jsonl  = the rollouts, their most uncertain positions
     <study>/alignment/{model}/{variant}/{seed}/alignment.csv  = mass on the teacher's ranks
     <study>/analyse/drift_over_steps.csv = distance of each run from its base model, step by step
+    Beside each of them a manifest: code, machine, time, hashes.
 """
 
 
@@ -17,6 +18,7 @@ rule states:
     output:
         table="results/states/{model}-{digest}/states.csv",
         rollouts="results/states/{model}-{digest}/states.jsonl",
+        manifest="results/states/{model}-{digest}/manifest.json",
     log:
         "<logs>/states/{model}-{digest}.log",
     threads: share_of_cores("states")
@@ -44,7 +46,8 @@ rule alignment:
         states=visited_states,
         code=code_of("alignment"),
     output:
-        "<study>/alignment/{model}/{variant}/{seed}/alignment.csv",
+        table="<study>/alignment/{model}/{variant}/{seed}/alignment.csv",
+        manifest="<study>/alignment/{model}/{variant}/{seed}/manifest.json",
     log:
         "<logs>/alignment/{model}/{variant}/{seed}.log",
     resources:
@@ -57,7 +60,7 @@ rule alignment:
         settings=settings_of("alignment"),
         base=subpath(input.base, parent=True),
         checkpoint=subpath(input.checkpoint, parent=True),
-        out=subpath(output[0], parent=True),
+        out=subpath(output.table, parent=True),
     message:
         "Follow {wildcards.variant} of {wildcards.model}, seed {wildcards.seed}, over its checkpoints"
     shell:
@@ -77,6 +80,7 @@ rule drift_over_steps:
         code=code_of("drift_over_steps"),
     output:
         drift="<study>/analyse/drift_over_steps.csv",
+        manifest="<study>/analyse/drift_over_steps.manifest.json",
     log:
         "<logs>/drift_over_steps.log",
     resources:

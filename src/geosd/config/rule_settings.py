@@ -264,6 +264,7 @@ RULES: dict[str, Callable[..., Settings]] = {
     "alignment": lambda study, model, variant, *_: _only(
         study.training(model, variant), "steps", "snapshots", "problems", "chunk"
     ),
+    "runs": lambda study, *_: _runs(study, study.methods),
     "drift_over_steps": _drift_over_steps,
     "analyse": _analyse,
     "claims": _claims,

@@ -24,6 +24,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -32,7 +33,7 @@ from typing import Any
 
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
-from geosd.files import atomic_write
+from geosd.files import DamagedFileError, atomic_write, remake_hint
 
 RESULTS = "results"
 SHARED = ("data", "base", "pool", "train", "evaluate", "states")
@@ -228,14 +229,38 @@ def read_index(path: Path) -> list[RunRow]:
     """Read a study's index of run folders, runs.csv.
 
     Raises:
-        ValueError: The file is no index; says which columns it has.
+        DamagedFileError: The file is no index, a line is no row of it, or a run is missing or
+            stands twice.
     """
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if reader.fieldnames != COLUMNS:
-            raise ValueError(
-                f"{path}: not the index of a study: its columns are {reader.fieldnames}, not"
-                f" {', '.join(COLUMNS)}.\nHint: the rule `runs` writes it; run it again."
-            )
-        numbers = ("seed", "draw")
-        return [RunRow(**row | {name: int(row[name]) for name in numbers}) for row in reader]
+    from pydantic import TypeAdapter, ValidationError
+
+    validate = TypeAdapter(RunRow).validate_strings
+    rows: list[RunRow] = []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            if reader.fieldnames != COLUMNS:
+                raise ValueError(
+                    f"not the index of a study: its columns are {reader.fieldnames}, not"
+                    f" {', '.join(COLUMNS)}"
+                )
+            for row in reader:
+                if None in row or None in row.values():
+                    raise ValueError(f"line {len(rows) + 2} has not {len(COLUMNS)} cells")
+                rows.append(validate(row, extra="forbid"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        problem = f"line {len(rows) + 2}: {field} is {first['input']!r}: {first['msg']}"
+    except (ValueError, csv.Error) as error:
+        problem = str(error)
+    else:
+        runs = Counter((row.model, row.variant, row.seed) for row in rows)
+        variants = {(row.model, row.variant) for row in rows}
+        seeds = {row.seed for row in rows}
+        every = [(*variant, seed) for variant in sorted(variants) for seed in sorted(seeds)]
+        wrong = next((run for run in every if runs[run] != 1), None)
+        if wrong is None:
+            return rows
+        problem = f"run {wrong} stands there {runs[wrong]} times; expected once"
+    raise DamagedFileError(f"{path}: {problem}.\n{remake_hint(path)}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import (
@@ -21,13 +24,12 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging
 
-from geosd.files import atomic_write, replace
+from geosd.files import atomic_write, remake_hint, replace
 from geosd.models.precision import cast_parameters
+from geosd.provenance.proof import LOADED, WEIGHTS
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
-
-WEIGHTS = "model.safetensors"
 
 
 class CheckpointError(ValueError):
@@ -83,17 +85,19 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
         options: Of `from_pretrained`: `device_map="meta"` checks the weights and loads none.
 
     Raises:
-        CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's.
+        CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's;
+            or a file is damaged.
     """
-    model, found = AutoModelForCausalLM.from_pretrained(
-        folder,
-        local_files_only=True,
-        trust_remote_code=False,
-        dtype=torch.float32,
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,  # they are refused below, with the others
-        **options,
-    )
+    with _named(folder):
+        model, found = AutoModelForCausalLM.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, with the others
+            **options,
+        )
     shapes = {
         f"{name} ({list(got)}, expected {list(expected)})"
         for name, got, expected in found["mismatched_keys"]
@@ -126,7 +130,8 @@ def refuse_remote_code(folder: Path | str) -> None:
         CheckpointError: config.json has an `auto_map`, and transformers does not know the
             architecture itself.
     """
-    config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+    with _named(folder):
+        config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
     kind = config.get("model_type")
     if "auto_map" in config and kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise CheckpointError(
@@ -151,11 +156,29 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
         )
     refuse_remote_code(folder)
     local = {"local_files_only": True, "trust_remote_code": False}
-    tokenizer = AutoTokenizer.from_pretrained(folder, **local)
-    if (folder / "generation_config.json").exists():
-        return tokenizer, GenerationConfig.from_pretrained(folder, local_files_only=True)
-    config = AutoConfig.from_pretrained(folder, **local)
-    return tokenizer, GenerationConfig.from_model_config(config)
+    with _named(folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
+        if (folder / "generation_config.json").exists():
+            return tokenizer, GenerationConfig.from_pretrained(folder, local_files_only=True)
+        config = AutoConfig.from_pretrained(folder, **local)
+        return tokenizer, GenerationConfig.from_model_config(config)
+
+
+@contextmanager
+def _named(folder: Path | str) -> Iterator[None]:
+    """Say of whatever transformers, tokenizers or safetensors raise which checkpoint it is about.
+
+    Raises:
+        CheckpointError: A file of the folder cannot be read.
+    """
+    try:
+        yield
+    except Exception as error:  # tokenizers raises Exception itself
+        files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))
+        raise CheckpointError(
+            f"{folder}: one of {files} cannot be read: {type(error).__name__}: {error}.\n"
+            "Hint: fetch or save the checkpoint again."
+        ) from error
 
 
 def save_weights(model: nn.Module, path: Path | str) -> None:
@@ -182,7 +205,12 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
             f"{path}: no such checkpoint.\nHint: a run keeps its weights after the steps that"
             " training.snapshots lists; run the rule `train` again."
         )
-    weights = load_file(path)
+    try:
+        weights = load_file(path)
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"{path}: not a safetensors file: {error}.\n{remake_hint(path)}"
+        ) from error
     parameters = dict(model.named_parameters())
     shapes = {(name, parameter.shape) for name, parameter in parameters.items()}
     saved_shapes = {(name, value.shape) for name, value in weights.items()}

@@ -26,8 +26,10 @@ def manifest(
     inputs: Iterable[Path] | Mapping[Path, str],
     settings: Mapping[str, Any],
     seconds: float,
+    outputs: Mapping[str, str] | None = None,
+    code: Mapping[str, str | None] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of one run of a step: code, packages, machine, time, memory, inputs.
+    """The manifest of one run of a step: code, packages, machine, time, memory, files.
 
     Args:
         step: Name of the step's module in `geosd.steps`.
@@ -35,28 +37,41 @@ def manifest(
             Where a step has their SHA-256 already, path -> SHA-256: weights are not read twice.
         settings: The resolved settings that the step ran with (plain values).
         seconds: Wall-clock time of the step in seconds.
+        outputs: What the step wrote: name from the manifest's folder -> SHA-256.
+        code: The step's `code_hashes` when it began.
 
     Returns:
-        Plain values for `geosd.files.write_json`: `code`, `packages`, `device`, `wall_s`,
-        `peak_memory_bytes`, `inputs` (path as given -> sha256) and `settings`.
+        Plain values for `geosd.provenance.manifest_file.write_manifest`: `code`, `packages`,
+        `device`, `wall_s`, `peak_memory_bytes`, `inputs` (path as given -> sha256), `outputs` and
+        `settings`.
 
     Raises:
         FileNotFoundError: An input is missing.
     """
     hashed = inputs if isinstance(inputs, Mapping) else {path: sha256(path) for path in inputs}
     return {
-        "code": code_version(step, settings),
+        "code": code_version(step, settings, code),
         "packages": package_versions(),
         "device": device(),
         "wall_s": round(float(seconds), 3),
         "peak_memory_bytes": peak_memory(),
         "inputs": {str(path): digest for path, digest in hashed.items()},
+        "outputs": dict(outputs or {}),
         "settings": dict(settings),
     }
 
 
-def code_version(step: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def code_version(
+    step: str,
+    settings: Mapping[str, Any],
+    begun_with: Mapping[str, str | None] | None = None,
+) -> dict[str, Any]:
     """A manifest's `code`: the package's version, the commit, and the files behind the step.
+
+    Args:
+        step: Name of the step's module.
+        settings: The step's settings.
+        begun_with: The step's `code_hashes` when it began.
 
     Returns:
         `version`, `commit`, `dirty` (whether the sources differ from the commit) and `files`.
@@ -66,12 +81,13 @@ def code_version(step: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     folder = SOURCES / "geosd"
     commit = _git(folder, "rev-parse", "HEAD")
     # Only tracked sources count: a results folder in the clone does not make the code another.
+    files = code_hashes(step, settings) if begun_with is None else begun_with
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
     return {
         "version": geosd.__version__,
         "commit": commit,
         "dirty": None if commit is None or changed is None else bool(changed),
-        "files": code_hashes(step, settings),
+        "files": {name: digest if _has(name, digest) else None for name, digest in files.items()},
     }
 
 
@@ -80,12 +96,18 @@ def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]
 
     Returns:
         Path from the folder that holds the package -> SHA-256; None where the file has been edited
-        since the step began: nobody knows any more what was loaded.
+        since the step began: nobody knows any more what was loaded. A date in the future, as of
+        another machine's clock, says nothing of an edit.
     """
+    now = time.time()
     return {
-        name: sha256(SOURCES / name) if (SOURCES / name).stat().st_mtime <= _BEGAN else None
+        name: None if _BEGAN < (SOURCES / name).stat().st_mtime <= now else sha256(SOURCES / name)
         for name in code_of(step, settings)
     }
+
+
+def _has(name: str, digest: str | None) -> bool:
+    return (SOURCES / name).exists() and sha256(SOURCES / name) == digest
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -1,7 +1,7 @@
 """Which results are no longer what today's inputs, settings and code would make.
 
-A manifest says what a result was made from. This compares it with what there is now, and follows
-the results into which a stale one went.
+A manifest says what a result was made from, and which bytes it has. This compares both with what
+there is now, and follows the results into which a stale one went.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Current:
 
 
 def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
-    """Which results are stale, and why: compared with inputs, settings and code of today.
+    """Which results are stale, and why: compared with files, settings and code of today.
 
     Args:
         results: Folder -> what would make it now. Inputs are looked for as the manifests name them.
@@ -58,7 +58,8 @@ def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
             continue
         if manifest is not None:
             reasons[folder] = [
-                *_inputs(manifest["inputs"], hashed),
+                *_files("output", {folder / k: v for k, v in manifest["outputs"].items()}, hashed),
+                *_files("input", manifest["inputs"], hashed),
                 *_settings(manifest["settings"], current.settings),
                 *_code(manifest["code"].get("files"), current.code),
             ]
@@ -89,12 +90,12 @@ def _sources(manifest: Mapping[str, Any] | None, folders: Mapping[Path, Any]) ->
     return {owner for owner in owners if owner is not None}
 
 
-def _inputs(recorded: Mapping[str, str], hashed: Any) -> Iterator[str]:
+def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]:
     for name, digest in recorded.items():
         if not Path(name).exists():
-            yield f"input {name} is not here"
-        elif hashed(name) != digest:
-            yield f"input {name} has changed"
+            yield f"{kind} {name} is not here"
+        elif hashed(str(name)) != digest:
+            yield f"{kind} {name} has changed"
 
 
 def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

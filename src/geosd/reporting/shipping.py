@@ -1,7 +1,7 @@
 """The folder of a study's outputs that the repository ships, and its manifest.
 
     figures/<study>/
-        manifest.json            settings of each output; SHA-256 of code, tidy tables and files
+        shipped.json             settings of each output; SHA-256 of code, tidy tables and files
         source/<tidy>.csv        the tidy tables that everything is made from
         <output>.{pdf,svg,png}   or .{csv,md,tex}, or claims.{csv,md}
         <output>.caption.md      title, caption, and where the numbers are
@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from geosd.files import atomic_write, sha256, write_text
 from geosd.reporting.specs import output_specs
 
-MANIFEST = "manifest.json"
+MANIFEST = "shipped.json"
 SOURCE = "source"
 IGNORE = "# Git keeps this folder: its study is shipped (docs/results.md).\n!*\n"
 PACKAGES = ("matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels")

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, astuple
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from geosd.files import DamagedFileError, remake_hint
 from geosd.scores.score_table import Run
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import select_rows, values_by_seed
+from geosd.scores.tidy_columns import COLUMNS, UNITS
+from geosd.scores.tidy_files import check_numbers, read_cells, select_rows, values_by_seed
 
 DRIFT = "drift/pi_0"
 """The step log's mean Fisher-Rao distance d_FR from pi_0, in radians."""
@@ -42,15 +44,14 @@ def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: A run has no step log.
-        ValueError: A step log has no column `step`, or does not measure the drift.
+        DamagedFileError: A step log is damaged, or does not measure the drift.
     """
     tables = [pd.DataFrame(columns=list(COLUMNS["drift_over_steps"]))] if not logs else []
     for run, path in logs.items():
         log = _read_step_log(path)
         if DRIFT not in log:
-            raise ValueError(
-                f"{path}: missing column {DRIFT}.\nHint: let the workflow train the run again."
-            )
+            raise DamagedFileError(f"{path}: missing column {DRIFT}.\n{remake_hint(path)}")
+        _check_end(path, log.iloc[-1])
         table = log.rename(columns={DRIFT: "value"})[["step", "value"]].dropna()
         tables.append(table.assign(**asdict(run)))
     return pd.concat(tables, ignore_index=True)[list(COLUMNS["drift_over_steps"])]
@@ -64,14 +65,11 @@ def values_at_the_end(path: Path) -> dict[str, float]:
 
     Raises:
         FileNotFoundError: There is no step log.
-        ValueError: It has no column `step`, or no row, or does not end with that measurement.
+        DamagedFileError: It has no column `step`, or no row, or does not end with that measurement;
+            a step is missing, or a number is none or out of bounds.
     """
     last = _read_step_log(path).iloc[-1]
-    if pd.isna(last.get(DRIFT)) or pd.notna(last.get(LOSS)):
-        raise ValueError(
-            f"{path}: row {last['step']:.0f} is not the measurement after the last step, which has"
-            f" {DRIFT} and no {LOSS}.\nHint: let the workflow train the run again."
-        )
+    _check_end(path, last)
     return {name: float(last[name]) for name in QUANTITIES if pd.notna(last.get(name))}
 
 
@@ -82,16 +80,36 @@ def _read_step_log(path: Path) -> pd.DataFrame:
             f"{path}: the step log is missing.\nHint: let the workflow train the run again."
         )
     try:
-        log = pd.read_csv(path)
-    except pd.errors.EmptyDataError:
-        log = pd.DataFrame()
-    if "step" not in log or log.empty:
-        raise ValueError(
+        names = list(pd.read_csv(path, nrows=0).columns)
+    except ValueError:  # an empty file, or none of text
+        names = []
+    log = pd.DataFrame(columns=names)
+    if "step" in names:
+        columns = {**dict.fromkeys(names, float), "step": int}
+        log = read_cells(path, columns, "the step log", filled=["step"])
+    if log.empty:
+        raise DamagedFileError(
             f"{path}: not a step log: it needs a column `step` and at least one row, and has"
-            f" columns {list(log.columns)} and {len(log)} rows.\nHint: let the workflow train the"
-            " run again."
+            f" columns {names} and no row.\n{remake_hint(path)}"
+        )
+    for name in [name for name in QUANTITIES if name in log]:
+        check_numbers(path, name, log[name], *UNITS[name], empty=True)
+    expected = np.arange(len(log))
+    if not (found := np.sort(log["step"].to_numpy()) == expected).all():
+        step = int(np.argmin(found))
+        raise DamagedFileError(
+            f"{path}: step {step} is missing, or another stands twice; expected each from 0 to"
+            f" {len(log) - 1} once.\n{remake_hint(path)}"
         )
     return log.sort_values("step", kind="stable")
+
+
+def _check_end(path: Path, last: pd.Series) -> None:
+    if pd.isna(last.get(DRIFT)) or pd.notna(last.get(LOSS)):
+        raise DamagedFileError(
+            f"{path}: row {last['step']:.0f} is not the measurement after the last step, which has"
+            f" {DRIFT} and no {LOSS}.\n{remake_hint(path)}"
+        )
 
 
 def final_drift(drift: pd.DataFrame, model: str, variant: str) -> pd.Series:

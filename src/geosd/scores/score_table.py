@@ -7,6 +7,9 @@ main_id_ood): their spread over seeds is not that of four independent benchmarks
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +18,7 @@ import pandas as pd
 
 from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
-from geosd.files import read_jsonl
+from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.records import ID, Sample
 from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
 from geosd.scores.tidy_files import select_rows, values_by_seed
@@ -45,13 +48,51 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
 
     Raises:
         FileNotFoundError: There is no such file.
+        DamagedFileError: It is empty, or a line is no sample, or not the next one of its problem.
     """
     if not file.exists():
         raise FileNotFoundError(
             f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
             "Hint: let the workflow evaluate every run of the study before it analyses them."
         )
-    return read_jsonl(file, Sample)
+    samples = read_jsonl(file, Sample)
+    numbers: dict[tuple[str, str], int] = {}  # how many samples of each problem came before
+    for line, one in enumerate(samples, start=1):
+        key = one.benchmark, one.problem_id
+        number = numbers.get(key, 0)
+        numbers[key] = number + 1
+        if one.sample != number:
+            problem = f"sample is {one.sample}; expected {number} of {one.problem_id}"
+        elif one.tokens < 0:
+            problem = f"tokens is {one.tokens}; expected 0 or more"
+        elif one.reason is not None and one.correct != (one.reason == "correct"):
+            problem = f"correct is {one.correct}; expected what reason says, {one.reason!r}"
+        else:
+            continue
+        raise DamagedLineError(f"{file}:{line}: {problem}.\n{remake_hint(file)}")
+    if not samples:
+        raise DamagedFileError(f"{file}: holds no sample.\n{remake_hint(file)}")
+    return samples
+
+
+def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
+    """Check that runs of one model have the same problems with as many samples each.
+
+    Args:
+        sizes: Sample file of each run -> how many samples each (benchmark, problem_id) has.
+
+    Raises:
+        DamagedFileError: Names a file that lacks samples which another one has.
+    """
+    everything = functools.reduce(operator.or_, sizes.values())
+    for file, own in sizes.items():
+        if lacking := everything - own:
+            (benchmark, problem), number = next(iter(lacking.items()))
+            raise DamagedFileError(
+                f"{file}: lacks {lacking.total()} samples that other runs have, the first"
+                f" {number} of {problem} of {benchmark}; expected the same of all runs.\n"
+                f"{remake_hint(file)}"
+            )
 
 
 def collect_scores(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:

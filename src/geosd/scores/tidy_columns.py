@@ -47,11 +47,13 @@ states, a response position of a rollout of pi_0, with p = student and q = teach
 claims, a claim of the paper on a model (`geosd.claims.finding.Finding`)
 
 Benchmarks weigh equally in OOD averages, as in the paper; "majority_accuracy" is conditioned on C,
-so there each problem counts once. The workflow reads this module at each start: it imports nothing.
+so there each problem counts once. The workflow reads this module at each start: it imports no other
+package.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int, "draw": int}
@@ -90,3 +92,23 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
     ),
 }
 """File name without `.csv` -> column -> type, in the order of the columns."""
+
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "scores": ("value",),
+    "drift": ("value",),
+    "drift_over_steps": ("value",),
+    "consensus": ("problems", "value"),
+    "alignment": ("mass", "positions"),
+}
+"""Columns that a row is about; its other columns name it, and no two rows have the same name."""
+WORDS: Mapping[str, tuple[str, ...]] = {"split": ("ID", "OOD"), "ranking": ("pi_0", "live")}
+"""Columns in which only these words stand."""
+UNITS: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("avg@k", "pass@k", "maj@k", "truncated"), (0, 100)),
+    **dict.fromkeys(("false_consensus", "majority_accuracy"), (0, 100)),
+    "tokens": (0, math.inf),
+    **dict.fromkeys(("drift/pi_0", "drift/anchor"), (0, math.pi)),
+    **dict.fromkeys(("overlap", "mass", "q_star", "p_star"), (0, 1)),
+    **dict.fromkeys(("support/teacher_mass_mean", "support/teacher_mass_min"), (0, 1)),
+}
+"""Least and most of a number, by its column, or by what `metric` or `quantity` say `value` is."""

@@ -1,7 +1,7 @@
 """Measure how much mass each checkpoint of a run gives to the tokens that the teacher prefers.
 
 Writes `alignment.csv`: pi_0, each snapshot and the end of training, at the fixed states of the rule
-`states`.
+`states`. The manifest comes last.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from geosd.config import load, resolve
-from geosd.config import settings as settings_of
 from geosd.evaluation.rank_mass import ProbeRollout, mass_on_ranks
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.checkpoints import load_model, load_weights
+from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import begin
+from geosd.steps.job import Job
 from geosd.training.resume_state import Snapshots
 
 
@@ -42,16 +42,18 @@ def main(
         base: Folder of the run's base model.
         checkpoint: Folder of the trained student, with its `snapshots/`.
         states: The fixed rollouts, of that base model.
-        out: Folder of `alignment.csv`.
+        out: Folder of `alignment.csv` and, last, `manifest.json`.
         params: The configuration.
     """
-    resolved = resolve(load(params), study)
-    settings = settings_of("alignment", resolved, model, variant)
-    run = (model, variant, seed, resolved.draw(seed))
-    rollouts = read_jsonl(states, ProbeRollout)
-    student, tokenizer = load_model(base)
+    job = Job("alignment", params, study, model, variant, seed=seed)
+    settings = job.settings
+    run = (model, variant, seed, job.draw)
+    inputs = prove_checkpoint(base) | prove_checkpoint(checkpoint) | prove([states])
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
     on_the_way = [step for step in snapshots.steps if step < settings["steps"]]
+    inputs |= prove(snapshots.path(step) for step in on_the_way)
+    rollouts = read_jsonl(states, ProbeRollout)
+    student, tokenizer = load_model(base)
     positions = sum(len(rollout.selected) for rollout in rollouts)
     rows = []
     for step in tqdm([0, *on_the_way, settings["steps"]], desc=f"{variant}, seed {seed}"):
@@ -68,6 +70,7 @@ def main(
     table = pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
     with atomic_write(out / "alignment.csv") as temporary:
         table.to_csv(temporary, index=False, float_format="%.9g")
+    job.write_manifest(out, inputs, [out / "alignment.csv"], model=model, seed=seed, draw=job.draw)
 
 
 if __name__ == "__main__":

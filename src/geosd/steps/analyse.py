@@ -6,10 +6,13 @@ Writes the tidy `scores.csv`, `drift.csv` and `consensus.csv`, of these the few 
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
 from pathlib import Path
 
 from geosd.config.run_folders import read_index
-from geosd.files import atomic_write, write_json
+from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
+from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import consensus_table, drift_tables, score_table
 from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples
@@ -29,26 +32,46 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     job = Job("analyse", params, study)
     settings = job.settings
     rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
+    prove([runs])
+    expected = set(product(*map(settings.get, ("models", "methods", "seeds"))))
+    if other := expected ^ {(run.model, run.variant, run.seed) for run in rows}:
+        raise DamagedFileError(
+            f"{runs}: run {min(other)} is missing, or is none of the study's; expected are the runs"
+            f" of models, methods and seeds of study {study}.\n{remake_hint(runs)}"
+        )
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
     files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
     scored, consensus = {}, {}
+    inputs: dict[Path, str] = {}
+    problems: dict[str, dict[Path, Counter[tuple[str, str]]]] = {}
+    for run, row in rows.items():
+        named = {"model": run.model, "seed": run.seed, "draw": run.draw}
+        prove_run(Path(row.evaluate), Path(row.train or row.base) / WEIGHTS, **named)
     for run, file in files.items():  # one at a time: those of all would not fit into memory
         samples = read_samples(run, file)
+        inputs |= prove([file])
+        of_model = problems.setdefault(run.model, {})
+        of_model[file] = Counter((sample.benchmark, sample.problem_id) for sample in samples)
         k = settings["samples"]
         scored[run] = score_table.score_run(
             [s for s in samples if s.sample < k], settings["pass_k"]
         )
         consensus[run] = consensus_table.consensus_rows(samples, first=k)
+    for of_model in problems.values():
+        score_table.check_same_problems(of_model)
+    drift = drift_tables.collect_drift(logs)
+    inputs |= prove(logs.values())
     tables = {
         "scores": score_table.collect_scores(scored),
-        "drift": drift_tables.collect_drift(logs),
+        "drift": drift,
         "consensus": consensus_table.collect_consensus(consensus),
     }
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
     write_json(out / "metrics.json", dvc_metrics(tables["scores"]))
-    job.write_manifest(out, [*files.values(), *logs.values()])
+    written = [*(out / f"{name}.csv" for name in tables), out / "metrics.json"]
+    job.write_manifest(out, inputs, written)
 
 
 if __name__ == "__main__":

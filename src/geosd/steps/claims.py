@@ -12,11 +12,13 @@ from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import judge_claims
-from geosd.config import load_settings
 from geosd.costs.update_operations import UpdateSize
+from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import write_ledger
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(
@@ -37,16 +39,21 @@ def main(
         scores: Tidy scores.
         drift: Tidy drift.
         consensus: What samples agree on.
-        out: Folder of `claims.md` and `claims.csv`.
+        out: Folder of `claims.md`, `claims.csv` and their manifest.
         drift_over_steps: Drift over steps, where the study has it.
         states: The states of each model, where the study has them.
         alignment: Mass on the teacher's ranks of each run, where the study has it.
         params: The configuration.
     """
+    job = Job("claims", params, study)
+    optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
     files = {"scores": scores, "drift": drift, "consensus": consensus}
-    files |= {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
-    tables = {name: read_tidy(name, paths) for name, paths in files.items() if paths}
-    judge(study, tables, load_settings("claims", params, study), out)
+    files |= {name: paths for name, paths in optional.items() if paths}
+    tables = {name: read_tidy(name, paths) for name, paths in files.items()}
+    each = [[paths] if isinstance(paths, Path) else paths for paths in files.values()]
+    inputs = prove(path for paths in each for path in paths)
+    written = judge(study, tables, job.settings, out)
+    job.write_manifest(out, inputs, written, name=f"claims.{MANIFEST}")
 
 
 def judge(

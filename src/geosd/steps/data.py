@@ -35,7 +35,8 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
     write_json(out / "card.json", {**splits.card, "settings": settings})
-    job.write_manifest(out, [Path(settings["raw"])] if source.reads_raw else [])
+    written = [*(out / f"{name}.jsonl" for name in files), out / "card.json"]
+    job.write_manifest(out, [Path(settings["raw"])] if source.reads_raw else [], written)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
-from geosd.config import load_settings
 from geosd.config.run_folders import read_index
 from geosd.files import atomic_write
+from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.proof import prove
 from geosd.scores.drift_tables import collect_drift_over_steps
 from geosd.scores.score_table import Run
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -19,20 +21,24 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     Args:
         study: Name of the study.
         runs: The study's index of runs.
-        out: Folder of `drift_over_steps.csv`.
+        out: Folder of `drift_over_steps.csv` and of its manifest.
         params: The configuration.
     """
-    settings = load_settings("drift_over_steps", params, study)
+    job = Job("drift_over_steps", params, study)
+    settings = job.settings
     rows = {(row.model, row.variant, row.seed): row for row in read_index(runs)}
+    prove([runs])
     wanted = [rows[run] for run in product(*map(settings.get, ("models", "methods", "seeds")))]
-    table = collect_drift_over_steps(
-        {
-            Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
-            for row in wanted
-        }
-    )
-    with atomic_write(out / "drift_over_steps.csv") as temporary:
+    logs = {
+        Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
+        for row in wanted
+    }
+    table = collect_drift_over_steps(logs)
+    inputs = prove(logs.values())
+    written = out / "drift_over_steps.csv"
+    with atomic_write(written) as temporary:
         table.to_csv(temporary, index=False)
+    job.write_manifest(out, inputs, [written], name=f"drift_over_steps.{MANIFEST}")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from pathlib import Path
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import read_model_card, write_model_card
 from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.proof import WEIGHTS, prove
 from geosd.steps import begin
 from geosd.steps.job import Job
 
-WEIGHTS = "model.safetensors"
 REWRITTEN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
 """Files in which a run differs from a longer one; in others it does not."""
 
@@ -58,19 +58,21 @@ def main(
                 f"{file}: the run has not kept it after step {steps}.\nHint: the rule `train` makes"
                 f" the run again and keeps it: delete {longer / WEIGHTS}."
             )
-    log = (longer / "steps.csv").read_text(encoding="utf-8")
+    recorded = read_manifest(longer)
+    shared = [longer / n for n in recorded["outputs"] if "/" not in n and n not in REWRITTEN]
+    card, steps_log = longer / "README.md", longer / "steps.csv"
+    inputs = prove([snapshot, measured, steps_log])
+    prove([card, *shared])
+    log = steps_log.read_text(encoding="utf-8")
     values = json.loads(measured.read_text(encoding="utf-8"))
     write_text(out / "steps.csv", _stopped_log(log, steps, values))
     write_json(out / "settings.json", settings)
-    card = (longer / "README.md").read_text(encoding="utf-8")
-    write_model_card(out, model=model, seed=seed, **read_model_card(card), settings=settings)
-    for file in sorted(longer.iterdir()):
-        if file.is_file() and file.name not in REWRITTEN:
-            copy(file, out / file.name)
+    of_card = read_model_card(card.read_text(encoding="utf-8"))
+    write_model_card(out, model=model, seed=seed, **of_card, settings=settings)
+    for file in shared:
+        copy(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
-    recorded = read_manifest(longer)
     same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
-    inputs = [snapshot, measured, longer / "steps.csv"]
     job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from geosd.config.run_folders import read_index
 from geosd.files import write_text
 from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.steps import begin
 
@@ -25,6 +26,7 @@ def main(study: str, out: Path, runs: Path | None = None) -> None:
         DamagedManifestError: Names the manifest that is not whole.
     """
     rows = read_index(runs) if runs else []
+    prove([runs] if runs else [])
     # Each folder once: two variants of the same settings are one run.
     folders = {
         folder: step

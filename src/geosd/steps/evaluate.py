@@ -10,10 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 from geosd.evaluation.sampling import evaluate
-from geosd.files import read_jsonl, write_jsonl
+from geosd.files import write_jsonl
 from geosd.models.checkpoints import load_tokenizer
-from geosd.problems.records import Problem
+from geosd.problems.record_files import read_problems
 from geosd.problems.sources import get_data_source
+from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.rollout.build import build_sampler, resolve_engine
 from geosd.rollout.sampler import SamplingParams
 from geosd.steps import begin
@@ -44,6 +45,8 @@ def main(
     """
     job = Job("evaluate", params, study, model, seed=seed)
     settings = job.settings
+    inputs = prove_checkpoint(checkpoint) | prove([problems])
+    tested = read_problems(problems)
     engine = resolve_engine(settings["rollout"])
     tokenizer, generation = load_tokenizer(checkpoint)
     source = get_data_source(settings["source"])
@@ -59,14 +62,13 @@ def main(
             sampler,
             encoding,
             grade,
-            read_jsonl(problems, Problem),
+            tested,
             samples=settings["samples"],
             coverage=settings["coverage"],
             decoding=decoding,
             seed=seed,
         )
     write_jsonl(out / "samples.jsonl", rows)
-    inputs = [checkpoint / "model.safetensors", problems]
     job.write_manifest(
         out,
         inputs,

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from geosd.config import load, resolve, settings
-from geosd.files import write_json
-from geosd.provenance.manifest import manifest
+from geosd.files import remove_leftovers, sha256
+from geosd.provenance.manifest import code_hashes, manifest
+from geosd.provenance.manifest_file import MANIFEST, write_manifest
 
 
 class Job:
     """A job, one run of a step, timed from here on.
 
     Attributes:
+        study: The resolved study.
         settings: Exactly what the rule may read of params.yaml.
         draw: The draw of the base model that the job's run starts from.
     """
@@ -38,13 +40,37 @@ class Job:
         self._began = time.monotonic()
         self._rule = rule
         resolved = resolve(load(params), study)
+        self.study = resolved
         self.draw = draw if seed is None else resolved.draw(seed)
         self.settings = settings(rule, resolved, model, variant, self.draw)
+        self._code = code_hashes(rule, self.settings)
 
     def write_manifest(
-        self, out: Path, inputs: Iterable[Path] | Mapping[Path, str], **more: Any
+        self,
+        out: Path,
+        inputs: Iterable[Path] | Mapping[Path, str],
+        outputs: Iterable[Path] | None = None,
+        name: str = MANIFEST,
+        **more: Any,
     ) -> None:
-        """Write the job's `manifest.json`, with further keys of the step."""
+        """Write the job's manifest, with further keys of the step.
+
+        Args:
+            out: Folder of the manifest and of what the job wrote.
+            inputs: As `geosd.provenance.manifest.manifest` takes them.
+            outputs: The files that the job wrote; None: all in `out`, which is its own.
+            name: Of the manifest, where several jobs write into one folder.
+            more: Further keys.
+        """
         seconds = time.monotonic() - self._began
-        made = manifest(self._rule, inputs, self.settings, seconds)
-        write_json(out / "manifest.json", {**made, **more})
+        written = {}
+        for path in written_files(out) if outputs is None else outputs:
+            remove_leftovers(path)
+            written[path.relative_to(out).as_posix()] = sha256(path)
+        made = manifest(self._rule, inputs, self.settings, seconds, written, self._code)
+        write_manifest(out / name, {**made, **more})
+
+
+def written_files(out: Path) -> list[Path]:
+    """The files that a job wrote into a folder of its own, without its manifest."""
+    return sorted(p for p in out.glob("[!.]*") if p.is_file() and p.name != MANIFEST)

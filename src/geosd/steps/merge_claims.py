@@ -11,6 +11,7 @@ from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
+from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import write_ledger
 from geosd.steps import begin
 
@@ -29,6 +30,7 @@ def main(out: Path, ledgers: tuple[Path, ...] = (), params: Path = Path("params.
     def kind_of(study: str) -> str:
         return settings_of("claims", resolve(loaded, study))["kind"]
 
+    prove(ledgers)
     written = write_ledger(merge_ledgers(ledger(), ledgers, kind_of), None, out, name="claims_all")
     print("\n".join(map(str, written)))
 

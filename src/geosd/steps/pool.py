@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from geosd.files import read_jsonl, write_json, write_jsonl
+from geosd.files import write_json, write_jsonl
 from geosd.models.checkpoints import load_tokenizer
-from geosd.problems.records import Problem
+from geosd.problems.record_files import read_problems
 from geosd.problems.sources import get_data_source
+from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.rollout.build import build_sampler, resolve_engine
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.solution_pool import count_pool, pool_solutions
@@ -39,6 +40,8 @@ def main(
     """
     job = Job("pool", params, study, model, draw=draw)
     settings = job.settings
+    inputs = prove_checkpoint(base) | prove([problems])
+    training = read_problems(problems)
     engine = resolve_engine(settings["rollout"])
     tokenizer, generation = load_tokenizer(base)
     source = get_data_source(settings["source"])
@@ -46,7 +49,7 @@ def main(
     sampler = build_sampler(engine, base, encoding, progress=f"pool of {model}")
     with closing(source.grader()) as grade:
         rows = pool_solutions(
-            read_jsonl(problems, Problem),
+            training,
             sampler,
             encoding,
             grade,
@@ -57,7 +60,6 @@ def main(
         )
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
-    inputs = [base / "model.safetensors", problems]
     job.write_manifest(out, inputs, draw=job.draw, precision=engine["precision"])
 
 

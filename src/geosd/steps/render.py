@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from geosd.config import load_settings
+from geosd.provenance.proof import prove
 from geosd.reporting.rendering import render
 from geosd.reporting.specs import output_specs
 from geosd.scores.tidy_files import read_tidy
@@ -41,6 +42,7 @@ def main(
             " workflow call this program, or give `--tidy` the files it reads."
         )
     tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
+    prove(tidy)
     render(name, tables, settings, out)
 
 

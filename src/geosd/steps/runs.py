@@ -1,7 +1,7 @@
 """Write the index of a study: which folders belong to each variant and seed.
 
-Writes `runs.csv`, which programs read, and links `runs/<model>/<variant>/<seed>/{train,evaluate}`,
-by which people find a run.
+Writes `runs.csv`, which programs read, its manifest, and links by which people find a run:
+`runs/<model>/<variant>/<seed>/{train,evaluate}`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import os
 import shutil
 from pathlib import Path
 
-from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, RunRow, write_index
+from geosd.provenance.manifest_file import MANIFEST
 from geosd.steps import begin
+from geosd.steps.job import Job
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -23,9 +24,12 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         out: Folder of the index.
         params: The configuration.
     """
-    rows = RunFolders(resolve(load(params), study)).rows()
+    job = Job("runs", params, study)
+    rows = RunFolders(job.study).rows()
     _link(rows, out / "runs")
-    write_index(out / "runs.csv", rows)
+    index = out / "runs.csv"
+    write_index(index, rows)
+    job.write_manifest(out, [], [index], name=f"runs.{MANIFEST}")
 
 
 def _link(rows: list[RunRow], folder: Path) -> None:

@@ -13,7 +13,8 @@ import yaml
 
 from geosd.config import ConfigError, load, resolve
 from geosd.config.grids import values_of_candidates
-from geosd.files import sha256, write_text
+from geosd.files import write_text
+from geosd.provenance.proof import prove
 from geosd.scores.rate_selection import RULE, best_common_rate, select_candidate
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
@@ -39,6 +40,7 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
         ValueError: A candidate was not validated.
     """
     resolved, table = resolve(load(params), study), read_tidy("scores", scores)
+    digest = prove([scores])[scores]
     swept = values_of_candidates(resolved, KEY)
     if not swept:
         raise ConfigError(
@@ -54,7 +56,7 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
     methods = {name: of for name, of in swept.items() if variants[name].extends is None}
     content = {
         "study": study,
-        "scores_sha256": sha256(scores),
+        "scores_sha256": digest,
         "rule": RULE,
         "one_rate": best_common_rate(table, methods),
         # A selection on one model has one rate for each method, on whatever model it is used.

@@ -2,6 +2,7 @@
 
 Writes `states.csv`, one row a response position, and `states.jsonl`, the rollouts themselves with
 their most uncertain positions: the states that the rule `alignment` asks every checkpoint about.
+The manifest comes last.
 """
 
 from __future__ import annotations
@@ -12,19 +13,20 @@ from pathlib import Path
 import pandas as pd
 from torch import Tensor
 
-from geosd.config import load_settings
 from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.evaluation.state_survey import survey_states
-from geosd.files import atomic_write, read_jsonl, write_jsonl
+from geosd.files import atomic_write, write_jsonl
 from geosd.models.checkpoints import load_model
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.sources import get_data_source
+from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.scores.state_table import most_uncertain
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.seeds import seed_of
 from geosd.steps import begin
+from geosd.steps.job import Job
 from geosd.training.rollouts import LocalRollouts, ProblemSampler, RolloutBatchSettings, Rollouts
 
 
@@ -45,17 +47,18 @@ def main(
         base: Folder of the base model.
         problems: Training problems.
         pool: Their verified solutions; the teacher is shown one of each problem's, drawn.
-        out: Folder of `states.csv` and `states.jsonl`.
+        out: Folder of `states.csv`, `states.jsonl` and, last, `manifest.json`.
         params: The configuration.
     """
-    settings = load_settings("states", params, study, model)
+    job = Job("states", params, study, model)
+    settings = job.settings
+    inputs = prove_checkpoint(base) | prove([problems, pool])
     student, tokenizer = load_model(base)
     source = get_data_source(settings["source"])
     encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
     seed = seed_of(settings["seed"], "states")
-    problem_sampler = ProblemSampler(
-        read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed
-    )
+    training = read_problems(problems)
+    problem_sampler = ProblemSampler(training, read_pool(pool, training), seed)
     # One step on all problems at once: what a first epoch would visit if nothing were learnt.
     rollout_settings = RolloutBatchSettings(
         source="student",
@@ -94,6 +97,8 @@ def main(
     write_jsonl(out / "states.jsonl", _probe_rollouts(rollouts, table, ranked))
     with atomic_write(out / "states.csv") as temporary:
         table[list(COLUMNS["states"])].to_csv(temporary, index=False, float_format="%.9g")
+    written = [out / name for name in ("states.csv", "states.jsonl")]
+    job.write_manifest(out, inputs, written, model=model)
 
 
 def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:

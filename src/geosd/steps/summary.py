@@ -10,6 +10,7 @@ from rich.markdown import Markdown
 
 from geosd.claims.finding import ARITHMETIC, VERDICTS
 from geosd.config import load, resolve
+from geosd.provenance.proof import prove
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
@@ -30,7 +31,9 @@ def main(
     if tables:
         console.print(Markdown((folder / f"{tables[0]}.md").read_text(encoding="utf-8")))
     if "claims" in resolved.outputs:
-        counts = verdict_counts(read_tidy("claims", folder / "claims.csv"))
+        ledger = read_tidy("claims", folder / "claims.csv")
+        prove([folder / "claims.csv"])
+        counts = verdict_counts(ledger)
         console.print(f"\nVerdicts on the paper's claims ({folder}/claims.md)\n")
         console.print(counts.to_string(), markup=False, highlight=False, soft_wrap=True)
     about = resolved.params.studies[resolved.name].about

@@ -14,13 +14,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from geosd.files import atomic_write, sha256, write_json
+from geosd.files import atomic_write, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import resolve_precision
 from geosd.problems.sources import get_data_source
+from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.steps import begin
-from geosd.steps.job import Job
+from geosd.steps.job import Job, written_files
 from geosd.training.fsdp import full_model
 from geosd.training.irregular_steps import count_irregular_steps
 from geosd.training.loop import train
@@ -74,7 +75,7 @@ def main(
     settings = job.settings
     precision = resolve_precision(settings["precision"], local_device())
     resolved = {**settings, "precision": precision}
-    inputs = {path: sha256(path) for path in (base / "model.safetensors", problems, pool)}
+    inputs = prove_checkpoint(base) | prove([problems, pool])
     identity = {"settings": resolved, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
     saved = Snapshots(out / "snapshots", snapshots)
@@ -117,9 +118,11 @@ def main(
                 limits=get_data_source(settings["source"]).limits,
             )
             save_model(student, run.encoding.tokenizer, out)
+            kept = sorted((out / "snapshots").glob("step_*"))
             job.write_manifest(
                 out,
                 inputs,
+                [*written_files(out), *kept],
                 model=model,
                 seed=seed,
                 draw=job.draw,

@@ -15,14 +15,13 @@ import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.models.precision import cast_parameters
 from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
@@ -218,6 +217,7 @@ def _local_rollouts(
     tokenizer: PreTrainedTokenizerBase,
     ranks: Ranks,
 ) -> LocalRollouts:
+    training = read_problems(problems)
     source = get_data_source(settings["source"])
     grade = source.grader()  # its processes, if it starts any, end with this one
     encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
@@ -230,9 +230,7 @@ def _local_rollouts(
             sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
             privilege=settings["privilege"],
         ),
-        problem_sampler=ProblemSampler(
-            read_jsonl(problems, Problem), read_jsonl(pool, PooledSolutions), seed
-        ),
+        problem_sampler=ProblemSampler(training, read_pool(pool, training), seed),
         encoding=encoding,
         sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
         is_correct=lambda response, gold: grade(response, gold).correct,

@@ -1,0 +1,373 @@
+"""Damaged files: what each step does that reads one of them, with the damage drawn from a seed.
+
+A study of made-up results lies on the disk, every file of it listed by the manifest of its step.
+One file is damaged, and the step that reads it is run. It must refuse the file by its name with a
+hint, and write nothing; or write the bytes that it writes of the whole study.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import yaml
+
+from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders, write_index
+from geosd.evaluation.rank_mass import ProbeRollout
+from geosd.files import sha256, write_jsonl
+from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.provenance.manifest import manifest
+from geosd.provenance.manifest_file import write_manifest
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.steps import alignment, analyse, claims, environment, evaluate, merge_claims, train
+
+pytestmark = pytest.mark.slow
+
+SEED, PROVEN, UNPROVEN = 0, 400, 100
+STUDY, MODEL, STEPS = "quick", "mini-qwen3", 6
+BENCHMARKS = ("id", "long", "mulhard", "mid", "easy")
+CHECKPOINT = ("config.json", "generation_config.json", "tokenizer.json", "model.safetensors")
+
+
+class GoesOnError(Exception):
+    """The step has read all its files, and would begin to compute."""
+
+
+def sign(folder: Path, inputs: dict[Path, str], names: list[str], to: str = "", **more) -> None:
+    """Write the manifest of made-up results."""
+    listed = {name: sha256(folder / name) for name in names}
+    made = manifest("analyse", inputs, {}, 1.0, listed)
+    write_manifest(folder / f"{to}manifest.json", {**made, **more})
+
+
+def make_checkpoint(folder: Path, draw: random.Random) -> None:
+    folder.mkdir(parents=True)
+    for name in CHECKPOINT:
+        (folder / name).write_text(f'{{"{name}": "{draw.random()}", "0": 15, "1": 16}}')
+
+
+def make_samples(path: Path, draw: random.Random) -> None:
+    rows = [
+        Sample(b, f"{b}-{p}", k, f"It is {k}.", 9, str(k % 3), ok, "stop", reason)
+        for b in BENCHMARKS
+        for p in range(2)
+        for k in range(16)
+        for ok in [draw.random() < 0.5]
+        for reason in ["correct" if ok else "wrong answer"]
+    ]
+    write_jsonl(path, rows)
+
+
+def make_steps(path: Path, draw: random.Random) -> None:
+    rows = [f"{step},{draw.random()},{step / 10},0.9\n" for step in range(STEPS)]
+    rows.append(f"{STEPS},,{draw.random()},0.8\n")
+    path.write_text("step,loss/total,drift/pi_0,overlap\n" + "".join(rows))
+
+
+def tidy(path: Path, name: str, rows: list[tuple]) -> None:
+    pd.DataFrame(rows, columns=list(COLUMNS[name])).to_csv(path, index=False)
+
+
+@pytest.fixture(scope="module")
+def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """The made-up study, and the steps that read it; the working directory is its root."""
+    folder, draw = tmp_path_factory.mktemp("study"), random.Random(SEED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("selected", "base_models"):
+            (folder / name).symlink_to(root / name)
+        patch.setattr("geosd.steps.job.load", functools.cache(load))
+        patch.setattr("geosd.steps.merge_claims.load", functools.cache(load))
+        patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
+
+        def go_on(*_, **__):
+            raise GoesOnError
+
+        patch.setattr(train, "ResumeState", go_on)
+        patch.setattr(evaluate, "resolve_engine", go_on)
+        patch.setattr(alignment, "load_model", go_on)
+        values = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+        values["studies"][STUDY] |= {"methods": ["pi_0", "geosd"], "seeds": [0, 1]}
+        params = folder / "params.yaml"
+        params.write_text(yaml.safe_dump(values), encoding="utf-8")
+        study = resolve(load(params), STUDY)
+        rows = RunFolders(study).rows()
+        made_of: dict[str, set[Path]] = {}
+
+        def keep(kind: str, *paths: Path) -> None:
+            made_of.setdefault(kind, set()).update(paths)
+
+        for row in rows:
+            base, student, samples = map(Path, (row.base, row.train, row.evaluate))
+            run = {"model": row.model, "seed": row.seed, "draw": row.draw}
+            if not base.exists():
+                make_checkpoint(base, draw)
+                sign(base, {}, list(CHECKPOINT))
+                keep("manifest", base / "manifest.json")
+            if row.train and not student.exists():
+                make_checkpoint(student, draw)
+                make_steps(student / "steps.csv", draw)
+                sign(student, {}, [*CHECKPOINT, "steps.csv"], **run)
+                keep("steps.csv", student / "steps.csv")
+                keep("manifest", student / "manifest.json")
+            samples.mkdir(parents=True)
+            make_samples(samples / "samples.jsonl", draw)
+            weights = (student if row.train else base) / "model.safetensors"
+            sign(samples, {weights: sha256(weights)}, ["samples.jsonl"], **run)
+            keep("samples.jsonl", samples / "samples.jsonl")
+            keep("manifest", samples / "manifest.json")
+        write_index(Path("runs.csv"), rows)
+        sign(Path(), {}, ["runs.csv"], to="runs.")
+        keep("runs.csv", Path("runs.csv"))
+        analyse.main(STUDY, Path("runs.csv"), Path("analyse"), params)
+
+        data = Path("data")
+        data.mkdir()
+        problems = [Problem(f"p{n}", "train", f"{n}+1?", str(n + 1)) for n in range(9)]
+        pool = [PooledSolutions(p.id, (f"So {p.answer}.",), 4, 2) for p in problems]
+        probes = [ProbeRollout(p.id, (1, 2), (1, 3), (4, 5), (1,), ((6, 7),)) for p in problems]
+        for name, records in {"train": problems, "pool": pool, "states": probes}.items():
+            write_jsonl(data / f"{name}.jsonl", records)
+            keep(f"{name}.jsonl", data / f"{name}.jsonl")
+        runs = [(row.model, row.variant, row.seed, row.draw) for row in rows if row.train]
+        drifts = [(*run, step, step / 10) for run in runs for step in range(3)]
+        tidy(data / "drift_over_steps.csv", "drift_over_steps", drifts)
+        masses = [
+            (*runs[0], s, w, r, 0.5 / r, 9)
+            for s in (0, 6)
+            for w in ("pi_0", "live")
+            for r in (1, 2)
+        ]
+        tidy(data / "alignment.csv", "alignment", masses)
+        states = [
+            (MODEL, f"p{n}", n, at, 3, 0.5, at == 1, 0.9, 4, 0.7, 0.2, 0.1, 0.2, 0.3)
+            for n in range(9)
+            for at in range(5)
+        ]
+        tidy(data / "states.csv", "states", states)
+        more = ("drift_over_steps", "alignment", "states")
+        names = [f"{n}.jsonl" for n in ("train", "pool", "states")] + [f"{n}.csv" for n in more]
+        sign(data, {}, names)
+
+        first = next(row for row in rows if row.variant == "geosd")
+        base, student = Path(first.base), Path(first.train)
+        of_run = {"study": STUDY, "model": MODEL, "variant": "geosd", "seed": first.seed}
+        tables = [Path("analyse", f"{name}.csv") for name in ("scores", "drift", "consensus")]
+
+        def judge(out: Path) -> None:
+            others = {name: (data / f"{name}.csv",) for name in ("states", "alignment")}
+            drift = data / "drift_over_steps.csv"
+            claims.main(STUDY, *tables, out, drift_over_steps=drift, **others, params=params)
+
+        judge(Path("figures"))
+        for path in (*tables, *(data / f"{name}.csv" for name in more)):
+            keep(path.name, path)
+        keep("claims.csv", Path("figures/claims.csv"))
+        for name in CHECKPOINT:
+            keep(name, base / name)
+        problem_file, pool_file = data / "train.jsonl", data / "pool.jsonl"
+
+        def learn(out: Path) -> None:
+            scratch = out / "scratch"
+            paths = (base, problem_file, pool_file, out, scratch)
+            train.main(*of_run.values(), *paths, params=params)
+
+        def examine(out: Path) -> None:
+            evaluate.main(*of_run.values(), base, problem_file, out, params)
+
+        def follow(out: Path) -> None:
+            alignment.main(*of_run.values(), base, student, data / "states.jsonl", out, params)
+
+        readers: dict[str, Callable[[Path], None]] = {
+            **dict.fromkeys(
+                ("runs.csv", "samples.jsonl", "steps.csv"),
+                lambda out: analyse.main(STUDY, Path("runs.csv"), out, params),
+            ),
+            "manifest": lambda out: environment.main(STUDY, out, Path("runs.csv")),
+            **dict.fromkeys([*(t.name for t in tables), *(f"{n}.csv" for n in more)], judge),
+            "claims.csv": lambda out: merge_claims.main(out, (Path("figures/claims.csv"),), params),
+            **dict.fromkeys(CHECKPOINT, learn),
+            "tokenizer.json": examine,
+            "train.jsonl": examine,
+            "pool.jsonl": learn,
+            "states.jsonl": follow,
+        }
+        yield SimpleNamespace(kinds=made_of, readers=readers)
+
+
+def flip_a_bit(data: bytes, draw: random.Random) -> bytes:
+    at = draw.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
+
+
+def cut_short(data: bytes, draw: random.Random) -> bytes:
+    return data[: draw.randrange(len(data))]
+
+
+def cut_within_a_line(data: bytes, draw: random.Random) -> bytes:
+    ends = [at for at, byte in enumerate(data) if byte == 10]
+    return data[: draw.choice(ends) - 1]
+
+
+def blank(data: bytes, draw: random.Random) -> bytes:
+    at = draw.randrange(len(data))
+    return data[:at] + bytes(min(64, len(data) - at)) + data[at + 64 :]
+
+
+def change_a_digit(data: bytes, draw: random.Random) -> bytes:
+    places = [at for at, byte in enumerate(data) if 48 <= byte < 58]
+    at = draw.choice(places) if places else 0
+    return data[:at] + bytes([48 + (data[at] - 47) % 10]) + data[at + 1 :]
+
+
+def lines_of(change: Callable[[list[bytes], random.Random], object]):
+    def changed(data: bytes, draw: random.Random) -> bytes:
+        lines = data.splitlines(keepends=True)
+        change(lines, draw)
+        return b"".join(lines)
+
+    changed.__name__ = change.__name__
+    return changed
+
+
+@lines_of
+def drop_a_line(lines, draw):
+    lines.pop(draw.randrange(len(lines)))
+
+
+@lines_of
+def drop_the_second_half(lines, draw):
+    del lines[(len(lines) + 1) // 2 :]
+    if len(lines) == 1:
+        lines.clear()
+
+
+@lines_of
+def repeat_a_line(lines, draw):
+    lines.append(draw.choice(lines))
+
+
+@lines_of
+def swap_two_lines(lines, draw):
+    a, b = draw.randrange(len(lines)), draw.randrange(len(lines))
+    lines[a], lines[b] = lines[b], lines[a]
+
+
+def add_what_is_no_text(data: bytes, draw: random.Random) -> bytes:
+    return data + b"\xff\xfe"
+
+
+def empty(data: bytes, draw: random.Random) -> bytes:
+    return b""
+
+
+def flip_a_verdict(data: bytes, draw: random.Random) -> bytes:
+    pairs = ((b"true", b"false"), (b"not reproduced", b"reproduced"), (b"True", b"False"))
+    old, new = next(((o, n) for o, n in pairs if o in data), (data[:1], b"x"))
+    return data.replace(old, new, 1)
+
+
+def swap_digits(data: bytes, draw: random.Random) -> bytes:
+    return data.translate(bytes.maketrans(b"56", b"65"))
+
+
+def nest(data: bytes, draw: random.Random) -> bytes:
+    return b"[" * 100_000 + data
+
+
+DAMAGES = (
+    *(flip_a_bit, cut_short, blank, change_a_digit, drop_a_line, drop_the_second_half),
+    *(repeat_a_line, swap_two_lines, add_what_is_no_text, empty, flip_a_verdict, swap_digits, nest),
+)
+BROKEN = (cut_within_a_line, add_what_is_no_text, empty, nest)
+"""What a reader sees without a manifest."""
+READ_WHOLE = ("samples.jsonl", "steps.csv", "scores.csv", "drift.csv", "consensus.csv")
+
+
+def outcome(made: SimpleNamespace, kind: str, file: Path, out: Path, whole: dict) -> str:
+    """How the step that reads a damaged file ends."""
+    try:
+        made.readers[kind](out)
+    except GoesOnError:
+        return "silently wrong"
+    except Exception as error:
+        text = str(error)
+        written = [path for path in out.rglob("*") if path.is_file()]
+        if "\nHint: " not in text:
+            return f"bare traceback ({type(error).__name__})"
+        return "not named" if str(file) not in text else "written" if written else "refused"
+    return "the same result" if contents(out) == whole[made.readers[kind]] else "silently wrong"
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """What a step wrote, but for the times in its manifest."""
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and not path.name.endswith("manifest.json")
+    }
+
+
+@pytest.fixture
+def whole(made, tmp_path) -> dict:
+    """What each step writes of the whole study; None where it goes on to compute."""
+    written = {}
+    for number, reader in enumerate(dict.fromkeys(made.readers.values())):
+        out = tmp_path / str(number)
+        out.mkdir()
+        try:
+            reader(out)
+        except GoesOnError:
+            written[reader] = None
+        else:
+            written[reader] = contents(out)
+            assert written[reader]
+    return written
+
+
+def test_no_damaged_file_is_believed(made, whole, tmp_path, capsys):
+    draw, counts = random.Random(SEED), {}
+    kinds = sorted(made.kinds)
+    for number in range(PROVEN + UNPROVEN):
+        proven = number < PROVEN
+        kind = kinds[number % len(kinds)] if proven else READ_WHOLE[number % len(READ_WHOLE)]
+        file = draw.choice(sorted(made.kinds[kind]))
+        damage = draw.choice(DAMAGES if proven else BROKEN)
+        before, signed = file.read_bytes(), file.parent / "manifest.json"
+        kept = signed.read_bytes() if signed.exists() else None
+        others = sorted(made.kinds[kind] - {file})
+        if proven and others and draw.random() < 0.1:
+            after = draw.choice(others).read_bytes()  # another run's
+        else:
+            after = damage(before, draw)
+        if after == before:
+            after = empty(before, draw)
+        out = tmp_path / "out"
+        out.mkdir()
+        try:
+            file.write_bytes(after)
+            if not proven:
+                signed.unlink()
+            end = outcome(made, kind, file, out, whole)
+        finally:
+            file.write_bytes(before)
+            if kept is not None and kind != "manifest":
+                signed.write_bytes(kept)
+            shutil.rmtree(out)
+        counts.setdefault(kind if proven else f"{kind}, no manifest", Counter())[end] += 1
+        assert end in ("refused", "the same result"), (end, kind, damage.__name__, str(file))
+    total = sum(counts.values(), Counter())
+    with capsys.disabled():
+        print()
+        for name, of_kind in sorted(counts.items()):
+            print(f"| {name} | {of_kind.total()} | {dict(of_kind)} |")
+        print(total)
+    assert total["refused"] >= 0.95 * (PROVEN + UNPROVEN)
