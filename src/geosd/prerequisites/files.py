@@ -32,9 +32,11 @@ def check_raw_files(
             " answer",
             f"copy the files into {folder}; docs/data.md lists them",
         )
-    origins = {"in the folder": len(names) - len(absent), "in the hub's cache": len(absent)}
-    origins["in the hub's cache"] -= len(fetched)
-    origins["on the hub, which answers"] = len(fetched)
+    origins = {
+        "in the folder": len(names) - len(absent),
+        "in the hub's cache": len(absent) - len(fetched),
+        "on the hub, which answers": len(fetched),
+    }
     counts = ", ".join(f"{count} {where}" for where, count in origins.items() if count)
     return Check("raw files", "ok", f"{counts} ({folder})")
 
