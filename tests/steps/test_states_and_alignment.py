@@ -81,10 +81,10 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
         base=small.base,
         checkpoint=run / "student",
         states=looked / "states.jsonl",
-        out=run,
+        out=run / "alignment",
         params=run / "params.yaml",
     )
-    table = pd.read_csv(run / "alignment.csv")
+    table = pd.read_csv(run / "alignment/alignment.csv")
     assert sorted(table["step"].unique()) == [0, 2, 4]
     mass = table.pivot(index=["ranking", "step"], columns="rank", values="mass")
     # pi_0 ranks as pi_0 does; the student moved at each checkpoint.

@@ -10,13 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from geosd.files import DamagedFileError, remake_hint, sha256
+from geosd.provenance.checkpoint_files import LOADED, WEIGHTS
 from geosd.provenance.manifest_file import MANIFEST, read_manifest
 
 SNAPSHOTS = "snapshots"
 """Folder of a run's weights on the way; the run's manifest speaks for it."""
-WEIGHTS = "model.safetensors"
-LOADED = (".json", ".jinja", ".safetensors")
-"""Endings of the files of a checkpoint that transformers may open."""
 
 
 class UnprovenFileError(DamagedFileError):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from geosd.config.run_folders import read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
-from geosd.provenance.proof import WEIGHTS, prove, prove_run
+from geosd.provenance.checkpoint_files import WEIGHTS
+from geosd.provenance.proof import prove, prove_run
 from geosd.scores import consensus_table, drift_tables, score_table
 from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples

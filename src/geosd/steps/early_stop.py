@@ -16,7 +16,9 @@ from pathlib import Path
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import read_model_card, write_model_card
 from geosd.provenance.manifest_file import read_manifest
-from geosd.provenance.proof import WEIGHTS, prove
+from geosd.provenance.checkpoint_files import WEIGHTS
+from geosd.provenance.proof import prove
+from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.steps import begin
 from geosd.steps.job import Job
 
@@ -73,6 +75,7 @@ def main(
         copy(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
     same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
+    same["irregular_steps"] = count_irregular_steps(out / "steps.csv", steps)
     job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
 
 

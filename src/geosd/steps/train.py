@@ -20,10 +20,10 @@ from geosd.models.model_card import write_model_card
 from geosd.models.precision import resolve_precision
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
+from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.steps import begin
 from geosd.steps.job import Job, written_files
 from geosd.training.fsdp import full_model
-from geosd.training.irregular_steps import count_irregular_steps
 from geosd.training.loop import train
 from geosd.training.processes import init_processes, local_device
 from geosd.training.resume_state import (
@@ -127,7 +127,7 @@ def main(
                 seed=seed,
                 draw=job.draw,
                 snapshots=saved.steps,
-                irregular_steps=count_irregular_steps(log.table(), settings["steps"]),
+                irregular_steps=count_irregular_steps(out / "steps.csv", settings["steps"]),
                 precision=precision,
                 ranks=ranks.size,
                 sampler=run.rollout_source.record(),

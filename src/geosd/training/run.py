@@ -26,7 +26,7 @@ from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import shard
-from geosd.training.irregular_steps import SkippedSteps
+from geosd.training.skipped_steps import SkippedSteps
 from geosd.training.processes import Ranks, WorkerLink, local_device
 from geosd.training.reference_heads import ReferenceHeads
 from geosd.training.reference_models import ReferenceModels

@@ -5,12 +5,11 @@ import dataclasses
 import logging
 import math
 
-import pandas as pd
 import pytest
 import torch
 
 from geosd.training import loop
-from geosd.training.irregular_steps import TrainingDivergedError, count_irregular_steps
+from geosd.training.skipped_steps import TrainingDivergedError
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import assemble_run, training_arguments
@@ -104,13 +103,11 @@ def test_a_step_that_is_not_finite_changes_no_weight_and_the_run_goes_on(trained
     assert log["update/relative_size"][BAD] == 0
     ids = [problem.id for problem in run.problem_sampler.batch(BAD, 3)]
     assert f"step {BAD} is skipped" in caplog.text and ", ".join(ids) in caplog.text
-    assert count_irregular_steps(log, 6)["skipped"] == 1
 
 
 def test_a_run_without_a_bad_step_says_nothing_of_any(trained):
     _, _, log = trained(infinite_loss, bad=())
     assert not {"update/skipped", "curvature/float64_blocks"} & {*log}
-    assert count_irregular_steps(log, 6)["skipped"] == 0
 
 
 @pytest.mark.parametrize("spoil", [gradient_not_a_number, factor_without_inverse])
@@ -135,25 +132,6 @@ def test_a_run_that_is_resumed_counts_the_steps_skipped_before(trained):
     assert run.skipped.count == 1 and log["update/skipped"].count() == 1
     with pytest.raises(TrainingDivergedError, match="^2 steps .* the last is step 3"):
         trained(gradient_not_a_number, bad=(3,))
-
-
-def test_irregular_steps_are_counted_by_hand():
-    log = pd.DataFrame(
-        {
-            "rollout/truncated": [1.0, 0.5, 1.0, 0.0, 1.0],
-            "rollout/accuracy": [0.0, 1.0, 0.0, 0.5, 1.0],
-            "rollout/empty": [math.nan, 0.25, math.nan, math.nan, 0.5],
-            "curvature/float64_blocks": [math.nan, math.nan, 3.0, 1.0, math.nan],
-        }
-    )
-    assert count_irregular_steps(log, 4) == {  # the fifth row is the trained student's
-        "skipped": 0,
-        "blocks in float64": 2,
-        "an empty response": 1,
-        "all responses truncated": 2,
-        "all responses right": 1,
-        "all responses wrong": 2,
-    }
 
 
 def rollouts(responses, truncated):

@@ -1,13 +1,7 @@
-"""Steps in which something is not as it should be: defined, counted, and the end of a bad run.
+"""Steps without a finite loss, gradient or factor: skipped, and too many of them end the run.
 
-    loss, gradient or factor not finite, or a    the step is skipped: weights, moments and factors
-      factor not invertible                      stay as they are; the log says `update/skipped`
-    float32 too coarse for a factor's block      inverted in float64: `curvature/float64_blocks`
-    every response cut by the cap                a step like any other: its states were visited
-    every response right, or every one wrong     no gradient in GRPO, else a step like any other
-    a response that is its end alone             one position, as the end of any other is
-
-A response has one token or more (`Rollouts`). A run that skips more steps than it allows ends.
+A skipped step leaves weights, moments and factors as they are. `geosd.scores.irregular_steps` counts
+these steps, and others that are defined but not as a run should be.
 """
 
 from __future__ import annotations
@@ -18,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -109,25 +102,3 @@ class SkippedSteps:
         """Continue from `state`."""
         self.count, self.last = state["count"], state["last"]
         self.problems = tuple(state["problems"])
-
-
-def count_irregular_steps(log: pd.DataFrame, steps: int) -> dict[str, int]:
-    """How many steps of a finished run were irregular, for its manifest.
-
-    Args:
-        log: The step log, a row for each step and one for the trained student.
-        steps: Of the run.
-    """
-    of_steps = log.reindex(range(steps))
-
-    def column(name: str) -> pd.Series:
-        return of_steps[name] if name in of_steps else pd.Series(dtype=float)
-
-    return {
-        "skipped": int(column("update/skipped").sum()),
-        "blocks in float64": int((column("curvature/float64_blocks") > 0).sum()),
-        "an empty response": int((column("rollout/empty") > 0).sum()),
-        "all responses truncated": int((column("rollout/truncated") == 1).sum()),
-        "all responses right": int((column("rollout/accuracy") == 1).sum()),
-        "all responses wrong": int((column("rollout/accuracy") == 0).sum()),
-    }
