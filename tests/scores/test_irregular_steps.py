@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from geosd.scores.irregular_steps import IRREGULAR, count_irregular_steps
 
-LOG = """step,curvature/float64_blocks,rollout/accuracy,rollout/empty,rollout/truncated,update/skipped
+COLUMNS = "curvature/float64_blocks rollout/accuracy rollout/empty rollout/truncated update/skipped"
+LOG = f"""step,{COLUMNS.replace(" ", ",")}
 0,,0.0,,1.0,
 1,,1.0,0.25,0.5,1.0
 2,3.0,0.0,,1.0,

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from geosd.training import loop
-from geosd.training.skipped_steps import TrainingDivergedError
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import assemble_run, training_arguments
+from geosd.training.skipped_steps import TrainingDivergedError
 from geosd.training.step_log import StepLog
 
 BAD = 2

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import read_model_card, write_model_card
-from geosd.provenance.manifest_file import read_manifest
 from geosd.provenance.checkpoint_files import WEIGHTS
+from geosd.provenance.manifest_file import read_manifest
 from geosd.provenance.proof import prove
 from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.steps import begin
@@ -80,12 +80,22 @@ def main(
 
 
 def _stopped_log(log: str, steps: int, measured: Mapping[str, float]) -> str:
-    """The first steps of a longer run's log, and the measurement after the last of them."""
-    header, *rows = log.splitlines(keepends=True)
-    last = io.StringIO()
-    columns = header.rstrip("\n").split(",")
-    csv.DictWriter(last, columns, lineterminator="\n").writerow({"step": steps, **measured})
-    return "".join([header, *rows[:steps], last.getvalue()])
+    """The first steps of a longer run's log, and the measurement after the last of them.
+
+    Columns that only later steps have are left out, as a run of so many steps has none.
+    """
+    rows = list(csv.DictReader(io.StringIO(log)))[:steps]
+    rows.append({"step": str(steps), **measured})
+    columns = [
+        name
+        for name in log.splitlines()[0].split(",")
+        if any(row.get(name) not in (None, "") for row in rows)
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _share(source: Path, target: Path) -> None:

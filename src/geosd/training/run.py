@@ -26,7 +26,6 @@ from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import shard
-from geosd.training.skipped_steps import SkippedSteps
 from geosd.training.processes import Ranks, WorkerLink, local_device
 from geosd.training.reference_heads import ReferenceHeads
 from geosd.training.reference_models import ReferenceModels
@@ -41,6 +40,7 @@ from geosd.training.rollouts import (
     RolloutBatchSettings,
     RolloutSource,
 )
+from geosd.training.skipped_steps import SkippedSteps
 
 
 @dataclass(frozen=True)

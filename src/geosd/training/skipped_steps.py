@@ -1,7 +1,7 @@
 """Steps without a finite loss, gradient or factor: skipped, and too many of them end the run.
 
-A skipped step leaves weights, moments and factors as they are. `geosd.scores.irregular_steps` counts
-these steps, and others that are defined but not as a run should be.
+A skipped step leaves weights, moments and factors as they are. `geosd.scores.irregular_steps`
+counts these steps, and others that are defined but not as a run should be.
 """
 
 from __future__ import annotations
