@@ -6,6 +6,15 @@ Make pages of what the report cannot show by itself: tables, verdicts, configura
     <study>/pages/{page}.html     = each of these as a page
 """
 
+# What the report's first page says of the study; Snakemake shows its templates nothing else.
+config["report"] = {
+    "about": STUDY.overlay.about,
+    "grid": list(STUDY.overlay.grid),
+    "methods": [name for name in STUDY.methods if name not in STUDY.candidates],
+    "models": list(STUDY.models),
+    "seeds": list(STUDY.seeds),
+    "outputs": list(STUDY.outputs),
+}
 CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
 PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
@@ -20,7 +29,7 @@ TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
 # A study may show what no run enters; its environment must not ask for runs either.
 SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.outputs)
 MANIFESTS = [
-    f"{folder}/shipped.json"
+    f"{folder}/manifest.json"
     for folder in dict.fromkeys(
         getattr(row, step) for step in ("base", "train", "evaluate") for row in ROWS
     )
