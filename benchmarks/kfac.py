@@ -75,7 +75,7 @@ class Alone:
         factors = self.kfac.factors
         clock.wrap(factors, "add", "accumulate")
         clock.wrap(factors, "update", "accumulate")
-        clock.wrap(factors, "invert", "invert")
+        clock.wrap(factors, "_invert", "invert")
         clock.wrap(self.kfac, "step", "precondition")
         self.laps: list[dict[str, float]] = []
 

@@ -55,5 +55,7 @@ onerror:
 @atexit.register
 def print_cost():
     """After the jobs of a dry run, the GPU-hours of the whole study, where it asks for GPUs."""
-    if workflow.dryrun and any(PARAMS.resources_of(model).job("train").gpus for model in STUDY.models):
+    if workflow.dryrun and any(
+        PARAMS.resources_of(model).job("train").gpus for model in STUDY.models
+    ):
         subprocess.run([sys.executable, "-m", "geosd.steps.plan", "--study", STUDY.name])
