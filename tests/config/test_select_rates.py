@@ -174,31 +174,33 @@ def test_a_missing_file_of_rates_is_named_with_what_writes_it(edited):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("fwdkl: 3.0e-05", "fwdkl: -1.0", "learning_rate.fwdkl: -1.0 is not allowed: input should"),
+        ("fwdkl: ", "fwdkl: -1.0", "learning_rate.fwdkl: -1.0 is not allowed: input should"),
         (
-            "fwdkl: 3.0e-05",
+            "fwdkl: ",
             "fwdlk: 3.0e-05",
             "fwdlk is no variant. Did you mean fwdkl?",
         ),
-        ("fwdkl: 3.0e-05", "fwdkl: 3e-6", "3e-6 is text to Snakemake"),
+        ("fwdkl: ", "fwdkl: 3e-6", "3e-6 is text to Snakemake"),
         ("study: quick", "stdy: quick", "stdy: there is no such key. Did you mean study?"),
-        ("fwdkl: 3.0e-05", "fwdkl: {geosd: 3.0e-6}", "fwdkl is no model."),
+        ("fwdkl: ", "fwdkl: {geosd: 3.0e-6}", "fwdkl is no model."),
         (
-            "fwdkl: 3.0e-05",
+            "fwdkl: ",
             "mini-llama: {geosd: -1.0}",
             "mini-llama.geosd: -1.0 is not allowed: in",
         ),
-        ("fwdkl: 3.0e-05", "mini-llama: {geosdd: 1.0}", "geosdd is no variant. Did y"),
+        ("fwdkl: ", "mini-llama: {geosdd: 1.0}", "geosdd is no variant. Did y"),
     ],
 )
 def test_a_wrong_file_of_rates_is_reported_with_its_line(edited, old, new, message):
     params = edited()
     file = params.parent / "selected/quick.yaml"
-    text = file.read_text()
-    file.write_text(text.replace(old, new))
-    line = text[: text.index(old)].count("\n") + 1
+    lines = file.read_text().splitlines()
+    line = next(i for i, text in enumerate(lines) if text.strip().startswith(old))
+    indent = lines[line].partition(old)[0]
+    lines[line] = indent + new
+    file.write_text("\n".join(lines))
     with pytest.raises(ConfigError) as error:
         load(params)
-    assert f"selected/quick.yaml:{line}: " in str(error.value)
+    assert f"selected/quick.yaml:{line + 1}: " in str(error.value)
     assert message in str(error.value)
     assert str(error.value).splitlines()[-1].startswith("Hint: ")
