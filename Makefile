@@ -86,10 +86,10 @@ doctor:  ## whether this machine, and its cluster, have what a study needs (STUD
 figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped
 	@$(if $(and $(wildcard figures/$(STUDY)/shipped.json),$(if $(wildcard results/$(STUDY)),,shipped)), \
 	  $(BIN)/python -m geosd.steps.redraw --study $(STUDY), \
-	  $(snakemake) tables figures)
+	  $(snakemake) -- tables figures)
 
 ship: .venv/installed  ## have git keep what a study shows, and all that redraws it; runs what is missing (STUDY=name)
-	@$(snakemake) ship
+	@$(snakemake) -- ship
 	@$(MAKE) --no-print-directory --silent results
 	@cat logs/$(STUDY)/ship.log
 
