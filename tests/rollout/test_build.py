@@ -64,7 +64,8 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
     model, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(vllm_engine.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"geosd\[vllm\](.|\n)*rollout\.engine"):
+    hint = r"Hint: (.|\n)*installed-gpu(.|\n)*rollout\.engine"
+    with pytest.raises(ModuleNotFoundError, match=hint):
         build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
 
 

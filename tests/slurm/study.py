@@ -45,7 +45,7 @@ def shrink(path: Path) -> None:
     base = params["models"][MODEL]["base"]
     base |= {"source": "pretrained", "checkpoint": None}
     params["studies"]["miniature"]["draws"] = 1  # several need shipped base models
-    base["pretraining"] |= {"corpus": "chains", "steps": 120}
+    base["pretraining"] |= {"corpus": "chains", "steps": 120, "weight_decay": 0.01}
     for rule, gpus in GPUS.items():
         params["resources"]["default"][rule] |= {"gpus": gpus}
     quick = params["studies"]["quick"]

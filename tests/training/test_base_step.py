@@ -25,7 +25,7 @@ def made(root, tmp_path_factory):
     base_settings = values["models"]["mini-qwen3"]["base"]
     base_settings |= {"source": "pretrained", "checkpoint": None}
     values["studies"]["miniature"]["draws"] = 1  # several need shipped base models
-    base_settings["pretraining"] |= {"steps": 3, "documents": 4}
+    base_settings["pretraining"] |= {"steps": 3, "warmup": 1, "documents": 4}
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values, sort_keys=False))
     data.main("quick", folder / "data", params)

@@ -35,7 +35,7 @@ FOLDER = "GEOSD_FORKSERVER"
 OWNER = "GEOSD_FORKSERVER_OWNER"
 """The process by whose end the servers end."""
 SERVED = frozenset({"alignment", "base", "evaluate", "pool", "states", "train"})
-"""The steps that import torch."""
+"""The steps of jobs that import torch."""
 PRELOADED = (
     "torch",
     "torch.distributed.checkpoint.state_dict",
