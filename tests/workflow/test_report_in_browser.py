@@ -71,7 +71,6 @@ def report(fresh, root, tmp_path_factory) -> Path:
     """The report of study quick, from made-up samples on."""
     workflow = type(fresh)(tmp_path_factory.mktemp("reported") / "study")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
-    shutil.copy2(root / "matplotlibrc", workflow.folder)
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
     outputs = next(line for line in text.splitlines() if line.startswith("    outputs: ["))
     workflow.edit("params.yaml", outputs, f"    outputs: [{', '.join(SHOWN)}]")
