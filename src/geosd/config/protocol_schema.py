@@ -6,10 +6,11 @@ changed; this file only says what the value means, its unit, and what is allowed
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Literal
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, model_validator
 
+from geosd.config.objective_schema import HYPERPARAMETERS, Objective
 from geosd.config.schema_base import (
     Count,
     Decay,
@@ -19,13 +20,11 @@ from geosd.config.schema_base import (
     Section,
     Seed,
     Share,
-    Strict,
     Temperature,
     WeightDecay,
     WholeNumber,
     at_most,
 )
-from geosd.objectives.hyperparameters import Hyperparameter, declared
 
 
 class Data(Section):
@@ -162,23 +161,6 @@ class Optimiser(Section):
     literally). Not given; adamw, because the paper's memory table includes Adam's moments."""
     kfac: Kfac
     """Read only where the rule is kfac."""
-
-
-def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
-    """The section of one objective: its name, and what its class declares, each key optional."""
-    keys: dict[str, Any] = {
-        one.name: (one.annotation, Field(default_factory=lambda: None, description=one.meaning))
-        for one in hyperparameters
-    }
-    named = (Literal[name], Field(description="Name under which geosd.objectives registers it."))
-    made = create_model(f"Objective_{name}", __base__=Strict, name=named, **keys)
-    made.__doc__ = f"The loss of geosd.objectives.{name.replace('-', '_')}, with its own keys."
-    return made
-
-
-HYPERPARAMETERS = declared()
-OBJECTIVES = tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.items())
-Objective = Annotated[Union[OBJECTIVES], Field(discriminator="name")]  # noqa: UP007
 
 
 class Recipe(Section):

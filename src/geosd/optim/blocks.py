@@ -13,13 +13,14 @@ N = positions, D = dimensions of a factor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from geosd.optim.damped_inverse import corrections, damped_inverse, sum_on_all_ranks
 from geosd.optim.partition import BlockRange, blocks_starting_in, partition, rank_slice
 
 # Elements that are converted or factorised in one go: bounds the transient memory of large models.
@@ -131,15 +132,15 @@ class BlockFactors:
                 are left as they were.
         """
         self._check_finite()
-        seen = {name for name, count in self.counts.items() if count}
+        in_float64, seen = 0, {name for name, count in self.counts.items() if count}
         keep = [decay if name in seen else 1.0 for name in self.dims]
         gain = [(1 - decay) / max(self.counts[name], 1) for name in self.dims]
         updates = {name: count + (name in seen) for name, count in self.updates.items()}
-        in_float64 = 0
         if shift is not None:
             # Before the averages change, or a block without an inverse would stay in them.
-            scale = _corrections(updates, decay)
-            in_float64 = self._on_all_ranks(lambda: self._invert(keep, gain, scale, shift))
+            scale = corrections(updates, decay)
+            device, invert = self.sums()[0].device, lambda: self._invert(keep, gain, scale, shift)
+            in_float64 = sum_on_all_ranks(invert, self.group, device)
         for key, average in self._average.items():
             for part, new in self._folded(key, keep, gain):
                 average[part] = new
@@ -167,56 +168,21 @@ class BlockFactors:
             scale_M = self._per_block(key, scale)
             for part, new in self._folded(key, keep, gain):
                 corrected = new.to(self.compute) * scale_M[part]
-                inverse, failed = self._damped_inverse(corrected, shift, key, part.start)
+                inverse, failed, singular = damped_inverse(corrected, shift)
+                if singular is not None:
+                    owner = self._owner[key][part.start + singular]
+                    raise torch.linalg.LinAlgError(
+                        f"the damped factor {list(self.dims)[owner]} has a block of size {key[1]}"
+                        " that is not positive definite, in float64 too.\nHint: raise the damping,"
+                        " or look for very large activations or gradients in this layer."
+                    )
                 self._inverse[key][part] = inverse
                 in_float64 += failed
         return in_float64
 
-    def _on_all_ranks(self, invert: Callable[[], int]) -> int:
-        """The sum over the ranks of what they return; an error of one rank is one of all."""
-        if self.group is None:
-            return invert()
-        error: torch.linalg.LinAlgError | None = None
-        try:
-            in_float64 = invert()
-        except torch.linalg.LinAlgError as failure:
-            in_float64, error = 0, failure
-        device = next(iter(self._sum.values())).device
-        both = torch.tensor([in_float64, int(error is not None)], device=device)
-        dist.all_reduce(both, group=self.group)
-        in_float64, errors = both.tolist()
-        if errors:
-            raise error or torch.linalg.LinAlgError(
-                "a damped factor of another rank is not positive definite, in float64 too.\nHint:"
-                " that rank's message names it."
-            )
-        return in_float64
-
-    def _damped_inverse(
-        self, corrected_Mbb: Tensor, shift: float, key: Key, first: int
-    ) -> tuple[Tensor, int]:
-        """The inverses, and how many of them float32 was too coarse for."""
-        factor, info = torch.linalg.cholesky_ex(_shifted(corrected_Mbb, shift))
-        failed = info.nonzero().flatten()
-        if not len(failed):
-            return torch.cholesky_inverse(factor), 0
-        # Beside very large entries, float32 loses the shift itself; float64 adds it anew.
-        again, info = torch.linalg.cholesky_ex(_shifted(corrected_Mbb[failed].double(), shift))
-        if info.any():
-            owner = self._owner[key][first + failed[info.nonzero()[0, 0]]]
-            raise torch.linalg.LinAlgError(
-                f"the damped factor {list(self.dims)[owner]} has a block of size {key[1]} that is"
-                " not positive definite, in float64 too.\nHint: raise the damping, or look for"
-                " very large activations or gradients in this layer."
-            )
-        factor[failed] = torch.eye(key[1], dtype=factor.dtype, device=factor.device)
-        inverse = torch.cholesky_inverse(factor)
-        inverse[failed] = torch.cholesky_inverse(again).to(inverse.dtype)
-        return inverse, len(failed)
-
     def averages(self, decay: float) -> Iterator[tuple[Tensor, Tensor]]:
         """The bias-corrected averages owned here: (factor number of each block [m], [m, b, b])."""
-        scale = _corrections(self.updates, decay)
+        scale = corrections(self.updates, decay)
         for key, average in self._average.items():
             scale_M = self._per_block(key, scale)
             for part in _chunks(average):
@@ -326,17 +292,6 @@ class BlockFactors:
         for total in self._sum.values():
             total.zero_()
         self.counts = dict.fromkeys(self.dims, 0)
-
-
-def _corrections(updates: Mapping[str, int], decay: float) -> list[float]:
-    """What takes the start from zero out of averages of so many updates each."""
-    return [1 / (1 - decay**count) if count else 1.0 for count in updates.values()]
-
-
-def _shifted(stack_Mbb: Tensor, shift: float) -> Tensor:
-    stack_Mbb = stack_Mbb.clone()
-    stack_Mbb.diagonal(dim1=-2, dim2=-1).add_(shift)
-    return stack_Mbb
 
 
 def _chunks(stack_Mbb: Tensor) -> Iterator[slice]:
