@@ -109,7 +109,7 @@ def check_package(
     """Look for a package that a study cannot do without.
 
     Args:
-        names: Packages of which any will do, the usual one first.
+        names: Packages; one of them is enough. The first is the usual one.
         installed: The versions of this interpreter (`installed_versions`).
         purpose: What the study needs it for.
         cure: What installs it.

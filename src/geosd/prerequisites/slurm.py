@@ -59,7 +59,7 @@ def check_settings(values: Mapping[str, str], site: Site, gpus: int) -> list[Che
 
     Args:
         values: The cluster's settings (`settings`).
-        site: What the profile is told of the cluster.
+        site: The cluster's values, of profiles/slurm/site.yaml.
         gpus: GPUs of the study's largest job.
     """
     checks = []
@@ -96,7 +96,7 @@ def choose_partition(request: Request, site: Site, file: Path) -> str | None:
 
     Args:
         request: What the job asks for.
-        site: What the profile is told of the cluster.
+        site: The cluster's values, of profiles/slurm/site.yaml.
         file: The site's file, which the plugin reads.
     """
     from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
@@ -128,7 +128,7 @@ def check_request(rules: str, request: Request, site: Site, partition: str | Non
     Args:
         rules: The models and rules whose jobs these are.
         request: What such a job asks for.
-        site: What the profile is told of the cluster.
+        site: The cluster's values, of profiles/slurm/site.yaml.
         partition: Where it would go; None for the default partition.
     """
     asked = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
@@ -148,7 +148,7 @@ def report_of_node(
 
     Args:
         request: What the largest job of the partition asks for; memory and time are not taken.
-        site: What the profile is told of the cluster.
+        site: The cluster's values, of profiles/slurm/site.yaml.
         partition: The partition; None for the default one.
         folder: The project's folder.
         file: A file in it, whose text the node is to read.
