@@ -62,7 +62,9 @@ def ship() -> Callable[..., None]:
         values = yaml.safe_load(params.read_text())
         checkpoint = {"folder": f"base_models/{MODEL}"}
         values["models"][MODEL]["base"] |= {"source": "released", "checkpoint": checkpoint}
-        values["studies"]["miniature"]["draws"] = DRAWS  # no more are there
+        for study in values["studies"].values():
+            if "draws" in study:
+                study["draws"] = min(study["draws"], DRAWS)  # no more are there
         values["studies"]["quick"] |= {"draws": DRAWS, "seeds": [0, 1, 2, 3], **changes}
         params.write_text(yaml.safe_dump(values, sort_keys=False))
 

@@ -119,6 +119,14 @@ def test_what_dvc_keeps_is_not_shipped(tmp_path):
         ship.main("quick", (), Path("figures"), ROOT / "params.yaml", pipeline)
 
 
+def test_what_was_published_with_dvc_is_not_shipped(tmp_path):
+    pointer = tmp_path / "published/figures/quick.dvc"
+    pointer.parent.mkdir(parents=True)
+    pointer.touch()
+    with pytest.raises(ValueError, match="(?s)quick.dvc lets DVC keep figures/quick.*Hint:"):
+        ship.main("quick", (), Path("figures"), ROOT / "params.yaml", tmp_path / "dvc.yaml")
+
+
 def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
     shutil.copy(ROOT / ".gitignore", tmp_path)
     shutil.copytree(shipped, tmp_path / "figures/quick")

@@ -32,6 +32,7 @@ from dvc.repo import Repo
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import sha256
+from geosd.reporting.shipping import MANIFEST
 
 RECORDS = Path(".snakemake/metadata")
 PUBLISHED = Path("published")
@@ -59,9 +60,16 @@ def own_folders(study: str) -> list[Path]:
 
 
 def all_folders(study: str) -> list[Path]:
-    """The folders to publish: those of a study that exist, its own and the shared ones it uses."""
+    """The folders to publish: those of a study that exist, its own and the shared ones it uses.
+
+    Git keeps the outputs of a shipped study, so DVC must not.
+    """
     found = [Path(folder) for folder in RunFolders(resolve(load("params.yaml"), study)).shared()]
-    return [folder for folder in (*own_folders(study), *found) if folder.exists()]
+    return [
+        folder
+        for folder in (*own_folders(study), *found)
+        if folder.exists() and not (folder / MANIFEST).exists()
+    ]
 
 
 def stage_outputs() -> dict[Path, str]:
@@ -210,8 +218,8 @@ def publish(study: str) -> None:
     records_file(study).parent.mkdir(exist_ok=True)
     records_file(study).write_bytes(gzip.compress(packed, mtime=0))
     committed = [str(records_file(study)), *pointers]
-    if Path("dvc.lock").exists():
-        committed.append("dvc.lock")
+    # DVC names a folder that it keeps in the .gitignore of the folder above.
+    committed += [name for name in ("dvc.lock", "figures/.gitignore") if Path(name).exists()]
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)

@@ -32,6 +32,12 @@ def main(
         ValueError: DVC keeps the study's outputs.
     """
     folder, resolved = figures / study, resolve(load(params), study)
+    pointer = pipeline.parent / "published" / f"{folder.as_posix()}.dvc"
+    if pointer.exists():
+        raise ValueError(
+            f"{pointer} lets DVC keep {folder}, and what DVC keeps git must not.\nHint: remove that"
+            f" file and the line /{study} of {figures}/.gitignore, and ship again."
+        )
     if pipeline.exists() and f"- {folder.as_posix()}/" in pipeline.read_text(encoding="utf-8"):
         raise ValueError(
             f"{pipeline} keeps {folder}, and what DVC keeps git must not.\nHint: ship another"
