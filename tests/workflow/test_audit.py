@@ -1,4 +1,4 @@
-"""The look for vulnerabilities, with a stand-in for pip-audit: it prints what the real one prints."""
+"""The look for vulnerabilities, with a stand-in that prints what pip-audit prints."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
     python workflow/scripts/audit.py PIP_AUDIT LOCK...
 
-pip-audit asks a database of advisories for each pin. Without a network nothing is asked, and that
-is said: a mirror of packages that has no advisories looks to pip-audit like packages that nobody knows.
+pip-audit asks a database of advisories for each pin. Where there is no network, or only a mirror
+of packages without advisories, nothing was asked; pip-audit then says of every package that nobody
+knows it, and this program that it was skipped.
 """
 
 from __future__ import annotations
