@@ -53,7 +53,7 @@ PLOTS = {
     "Overlap": ("overlap", "of student and teacher"),
 }
 TIDY = ("scores", "drift", "consensus")
-"""Tables that the rule analyse writes."""
+"""Tables that claims are judged by; the rule analyse writes them."""
 
 Stage = dict[str, Any]
 
