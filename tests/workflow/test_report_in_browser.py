@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import sha256, write_jsonl
@@ -31,7 +31,6 @@ from geosd.provenance.manifest_file import write_manifest
 
 pytestmark = pytest.mark.slow
 
-NAMES = "chromium chromium-browser google-chrome google-chrome-stable chrome".split()
 SHOWN = (
     "table_main table_benchmarks table_significance table_hyperparameters table_kfac_memory"
     " figure_frontier figure_training figure_overview figure_consensus claims"
@@ -51,22 +50,6 @@ LINKS = {
     "environment": "Machines",
 }
 """The links of the first page, and words of the page that each opens; None: a figure."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A headless Chromium, or the tests are skipped."""
-    found = [path for name in NAMES if (path := shutil.which(name))]
-    chromium = os.environ.get("CHROMIUM") or next(iter(found), None)
-    if chromium is None:
-        pytest.skip(
-            "no Chromium, so nobody looked at the report. Hint: apt-get install chromium, or set"
-            " CHROMIUM to the path of one."
-        )
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
