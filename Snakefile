@@ -30,6 +30,7 @@ rule all:
         [getattr(rules, name).output for name in STUDY.outputs],
         collect(rules.page.output, page=PAGES),
         rules.configuration.output,
+        rules.front_page.output,
     localrule: True
     message:
         "Everything of the study is there"

@@ -85,8 +85,8 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
             "101 is more than steps, which is 100, for",
         ),
         (
-            "table_significance, figure_frontier, claims]",
-            "table_significanc, figure_frontier, claims]",
+            "table_significance, figure_frontier, figure_training, claims]",
+            "table_significanc, figure_frontier, figure_training, claims]",
             "no table, figure or ledger. Did you mean table_significance?",
         ),
         (GRID, GRID.replace("fwdkl", "fwdlk"), "no variant. Did you mean fwdkl?"),

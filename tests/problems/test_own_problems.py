@@ -93,12 +93,22 @@ def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"question": "a?"}', "answer is missing"),
+        ('{"question": "a?"}', "answer is missing; keys of the line are question"),
+        (
+            '{"prompt": "a?", "answer": 1}',
+            "question is missing; .* prompt, answer",
+        ),
+        ('{"question": "a?", "answer": ""}', "answer is blank: ''"),
+        ('{"question": " \\t", "answer": "1"}', "question is blank"),
+        ('{"question": "a?", "answer": "  "}', "answer is blank: '  '"),
+        ('{"question": "a?", "answer": "1", "solution": 3}', "solution is 3: .*valid string"),
         ('{"question": 7, "answer": "7"}', "question is 7: .*valid string"),
         ('{"question": "a?", "answer": 0.5}', "answer is 0.5"),
         ('{"question": "a?", "answer": true}', "answer is True"),
-        ('{"question": "", "answer": "7"}', "question is ''"),
-        ('{"question": "a?", "answer": "7"', "Invalid JSON"),
+        (
+            '{"question": "a?", "answer": "7"',
+            "Invalid JSON: EOF .*, column 32",
+        ),
         ('["a?", "7"]', "object"),
         ('{"question": "one?", "answer": "2"}', "'2', but the same question has '1' in line 1"),
     ],
@@ -114,6 +124,17 @@ def test_bytes_that_are_no_text_are_named_by_file_and_number(tmp_path):
     (tmp_path / "own.jsonl").write_bytes(b'{"question": "\xff", "answer": "1"}\n')
     with pytest.raises(DamagedProblemError, match="own.jsonl:1: "):
         read_problems(tmp_path / "own.jsonl")
+
+
+def test_a_file_without_a_line_is_named_and_the_mark_of_an_editor_at_its_begin_is_no_fault(
+    tmp_path,
+):
+    file = tmp_path / "own.jsonl"
+    file.write_text("\n")
+    with pytest.raises(DamagedProblemError, match="(?s)own.jsonl: holds no problem.*Hint:"):
+        read_problems(file)
+    file.write_text('{"question": "one?", "answer": "1"}\n', encoding="utf-8-sig")
+    assert [each.text for each in read_problems(file)[0]] == ["one?"]
 
 
 @pytest.mark.parametrize("raw", [None, "nowhere"])

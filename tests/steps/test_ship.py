@@ -14,9 +14,10 @@ import pytest
 
 from geosd.config import load, resolve
 from geosd.files import sha256
-from geosd.reporting.results_page import claims_on, results_markdown
+from geosd.reporting.results_page import results_markdown
 from geosd.reporting.shipping import changed_files, read_shipped, shown_rows
 from geosd.reporting.specs import output_specs
+from geosd.reporting.study_page import claims_on, output_title
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import redraw, ship
 
@@ -26,15 +27,17 @@ STUDY = resolve(load(ROOT / "params.yaml"), "quick")
 
 def made_up() -> dict[str, pd.DataFrame]:
     """Tidy tables of study quick with numbers that nobody measured, and runs that it has not."""
-    draw, rows, drift = np.random.default_rng(3), [], []
+    draw, rows, drift, curves = np.random.default_rng(3), [], [], []
     runs = [(m, v, s, 0) for m in STUDY.models for v in STUDY.methods for s in STUDY.seeds]
     for run in [*runs, *((*run[:1], "left_over", *run[2:]) for run in runs[:3])]:
         drift.append((*run, "drift/pi_0", draw.uniform(0, 0.1)))
+        for quantity in ("rollout/accuracy", "drift/pi_0", "overlap"):
+            curves += [(*run, step, quantity, draw.uniform(0, 1)) for step in (0, 50, 100)]
         for benchmark in ("id", "long", "easy", "ood_avg"):
             split = "ID" if benchmark == "id" else "OOD"
             for metric, k in (("avg@k", 16), ("pass@k", 1), ("pass@k", 16)):
                 rows.append((*run, benchmark, split, metric, k, draw.uniform(20, 80)))
-    tables = {"scores": rows, "drift": drift, "consensus": []}
+    tables = {"scores": rows, "drift": drift, "consensus": [], "training_curves": curves}
     return {name: pd.DataFrame(of, columns=list(COLUMNS[name])) for name, of in tables.items()}
 
 
@@ -145,7 +148,7 @@ def test_the_page_shows_each_output_with_its_caption_and_the_verdicts_on_its_cla
     text = results_markdown([shipped], page)
     for name in STUDY.outputs:
         if name != "claims":
-            assert output_specs()[name].title in text
+            assert f"### {output_title(name)}\n" in text
     links = re.findall(r"\]\((\.\./[^)]+)\)", text)
     assert len(links) > 12
     assert all((page.parent / link).resolve().is_file() for link in links)

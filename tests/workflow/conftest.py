@@ -13,15 +13,18 @@ import tempfile
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
@@ -37,6 +40,8 @@ COPIED = (
     "slurm",
     "src",
 )
+
+CHROMIUMS = "chromium chromium-browser google-chrome google-chrome-stable chrome".split()
 
 
 PLANS = {"-n", "--dry-run", "--summary", "--detailed-summary", "--touch"}
@@ -212,3 +217,22 @@ def done(done_once: Workflow, tmp_path: Path) -> Callable[[], Workflow]:
     """A private copy of the finished workflow, to be edited."""
     shutil.copytree(done_once.folder, tmp_path / "copy", symlinks=True)
     return Workflow(tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium that finds no host, or the tests are skipped."""
+    found = [path for name in CHROMIUMS if (path := shutil.which(name))]
+    chromium = os.environ.get("CHROMIUM") or next(iter(found), None)
+    if chromium is None:
+        pytest.skip(
+            "no Chromium, so nobody looked at the pages. Hint: apt-get install chromium, or set"
+            " CHROMIUM to the path of one."
+        )
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        offline = ["--host-resolver-rules=MAP * ~NOTFOUND"]
+        launched = playwright.chromium.launch(executable_path=chromium, args=offline)
+        yield launched
+        launched.close()

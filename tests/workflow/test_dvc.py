@@ -15,7 +15,7 @@ import yaml
 from dvc.repo import Repo
 
 # What only the report outputs: nothing to version.
-REPORT_ONLY = ("configuration", "environment", "page")
+REPORT_ONLY = ("configuration", "environment", "front_page", "page")
 SETTINGS = "workflow/dvc/settings.yaml"
 
 

@@ -22,7 +22,8 @@ def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, prof
     models, seeds = len(quick["models"]), len(quick["seeds"])
     runs = models * seeds * len([m for m in quick["methods"] if m != "pi_0"])
     once = (
-        "data analyse claims configuration environment figure_frontier table_main table_benchmarks"
+        "data analyse claims configuration environment front_page figure_frontier figure_training"
+        " table_main table_benchmarks"
     )
 
     wanted = fresh.wanted("--profile", profile, "--config", "study=quick")

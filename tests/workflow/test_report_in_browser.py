@@ -1,5 +1,7 @@
 """The report of a finished study in a real browser: silent, without network, everything visible.
 
+First its front page, then Snakemake's report, which the front page has for its appendix.
+
 Training and sampling are made up; everything after them is what `make run` runs.
 """
 
@@ -17,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import sha256, write_jsonl
@@ -28,10 +31,9 @@ from geosd.provenance.manifest_file import write_manifest
 
 pytestmark = pytest.mark.slow
 
-NAMES = "chromium chromium-browser google-chrome google-chrome-stable chrome".split()
 SHOWN = (
     "table_main table_benchmarks table_significance table_hyperparameters table_kfac_memory"
-    " figure_frontier figure_overview figure_consensus claims"
+    " figure_frontier figure_training figure_overview figure_consensus claims"
 ).split()
 KNOWN = (
     "warning: cdn.tailwindcss.com should not be used in production.",
@@ -51,24 +53,8 @@ LINKS = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A headless Chromium, or the tests are skipped."""
-    found = [path for name in NAMES if (path := shutil.which(name))]
-    chromium = os.environ.get("CHROMIUM") or next(iter(found), None)
-    if chromium is None:
-        pytest.skip(
-            "no Chromium, so nobody looked at the report. Hint: apt-get install chromium, or set"
-            " CHROMIUM to the path of one."
-        )
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="module")
 def report(fresh, root, tmp_path_factory) -> Path:
-    """The report of study quick, from made-up samples on."""
+    """Snakemake's report of study quick, from made-up samples on; the front page lies beside it."""
     workflow = type(fresh)(tmp_path_factory.mktemp("reported") / "study")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
@@ -90,7 +76,7 @@ def report(fresh, root, tmp_path_factory) -> Path:
     workflow.snakemake("--profile", "local", "--cores", "1")
     assert workflow.wanted() == {}
 
-    target = workflow.folder / "results/quick/report.html"
+    target = workflow.folder / "results/quick/provenance.html"
     style = ("--report-stylesheet", "workflow/report/style.css")
     report = ("--profile", "local", "--quiet", "all", "--report", str(target), *style)
     subprocess.run(
@@ -126,7 +112,10 @@ def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
         listed = {p.name: sha256(p) for p in written}
         write_manifest(path, {**manifest("analyse", inputs, {}, 60.0, listed), **of_run})
     elif path.name == "steps.csv":
-        path.write_text(f"step,loss,drift/pi_0\n0,1,0\n1,1,0.{seed}\n", encoding="utf-8")
+        path.write_text(
+            f"step,loss,drift/pi_0,rollout/accuracy,overlap\n0,1,0,0,.9\n1,1,0.{seed},.5,.8\n",
+            encoding="utf-8",
+        )
     elif path.name == "samples.jsonl":
         draw = random.Random(f"{variant} {seed}")
         skill = 0.6 if variant == "geosd" else 0.4
@@ -138,6 +127,106 @@ def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
             for ok in [draw.random() < skill]
         ]
         write_jsonl(path, rows)
+
+
+BEHIND = {
+    "Every claim": "The paper's claims in study quick",
+    "Configuration": "response_tokens",
+    "Environment": "Machines",
+    "Snakemake's report": "Workflow",
+}
+"""How the links of the front page to other pages begin, and words of the page behind each."""
+
+
+@pytest.fixture(
+    scope="module", params=[(1400, "light"), (1400, "dark"), (400, "light"), (400, "dark")]
+)
+def front(request, browser, report) -> Iterator[Page]:
+    """The front page: the browser writes nothing to its console meanwhile and asks for nothing."""
+    width, scheme = request.param
+    url, heard = (report.parent / "report.html").as_uri(), []
+    page = browser.new_page(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    )
+    page.on("console", lambda message: heard.append(message.text))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("request", lambda request: heard.append(request.url[:99]))
+    page.goto(url)
+    yield page
+    assert [text for text in heard if text != url and not text.startswith("data:image/png")] == []
+    page.close()
+
+
+def test_the_front_page_begins_with_what_the_study_is_and_has_everything_shown(front, root):
+    studies = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))["studies"]
+    assert front.title() == front.locator("h1").inner_text() == "Study quick"
+    assert front.locator("p").first.inner_text() == studies["quick"]["about"]
+    headings = front.locator("h2").all_inner_texts()
+    assert headings[:4] == [
+        "The frontier of gains in and out of distribution",
+        "Verdicts on the paper's claims",
+        "Accuracy in and out of distribution",
+        "Training curves",
+    ]
+    assert len(headings) == len(SHOWN) + 1
+    assert front.locator("img").count() == sum(name.startswith("figure_") for name in SHOWN)
+
+
+def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_shows(front):
+    for picture in front.locator("img").all():
+        assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 500
+        assert picture.evaluate(INK)[1] == "rgb(255, 255, 255)"
+        words = picture.get_attribute("alt")
+        assert len(words) > 60 and words.endswith(".")
+        seen = Image.open(io.BytesIO(picture.screenshot())).convert("RGB")
+        assert len(set(seen.get_flattened_data())) > 20
+
+
+def test_the_front_page_can_be_read_on_a_telephone_and_in_the_dark(front):
+    width = front.viewport_size["width"]
+    assert front.evaluate("document.documentElement.scrollWidth") <= width
+    cells = front.locator(
+        "h1, h2, p:not(.picture), td, th, a, .reproduced, .not-reproduced, .paper"
+    )
+    colours = {tuple(pair) for pair in cells.evaluate_all(f"all => all.map({INK})")}
+    assert min(contrast(*pair) for pair in colours) > 4.5
+    dark = front.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    ground = front.locator("body").evaluate(INK)[1]
+    assert (contrast("rgb(0, 0, 0)", ground) < 2) == dark
+    for paragraph in front.locator("main > p:not(.picture)").all():
+        assert paragraph.bounding_box()["width"] >= min(0.9 * width, 500) - 20
+
+
+def test_every_link_of_the_front_page_opens_what_it_names(browser, report):
+    front = browser.new_page(offline=True)
+    front.goto((report.parent / "report.html").as_uri())
+    links = front.locator("a").evaluate_all(
+        "all => all.map(a => [a.innerText, a.getAttribute('href')])"
+    )
+    assert len(links) > 4 * len(SHOWN)
+    targets: dict[str, set[str]] = {}
+    for words, target in links:
+        # A source file bears one name wherever it is linked; no other words lead to two places.
+        targets.setdefault(words, set()).add(target)
+    assert [words for words, of in targets.items() if len(of) > 1 or len(words) < 5] == []
+    for words, (target,) in targets.items():
+        if target.startswith("#"):
+            front.get_by_role("link", name=words, exact=True).click()
+            assert front.locator(f"h2[id='{target[1:]}']").inner_text() == words
+            continue
+        path = (report.parent / target).resolve()
+        assert path.is_relative_to(report.parents[2]) and path.stat().st_size > 40, target
+        if path.suffix != ".html":
+            assert words == path.name
+    pages = {words: of.pop() for words, of in targets.items() if ".html" in min(of)}
+    assert len(pages) == len(BEHIND)
+    for begin, title in BEHIND.items():
+        (words,) = [words for words in pages if words.startswith(begin)]
+        front.get_by_role("link", name=words, exact=True).click()
+        front.get_by_text(title).first.wait_for()
+        front.go_back()
+        front.locator("h1").get_by_text("Study quick").wait_for()
+    front.close()
 
 
 class Reader:
@@ -349,5 +438,5 @@ def test_a_figure_that_no_browser_can_draw_and_a_foreign_address_are_noticed(
 
     reader = Reader(browser, broken)
 
-    assert list(reader.faults()) == ["accuracy in against out of distribution"]
+    assert list(reader.faults()) == ["the frontier of gains in and out of distribution"]
     assert any("localhost:9" in url for url in reader.requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import snakemake
+from PIL import Image
 
 from geosd.claims.finding import VERDICTS
 
@@ -65,8 +67,8 @@ def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
 
 
 def test_the_report_appears_only_where_snakemake_succeeds(root, tmp_path):
-    snakemake, target = tmp_path / "snakemake", tmp_path / "report.html"
-    command = ["make", f"BIN={tmp_path}", f"REPORT={target}", str(target)]
+    snakemake, target = tmp_path / "snakemake", tmp_path / "provenance.html"
+    command = ["make", f"BIN={tmp_path}", f"PROVENANCE={target}", str(target)]
     for status in (3, 0):
         snakemake.write_text(
             "#!/bin/sh\n"
@@ -91,7 +93,20 @@ def test_snakemakes_template_still_writes_the_two_messages_that_are_known():
 
 
 def test_a_page_has_its_pictures_in_it(script, tmp_path):
-    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    Image.new("RGB", (1400, 2)).save(tmp_path / "a.png")
     html = script("page").markdown_page("A ![title](a.png) and [a file](b.csv)\n", tmp_path)
-    assert '<img src="data:image/png;base64,iVBORw==" alt="title"' in html
+    ((kind, data, rest),) = re.findall(r'<img src="data:([^;]+);base64,([^"]+)" ([^>]*)>', html)
+    assert (kind, base64.b64decode(data)) == ("image/png", (tmp_path / "a.png").read_bytes())
+    assert 'alt="title" width="700" class="wide"' in rest
     assert '<a href="b.csv">' in html
+
+
+def test_a_picture_alone_stands_on_a_card_and_headings_have_the_anchors_of_links(script, tmp_path):
+    Image.new("RGB", (10, 10)).save(tmp_path / "a.png")
+    text = "# The paper's claims\n\n[to](#the-papers-claims)\n\n![title](a.png)\n"
+    html = script("page").markdown_page(text, tmp_path)
+    assert '<p class="picture"><img' in html
+    assert html.count('class="picture"') == 1 and "wide" not in html.partition("</style>")[2]
+    assert (
+        '<h1 id="the-papers-claims">' in html and "<title>The paper&#x27;s claims</title>" in html
+    )

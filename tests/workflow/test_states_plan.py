@@ -32,7 +32,7 @@ def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(show
     wanted = showing.wanted()
     assert wanted == {
         **dict.fromkeys("data base pool states runs drift_over_steps".split(), 1),
-        **dict.fromkeys(["configuration", "environment"], 1),
+        **dict.fromkeys(["configuration", "environment", "front_page"], 1),
         "page": 2,
         **dict.fromkeys("figure_mechanism figure_alignment figure_density".split(), 1),
         "train": 6,

@@ -10,6 +10,7 @@ TIDY = {
     "scores": rules.analyse.output.scores,
     "drift": rules.analyse.output.drift,
     "consensus": rules.analyse.output.consensus,
+    "training_curves": rules.analyse.output.curves,
     "drift_over_steps": rules.drift_over_steps.output.drift,
     "states": [f"{FOLDERS.states(model)}/states.csv" for model in STUDY.models],
     "alignment": collect(

@@ -4,6 +4,8 @@ Make pages of what the report cannot show by itself: tables, verdicts, configura
     <figures>/configuration.yaml    = the study as it was run, all overlays laid
     <figures>/environment.md        = code, machines and packages behind the numbers
     <study>/pages/{page}.html     = each of these as a page
+    <study>/report.html           = the front page: what the study is and shows, pictures in it
+    <study>/report.md             = the same, before its pictures are put in
 """
 
 # What the report's first page says of the study; Snakemake shows its templates nothing else.
@@ -66,6 +68,34 @@ rule page:
         "Make {wildcards.page} a page of the report"
     shell:
         "python {input.script:q} {input.source:q} {output:q} > {log:q} 2>&1"
+
+
+rule front_page:
+    input:
+        outputs=[getattr(rules, name).output for name in STUDY.outputs],
+        tidy=[TIDY[name] for name in TIDY_READ],
+        pages=collect(
+            rules.page.output,
+            page=[*({"claims"} & {*STUDY.outputs}), "configuration", "environment"],
+        ),
+        script="workflow/scripts/page.py",
+        code=code_of("front_page"),
+    output:
+        markdown="<study>/report.md",
+        page="<study>/report.html",
+    log:
+        "<logs>/front_page.log",
+    localrule: True
+    params:
+        study=STUDY.name,
+        settings=settings_of("front_page"),
+        figures=f"figures/{STUDY.name}",
+    message:
+        f"Write the front page of study {STUDY.name}"
+    shell:
+        "python -m geosd.steps.front_page --study {params.study:q} --params params.yaml"
+        " --figures {params.figures:q} --tidy {input.tidy:q} --out {output.markdown:q} > {log:q} 2>&1"
+        " && python {input.script:q} {output.markdown:q} {output.page:q} >> {log:q} 2>&1"
 
 
 rule configuration:

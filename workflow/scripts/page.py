@@ -10,12 +10,15 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from PIL import Image
 
 from geosd.files import write_text
+from geosd.reporting.front_page import heading_anchor
 
 STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e6e6e6); }
-body { font: 16px/1.55 system-ui, sans-serif; margin: 2rem 2.5rem 4rem; color: var(--ink); }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 74rem; color: var(--ink); }
+body { margin: 0 auto; padding: 2rem 2.5rem 4rem; }
 body { background: light-dark(#fff, #16181d); }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; }
@@ -25,7 +28,7 @@ table { display: block; width: fit-content; max-width: 100%; overflow-x: auto; }
 th { border-bottom: 1px solid var(--ink); text-align: left; vertical-align: bottom; }
 th, td { padding: .3rem .75rem; vertical-align: top; }
 td { font-variant-numeric: tabular-nums; }
-td:first-child, td[style*=right] { white-space: nowrap; }
+td { white-space: nowrap; }
 tr:nth-child(even) td { background: light-dark(#f4f4f4, #24272e); }
 td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
 .paper { color: light-dark(#5a5a5a, #adadad); font-weight: normal; padding-left: .3rem; }
@@ -33,12 +36,17 @@ td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
 .not-reproduced { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
 code, pre { font: .9em/1.5 ui-monospace, monospace; }
 pre { overflow-x: auto; }
-img { max-width: min(100%, 60rem); background: #fff; }
-@media (max-width: 640px) { body { margin: 1rem; } p, li { overflow-wrap: anywhere; } }
+.picture { background: #fff; border-radius: .4rem; padding: .75rem; overflow-x: auto; }
+.picture { width: fit-content; max-width: 100%; box-sizing: border-box; }
+.picture { border: 1px solid light-dark(#ddd, transparent); }
+img { display: block; max-width: 100%; height: auto; }
+img.wide { min-width: 38rem; }
+@media (max-width: 640px) { body { padding: 1rem; } p, li { overflow-wrap: anywhere; } }
 """
 
 # Words in whose colour the eye finds a verdict.
 COLOURED_VERDICTS = ("reproduced", "not reproduced")
+NARROW = 640  # pixels; a wider picture is moved sideways on a telephone, or no letter can be read
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
 
@@ -51,24 +59,48 @@ def markdown_page(markdown: str, folder: Path = Path()) -> str:
     tokens = parser.parse(markdown)
     mark_cells(tokens)
     put_pictures_in(tokens, folder)
-    return html_page(parser.renderer.render(tokens, parser.options, {}))
+    titles = name_headings(tokens)
+    return html_page(parser.renderer.render(tokens, parser.options, {}), *titles[:1])
 
 
-def html_page(body: str) -> str:
+def html_page(body: str, title: str = "GeoSD") -> str:
     """A whole HTML page of the report with its style."""
     narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{narrow}<style>{STYLE}</style>'
-    return f'<!doctype html><html lang="en">{head}\n{body}'
+    named = f"<title>{escape(title)}</title>"
+    head = f'<meta charset="utf-8">{narrow}{named}<style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head>\n<body><main>\n{body}</main></body>'
+
+
+def name_headings(tokens: list[Token]) -> list[str]:
+    """Give each heading of a page the anchor that links name; return the headings."""
+    titles = []
+    for token, inside in zip(tokens, tokens[1:], strict=False):
+        if token.type == "heading_open":
+            token.attrSet("id", heading_anchor(inside.content))
+            titles.append(inside.content)
+    return titles
 
 
 def put_pictures_in(tokens: list[Token], folder: Path) -> None:
-    """Put the bytes of each picture where its path, from a folder, stands."""
-    for picture in (part for token in tokens for part in token.children or ()):
-        if picture.type == "image":
+    """Put the bytes of each picture where its path, from a folder, stands, on a card of its own.
+
+    Two pixels are one of the page: letters of a figure are as large as those of the page then.
+    """
+    for paragraph, token in zip(tokens, tokens[1:], strict=False):
+        for picture in token.children or ():
+            if picture.type != "image":
+                continue
             path = folder / str(picture.attrs["src"])
             kind, _ = mimetypes.guess_type(path.name)
             data = base64.b64encode(path.read_bytes()).decode("ascii")
-            picture.attrs["src"] = f"data:{kind};base64,{data}"
+            with Image.open(path) as opened:
+                width = opened.width // 2
+            picture.attrSet("width", str(width))
+            if width > NARROW:
+                picture.attrSet("class", "wide")
+            picture.attrSet("src", f"data:{kind};base64,{data}")
+            if len(token.children or ()) == 1:
+                paragraph.attrJoin("class", "picture")
 
 
 def mark_cells(tokens: list[Token]) -> None:

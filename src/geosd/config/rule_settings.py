@@ -165,6 +165,13 @@ def configuration(study: Study, *_: Any) -> Settings:
     return {**head, "data": study.section("data"), "runs": per_model}
 
 
+def _front_page(study: Study, *_: Any) -> Settings:
+    """What the front page says of the study; candidates of a grid go without names there."""
+    methods = [name for name in study.methods if name not in study.candidates]
+    head = {"about": study.overlay.about, "outputs": list(study.outputs)}
+    return {**head, **_runs(study, methods)}
+
+
 def _output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
     """The settings of one table or figure: the last part of each name, and its value."""
     return {name.rpartition(".")[2]: _output_value(name, study, spec) for name in spec.settings}
@@ -269,5 +276,6 @@ RULES: dict[str, Callable[..., Settings]] = {
     "analyse": _analyse,
     "claims": _claims,
     "configuration": configuration,
+    "front_page": _front_page,
     **{name: partial(_output, spec) for name, spec in output_specs().items()},
 }

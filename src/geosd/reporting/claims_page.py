@@ -94,6 +94,13 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     return "\n\n".join([*parts, *_rest(rest, study, kind)]) + "\n"
 
 
+def verdict_counts(ledger: pd.DataFrame) -> pd.DataFrame:
+    """How many claims have each verdict: a row for each model, `all models` and `costs`."""
+    counts = pd.crosstab(ledger["model"], ledger["verdict"])
+    known = [verdict for verdict in (*VERDICTS, *ARITHMETIC) if verdict in counts]
+    return counts[known].rename_axis(index=None, columns=None)
+
+
 def _counts(findings: Sequence[Finding]) -> list[str]:
     """How many rows have each verdict and what they detect: of one model, of all, arithmetic."""
     apart = [f for f in findings if f.model not in (ALL_MODELS, COSTS) or f.claim.unmeasured]

@@ -21,7 +21,7 @@ from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
-    title="accuracy in against out of distribution",
+    title="the frontier of gains in and out of distribution",
     caption=(
         "Above: each method's gain over the base model out of distribution against its gain in "
         "distribution; the lines through the base model part gains from losses. Where far points "

@@ -14,7 +14,6 @@ again; the same code makes the same bytes (`geosd.steps.redraw`).
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +23,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geosd.files import atomic_write, sha256, write_text
+from geosd.reporting.captions import caption_markdown
 from geosd.reporting.specs import output_specs
 
 MANIFEST = "shipped.json"
@@ -39,6 +39,7 @@ class ShippedManifest(BaseModel):
 
     Attributes:
         study: Its name.
+        about: What it is for, in one sentence.
         outputs: Settings of each output, in the order of the study.
         packages: Version of each of `PACKAGES`.
         code: SHA-256 of each file of code behind the outputs, by its path in the repository's src/.
@@ -49,6 +50,7 @@ class ShippedManifest(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     study: str
+    about: str = ""
     outputs: dict[str, dict[str, Any]]
     packages: dict[str, str]
     code: dict[str, str]
@@ -167,11 +169,6 @@ def write_source_data(name: str, settings: Mapping[str, Any], folder: Path) -> l
 
 def write_caption(name: str, source_data: Sequence[Path], folder: Path) -> Path:
     """Write the caption of an output of a shipped study: its title, its words, its source data."""
-    spec = output_specs()[name]
-    files = ", ".join(f"[{path.name}]({path.relative_to(folder)})" for path in source_data)
-    words = [f"**{spec.title[0].upper()}{spec.title[1:]}.** {spec.caption}"]
-    words += [f"Source data: {files}."] if files else ["No run enters it."]
-    paragraphs = [textwrap.fill(text, 100, break_long_words=False) for text in words]
     path = folder / f"{name}.caption.md"
-    write_text(path, "\n\n".join(paragraphs) + "\n")
+    write_text(path, caption_markdown(name, source_data, folder))
     return path

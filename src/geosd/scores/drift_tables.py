@@ -48,7 +48,7 @@ def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
     """
     tables = [pd.DataFrame(columns=list(COLUMNS["drift_over_steps"]))] if not logs else []
     for run, path in logs.items():
-        log = _read_step_log(path)
+        log = read_step_log(path)
         if DRIFT not in log:
             raise DamagedFileError(f"{path}: missing column {DRIFT}.\n{remake_hint(path)}")
         _check_end(path, log.iloc[-1])
@@ -68,12 +68,12 @@ def values_at_the_end(path: Path) -> dict[str, float]:
         DamagedFileError: It has no column `step`, or no row, or does not end with that measurement;
             a step is missing, or a number is none or out of bounds.
     """
-    last = _read_step_log(path).iloc[-1]
+    last = read_step_log(path).iloc[-1]
     _check_end(path, last)
     return {name: float(last[name]) for name in QUANTITIES if pd.notna(last.get(name))}
 
 
-def _read_step_log(path: Path) -> pd.DataFrame:
+def read_step_log(path: Path) -> pd.DataFrame:
     """A run's step log in the order of its steps; errors are those of `values_at_the_end`."""
     if not path.exists():
         raise FileNotFoundError(

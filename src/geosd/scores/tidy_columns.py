@@ -19,6 +19,10 @@ drift, a quantity of a run at the end of training, measured once, on rollouts of
 drift_over_steps, a step of a run; steps that did not measure the drift have no row
     value      the step log's "drift/pi_0" after so many updates, over the positions visited then;
                the last row of a run is the measurement at its end
+training_curves, a step of a run: each step that measured the drift, and the end of training
+    quantity   column of the step log: "rollout/accuracy", "drift/pi_0", "overlap"
+    value      its mean over this step and those up to the next row; the last row of a run is the
+               measurement at its end
 consensus, a point of a run: what the samples of OOD problems agree on (Figure consensus)
     quantity   with n samples of a problem, the first m of which are asked for their agreement:
                "pass@k"             x = k for k = 1..n; percent, mean over the OOD benchmarks
@@ -70,6 +74,7 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
     "scores": RUN_COLUMNS | _columns((str, "benchmark split metric"), (int, "k"), (float, "value")),
     "drift": RUN_COLUMNS | _columns((str, "quantity"), (float, "value")),
     "drift_over_steps": RUN_COLUMNS | _columns((int, "step"), (float, "value")),
+    "training_curves": RUN_COLUMNS | _columns((int, "step"), (str, "quantity"), (float, "value")),
     "consensus": RUN_COLUMNS
     | _columns((str, "quantity"), (float, "x"), (int, "problems"), (float, "value")),
     "alignment": RUN_COLUMNS
@@ -97,6 +102,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "scores": ("value",),
     "drift": ("value",),
     "drift_over_steps": ("value",),
+    "training_curves": ("value",),
     "consensus": ("problems", "value"),
     "alignment": ("mass", "positions"),
 }
@@ -108,7 +114,7 @@ UNITS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("false_consensus", "majority_accuracy"), (0, 100)),
     "tokens": (0, math.inf),
     **dict.fromkeys(("drift/pi_0", "drift/anchor"), (0, math.pi)),
-    **dict.fromkeys(("overlap", "mass", "q_star", "p_star"), (0, 1)),
+    **dict.fromkeys(("overlap", "rollout/accuracy", "mass", "q_star", "p_star"), (0, 1)),
     **dict.fromkeys(("support/teacher_mass_mean", "support/teacher_mass_min"), (0, 1)),
 }
 """Least and most of a number, by its column, or by what `metric` or `quantity` say `value` is."""

@@ -1,7 +1,7 @@
 """Score every run of a study from its samples, and read off how far training moved it.
 
-Writes the tidy `scores.csv`, `drift.csv` and `consensus.csv`, of these the few numbers of
-`metrics.json`, and, last, a manifest. No model is needed.
+Writes the tidy `scores.csv`, `drift.csv`, `consensus.csv` and `training_curves.csv`, of these the
+few numbers of `metrics.json`, and, last, a manifest. No model is needed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from geosd.config.run_folders import read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.checkpoint_files import WEIGHTS
 from geosd.provenance.proof import prove, prove_run
-from geosd.scores import consensus_table, drift_tables, score_table
+from geosd.scores import consensus_table, drift_tables, score_table, training_curves
 from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples
 from geosd.steps import begin
@@ -66,6 +66,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         "scores": score_table.collect_scores(scored),
         "drift": drift,
         "consensus": consensus_table.collect_consensus(consensus),
+        "training_curves": training_curves.collect_training_curves(logs),
     }
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +75,12 @@ def judge(
     if costs := settings["costs"]:
         update = UpdateSize(costs["problems"], costs["response_tokens"])
         more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])
+    known = {field.name for field in fields(Evidence)}  # no claim reads the training curves
     evidence = Evidence(
         privilege=settings["privilege"],
         rates_and_steps=settings["plane"],
         sizes=tuple(settings["ladder"]),
-        **tables,
+        **{name: table for name, table in tables.items() if name in known},
         **more,
     )
     findings = judge_claims(ledger(), evidence, settings["models"])

@@ -50,14 +50,17 @@ def main(study: str, figures: Path = Path("figures")) -> None:
             " of the manifest.\nHint: take it from git again, or run `make ship` where the study"
             " was run."
         )
-    write_outputs(study, shipped.outputs, folder)
+    write_outputs(study, shipped.about, shipped.outputs, folder)
 
 
-def write_outputs(study: str, outputs: Mapping[str, dict[str, Any]], folder: Path) -> None:
+def write_outputs(
+    study: str, about: str, outputs: Mapping[str, dict[str, Any]], folder: Path
+) -> None:
     """Write all files of a shipped study but its tidy tables, which lie in its folder already.
 
     Args:
         study: Name of the study.
+        about: What it is for.
         outputs: Settings of each table, figure and of `claims`.
         folder: Of the study.
     """
@@ -76,6 +79,7 @@ def write_outputs(study: str, outputs: Mapping[str, dict[str, Any]], folder: Pat
         made.append(write_caption(name, source_data, folder))
     manifest = ShippedManifest(
         study=study,
+        about=about,
         outputs=dict(outputs),
         packages=package_versions(),
         code=code_hashes(outputs),

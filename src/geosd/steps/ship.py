@@ -47,7 +47,7 @@ def main(
     # As the manifest holds them: what is drawn now is what is drawn from it later.
     outputs = json.loads(json.dumps({name: settings(name, resolved) for name in known}))
     ship_tidy_tables(tidy, folder)
-    write_outputs(study, outputs, folder)
+    write_outputs(study, resolved.overlay.about, outputs, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {len(known)} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results.md")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 from rich.console import Console
 from rich.markdown import Markdown
 
-from geosd.claims.finding import ARITHMETIC, VERDICTS
 from geosd.config import load, resolve
 from geosd.provenance.proof import prove
+from geosd.reporting.claims_page import verdict_counts
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
@@ -38,13 +37,6 @@ def main(
         console.print(counts.to_string(), markup=False, highlight=False, soft_wrap=True)
     about = resolved.params.studies[resolved.name].about
     console.print(f"\nStudy {resolved.name}: {about}", markup=False, highlight=False)
-
-
-def verdict_counts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """How many claims have each verdict: a row for each model, `all models` and `costs`."""
-    counts = pd.crosstab(ledger["model"], ledger["verdict"])
-    known = [verdict for verdict in (*VERDICTS, *ARITHMETIC) if verdict in counts]
-    return counts[known].rename_axis(index=None, columns=None)
 
 
 if __name__ == "__main__":

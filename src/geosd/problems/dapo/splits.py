@@ -159,7 +159,9 @@ def _draw(
             if row is None:
                 raise ValueError(
                     f"{len(ranked)} problems fill only {len(splits[name])} of the {size} wanted for"
-                    f" {name!r}; wanted are {sum(sizes.values())} in all.\nHint: ask for fewer."
+                    f" {name!r}; wanted are {sum(sizes.values())} in all.\nHint: add"
+                    " problems, or lower data.train, data.select_train, data.select_validation or"
+                    " data.test_id in params.yaml."
                 )
             if matches := drawn.find(row.text):
                 name_drawn, ratio = matches[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -33,6 +34,10 @@ class DamagedProblemError(ValueError):
     """A line of a JSON-lines file that does not hold a problem, or contradicts another line."""
 
 
+Words = Annotated[str, Field(pattern=r"\S")]
+"""A text that is not blank."""
+
+
 @dataclass(frozen=True)
 class OwnProblem:
     """A line of a file: a question, its right final answer, and a worked solution if there is one.
@@ -40,8 +45,8 @@ class OwnProblem:
     Other keys of a line are ignored.
     """
 
-    question: Annotated[str, Field(min_length=1)]
-    answer: Annotated[str, Field(min_length=1)] | int
+    question: Words
+    answer: Words | int
     solution: str | None = None
 
 
@@ -135,22 +140,23 @@ def read_problems(path: Path) -> tuple[list[RawProblem], dict[str, str], int]:
     The id is the file's name and the line's number. Empty lines are passed over.
 
     Raises:
-        DamagedProblemError: A line is no problem, or repeats a question with another answer; the
-            error names file and line.
+        DamagedProblemError: A line is no problem, or repeats a question with another answer, or
+            there is no line; the error names file and line.
     """
     validate = TypeAdapter(OwnProblem).validate_json
     rows: dict[str, tuple[int, RawProblem]] = {}
     solutions, repeats = {}, 0
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             problem = validate(line, strict=True)
         except ValidationError as error:
+            mistake, hint = _first_mistake(error)
             raise DamagedProblemError(
-                f"{path}:{number}: {_first_mistake(error)}. Expected an object with the texts"
-                " question and answer, and solution if there is one.\nHint: a whole number may"
-                " stand without quotes; everything else is text."
+                f"{path}:{number}: {mistake}. Expected an object with the texts question and"
+                f" answer, and solution if there is one.\nHint: {hint}"
             ) from error
         row = RawProblem(f"{path.stem}-{number:05d}", problem.question, str(problem.answer).strip())
         first, same = rows.setdefault(" ".join(row.text.split()), (number, row))
@@ -163,14 +169,25 @@ def read_problems(path: Path) -> tuple[list[RawProblem], dict[str, str], int]:
             repeats += 1
         elif problem.solution is not None:
             solutions[row.id] = problem.solution
+    if not rows:
+        raise DamagedProblemError(
+            f"{path}: holds no problem.\nHint: every line is an object with question and answer."
+        )
     return [row for _, row in rows.values()], solutions, repeats
 
 
-def _first_mistake(error: ValidationError) -> str:
+def _first_mistake(error: ValidationError) -> tuple[str, str]:
+    """What is wrong with a line, with its field, and a hint."""
     mistake = error.errors(include_url=False)[0]
     field = str(mistake["loc"][0]) if mistake["loc"] else ""
-    if mistake["type"] == "missing":
-        return f"{field} is missing"
-    if field:
-        return f"{field} is {mistake['input']!r}: {mistake['msg']}"
-    return mistake["msg"]
+    match mistake["type"]:
+        case "json_invalid":
+            what = str(mistake["ctx"]["error"]).replace(" at line 1 column", ", column")
+            return f"Invalid JSON: {what}", "one whole object stands in each line, in UTF-8."
+        case "missing":
+            keys = ", ".join(map(str, mistake["input"])) or "none"
+            return f"{field} is missing; keys of the line are {keys}", f"call the key {field}."
+        case "string_pattern_mismatch":
+            return f"{field} is blank: {mistake['input']!r}", "fill it, or remove the line."
+    typed = "a whole number may stand without quotes; everything else is text."
+    return f"{field} is {mistake['input']!r}: {mistake['msg']}" if field else mistake["msg"], typed

@@ -1,0 +1,64 @@
+"""How every method trains: accuracy of its rollouts, drift, and overlap with the teacher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from geosd.reporting.figures import PAGE_IN, legend_below
+from geosd.reporting.method_style import hue_by_method, method, ordered
+from geosd.reporting.specs import OutputSpec
+from geosd.reporting.theme import themed
+
+SPEC = OutputSpec(
+    title="training curves",
+    caption=(
+        "Three quantities of the step log over the updates of every run: the share of its rollouts "
+        "with a correct answer, the mean Fisher-Rao distance of the student from the base model, "
+        "and the overlap Σ √(p q) of student and teacher. Means over seeds; bands are standard "
+        "deviations. Accuracy is the mean from one measurement to the next; of SFT it is that of "
+        "the solutions that it trains on. The last point is measured after the last update, on "
+        "rollouts of the trained student. Losses are not shown: each method has its own."
+    ),
+    reads=("training_curves",),
+    settings=("models", "methods"),
+)
+
+PANELS = {
+    "rollout/accuracy": "share of correct rollouts",
+    "drift/pi_0": r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)",
+    "overlap": "overlap with the teacher",
+}
+"""Quantities from left to right, and what their axes say."""
+BAND = {"alpha": 0.14, "lw": 0}
+
+
+@themed
+def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Draw `figure_training`: a row for each model, a panel for each quantity, a line a method."""
+    runs = training_curves[training_curves["variant"].isin(methods)]
+    figure = Figure(figsize=(PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
+    grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)
+    names = ordered(runs["variant"])
+    for model, row in zip(models, grid, strict=True):
+        for axes, (quantity, label) in zip(row, PANELS.items(), strict=True):
+            sns.lineplot(
+                runs[(runs["model"] == model) & (runs["quantity"] == quantity)],
+                x="step",
+                y="value",
+                errorbar="sd",
+                err_kws=BAND,
+                legend=False,
+                ax=axes,
+                **hue_by_method(names),
+            )
+            axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
+            axes.margins(x=0.02)
+        row[0].set_title(model, loc="left")
+    lines = [Line2D([], [], color=method(name).colour) for name in names]
+    legend_below(figure, lines, [method(name).drawn for name in names])
+    return figure

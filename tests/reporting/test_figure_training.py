@@ -1,0 +1,40 @@
+"""What the figure of training curves draws: means over seeds of the runs it is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geosd.reporting import figure_training
+from geosd.reporting.method_style import method
+from geosd.scores.tidy_columns import COLUMNS
+
+STEPS = (0, 4, 8)
+
+
+@pytest.fixture
+def curves():
+    rows = [
+        (model, variant, seed, 0, step, quantity, 0.1 * step + 0.01 * seed + 0.02 * place)
+        for model in ("a", "b")
+        for place, variant in enumerate(("geosd", "grpo", "left_over"))
+        for seed in range(3)
+        for step in STEPS
+        for quantity in figure_training.PANELS
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS["training_curves"]))
+
+
+def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
+    figure = figure_training.draw(curves, ["a", "b"], ["pi_0", "grpo", "geosd"])
+    panels = figure.axes
+    assert len(panels) == 6
+    for axes in panels:
+        drawn = {line.get_color(): line.get_xydata() for line in axes.get_lines()}
+        assert set(drawn) == {method("geosd").colour, method("grpo").colour}
+        for place, name in enumerate(("geosd", "grpo")):
+            expected = [(s, 0.1 * s + 0.01 + 0.02 * place) for s in STEPS]
+            assert np.allclose(drawn[method(name).colour], expected)
+    assert [axes.get_title(loc="left") for axes in panels] == ["a", "", "", "b", "", ""]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["GRPO", "GeoSD"]

@@ -1,0 +1,97 @@
+"""The page of a study: what comes first, what pictures say, where links lead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from geosd.reporting.captions import caption_markdown
+from geosd.reporting.front_page import front_page_markdown
+from geosd.reporting.specs import output_specs
+from geosd.reporting.study_page import StudyPage, alt_text
+from geosd.scores.tidy_columns import COLUMNS
+
+OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figure_frontier")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study with five outputs, a claim reproduced and two not tested."""
+    figures, results = tmp_path / "figures/quick", tmp_path / "results/quick"
+    figures.mkdir(parents=True)
+    for name in OUTPUTS:
+        if name.startswith("table_"):
+            (figures / f"{name}.md").write_text("# A title\n\n## mini\n\n| a |\n|---|\n| 1 |\n")
+    more = {"statement": "GeoSD gains", "unit": "points", "published": "+8.6 / +7.6"}
+    more |= {"place": "Table main_id_ood", "effect": 1.25, "low": 0.5, "high": 2.0}
+    rows = [
+        {**dict.fromkeys(COLUMNS["claims"], 0), **more, "model": "mini", "verdict": verdict}
+        for verdict in ("reproduced", "not tested", "not tested")
+    ]
+    pd.DataFrame(rows).to_csv(figures / "claims.csv", index=False)
+    page = results / "report.md"
+    named = [name for name in OUTPUTS if name != "claims"]
+    sources = [results / "analyse/scores.csv"]
+    return StudyPage(
+        name="quick",
+        about="A trial.",
+        outputs=OUTPUTS,
+        folder=figures,
+        captions={name: caption_markdown(name, sources, page.parent) for name in named},
+        page=page,
+        claims_page=results / "pages/claims.html",
+    )
+
+
+@pytest.fixture
+def text(study):
+    appendix = {"All settings": study.page.parent / "pages/configuration.html"}
+    return front_page_markdown(study, ["mini"], ["pi_0", "geosd"], [0, 1], appendix)
+
+
+def test_frontier_verdicts_main_table_and_curves_come_first(text):
+    assert re.findall(r"^##? (.*)$", text, re.M) == [
+        "Study quick",
+        "The frontier of gains in and out of distribution",
+        "Verdicts on the paper's claims",
+        "Accuracy in and out of distribution",
+        "Training curves",
+        "Accuracy on each benchmark",
+        "Appendix: how this was made",
+    ]
+    assert text.index("**A trial.**") < text.index("π₀, GeoSD on mini, seeds 0, 1.")
+    assert text.count("A title") == 0 and text.count("**mini**") == 2
+
+
+def test_every_output_has_its_caption_its_source_data_and_its_files_by_name(text, study):
+    words = " ".join(text.split())
+    for name in study.captions:
+        assert " ".join(output_specs()[name].caption.split()) in words
+    assert text.count("Source data: [scores.csv](analyse/scores.csv).") == 4
+    assert "[figure_frontier.pdf](../../figures/quick/figure_frontier.pdf)" in text
+    assert "[table_main.tex](../../figures/quick/table_main.tex)" in text
+    assert "(pages/claims.html)" in text and "[All settings](pages/configuration.html)" in text
+
+
+def test_verdicts_are_counted_and_stand_below_the_table_that_they_are_on(text):
+    rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
+    assert "| mini | 1 | 2 |" in rows
+    assert "| GeoSD gains | mini | reproduced | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
+
+
+@pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])
+def test_a_pictures_alternative_says_what_the_figure_shows(name):
+    words = alt_text(caption_markdown(name, [], Path()))
+    title = output_specs()[name].title
+    assert words.lower().startswith(f"{title.lower()}. ")
+    assert len(words) > len(title) + 30 and words.endswith(".")
+    assert not re.search(r"[\[\]*\n]|\.\.$", words)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders():
+    sources = [Path("results/states/a/states.csv"), Path("results/states/b/states.csv")]
+    text = " ".join(caption_markdown("figure_density", sources, Path("results/quick")).split())
+    assert "[../states/a/states.csv](../states/a/states.csv), [../states/b/states.csv]" in text
