@@ -50,7 +50,7 @@ def main(
     scratch: Path,
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
-    worker: bool = False,
+    workers: int = 0,
     trackers: tuple[str, ...] = (),
 ) -> None:
     """Train one student: one variant of one model with one seed.
@@ -67,7 +67,8 @@ def main(
         scratch: Folder of the state that a killed run continues from.
         params: The configuration.
         snapshots: Steps after which the weights are kept too.
-        worker: Sample and score in a worker: the last process that accelerate has started.
+        workers: Processes of the rollout worker, which samples and scores: the last ones that
+            accelerate has started. One process alone does both itself.
         trackers: Trackers beside DVCLive's step log: tensorboard, wandb, trackio.
     """
     check_trackers(trackers)
@@ -80,12 +81,12 @@ def main(
     resume = ResumeState(scratch, identity)
     saved = Snapshots(out / "snapshots", snapshots)
     run_name = f"{model}/{variant}/{seed}"
-    with init_processes(worker) as (ranks, link), catch_sigterm() as stop_requested:
+    with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
         arguments = (resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
-            serve(assemble_rollout_worker(*arguments), link)
+            serve(assemble_rollout_worker(*arguments, link.worker), link)
             return
-        in_process = worker and link is None
+        in_process = workers and link is None
         rollout_worker = assemble_rollout_worker(*arguments) if in_process else link
         run = assemble_run(*arguments, ranks, rollout_worker)
         try:
