@@ -18,6 +18,7 @@ include: "workflow/rules/early_stop.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/states.smk"
+include: "workflow/rules/remove_weights.smk"
 include: "workflow/rules/outputs.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
@@ -30,6 +31,7 @@ rule all:
         [getattr(rules, name).output for name in STUDY.outputs],
         collect(rules.page.output, page=PAGES),
         rules.configuration.output,
+        rules.removed_weights.input,
     localrule: True
     message:
         "Everything of the study is there"
