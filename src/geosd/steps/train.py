@@ -14,10 +14,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import torch
+
 from geosd.files import atomic_write, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
-from geosd.models.precision import resolve_precision
+from geosd.models.precision import cast_parameters, resolve_precision
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.scores.irregular_steps import count_irregular_steps
@@ -79,7 +81,8 @@ def main(
     inputs = prove_checkpoint(base) | prove([problems, pool])
     identity = {"settings": resolved, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
-    saved = Snapshots(out / "snapshots", snapshots)
+    storage = getattr(torch, settings.get("storage", "float32"))
+    saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
     with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
         arguments = (resolved, base, problems, pool, seed)
@@ -118,7 +121,7 @@ def main(
                 settings=settings,
                 limits=get_data_source(settings["source"]).limits,
             )
-            save_model(student, run.encoding.tokenizer, out)
+            save_model(cast_parameters(student, storage), run.encoding.tokenizer, out)
             kept = sorted((out / "snapshots").glob("step_*"))
             job.write_manifest(
                 out,
