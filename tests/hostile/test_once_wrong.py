@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load, resolve, settings
+from geosd.objectives.objective import build
 from geosd.provenance.manifest_file import read_manifest
 from geosd.steps.job import Job
 
@@ -63,13 +64,13 @@ def test_a_value_that_was_found_late_is_refused_at_once(root, project, path, val
     assert said.splitlines()[-1].startswith("Hint: ")
 
 
-def test_a_hyperparameter_that_is_not_given_is_known_before_a_run_starts(root, project):
+def test_a_method_whose_hyperparameter_is_not_given_has_the_papers_value(root, project):
     text = (root / "params.yaml").read_text()
     assert text.count("hellinger, drift_penalty: 1.0}") == 1
     file = project / "params.yaml"
     file.write_text(text.replace("hellinger, drift_penalty: 1.0}", "hellinger}"))
     own = settings("train", resolve(load(file), "quick"), "mini-qwen3", "geosd")
-    assert own["objective"]["drift_penalty"] == 1.0
+    assert build(**own["objective"]).drift_penalty == 1.0
 
 
 @pytest.mark.parametrize("name", ["$(touch pwned)", "`touch pwned`", "../../x"])
