@@ -77,6 +77,8 @@ BY_HAND = (
     "python -m geosd.steps.results_page",
     "python -m geosd.steps.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
 )
+LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
+"""What the programs import only when they need it."""
 WRITES_NOTHING = {"doctor", "plan", "stale", "summary", "unused"}
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
 """Names that a killed `atomic_write` leaves; nothing reads them."""
@@ -295,7 +297,7 @@ def finished(tmp_path_factory):
         f"geosd.reporting.{path.stem}" for path in (ROOT / "src/geosd/reporting").glob("*.py")
     ]
     steps = {command.program for command in commands if command.words[1] == "-m"}
-    for module in (*PRELOADED, *sorted(reporting), *sorted(steps)):  # once, not in each fork
+    for module in (*PRELOADED, *LATE, *sorted(reporting), *sorted(steps)):  # not in each fork
         importlib.import_module(module)
     gc.freeze()  # or each fork would look through all of it
     (folder / "hub.txt").write_text("A file of the hub.")

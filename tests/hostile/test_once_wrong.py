@@ -9,6 +9,7 @@ import gzip
 import importlib.util
 import itertools
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import yaml
 
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.objectives.objective import build
+from geosd.problems.dataset_catalogue import CatalogueEntry
+from geosd.problems.dataset_download import WrongFileError, fetch_file
 from geosd.provenance.manifest_file import read_manifest
 from geosd.steps.job import Job
 
@@ -127,6 +130,27 @@ def test_a_restored_file_that_is_not_the_published_one_is_named(root, project, m
     records.write_bytes(gzip.compress(json.dumps(published).encode()))
     with pytest.raises(SystemExit, match=r"(?s)results/quick/runs.csv.*\nHint: "):
         publishing.restore("quick", [])
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"a": 1}', '{"a": {"sha256": 1}}', "[" * 10**5]
+)
+def test_a_damaged_lock_of_raw_files_is_named(tmp_path, content):
+    (tmp_path / "a").write_text("raw")
+    lock = tmp_path / "lock.json"
+    lock.write_text(content)
+    entry = CatalogueEntry("a", "owner/name", "0", "a", None)
+    with pytest.raises(WrongFileError, match=rf"(?s){lock} is no lock.*\nHint: "):
+        fetch_file(entry, tmp_path, lock)
+    assert lock.read_text() == content
+
+
+def test_every_test_that_the_table_names_is_there(root):
+    page = (root / "docs/reliability.md").read_text()
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", page.partition("once wrong")[2])
+    assert len(named) > 30
+    for file, test in named:
+        assert f"\ndef {test}(" in (root / "tests" / file).read_text(), test
 
 
 @pytest.mark.slow
