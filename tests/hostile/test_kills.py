@@ -327,13 +327,14 @@ def test_every_program_is_among_those_that_are_killed(finished):
 def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     draw, done, folder = random.Random(SEED), Counter(), finished.folder
     damages = runpy.run_path(str(Path(__file__).with_name("test_states.py")))["DAMAGES"]
-    of_program = {command.program: [] for command in finished.commands}
-    for command in finished.commands:
+    commands = sorted(finished.commands, key=lambda command: command.words)  # of a plan any order
+    of_program = {command.program: [] for command in commands}
+    for command in commands:
         of_program[command.program].append(command)
-    drawn = [draw.choice(commands) for commands in of_program.values()]
+    drawn = [draw.choice(of_one) for of_one in of_program.values()]
     resumed = of_program["geosd.steps.train"] + of_program["geosd.steps.base_models"]
     drawn += [draw.choice(resumed) for _ in range(RESUMED)]
-    drawn += [draw.choice(finished.commands) for _ in range(KILLS - len(drawn))]
+    drawn += [draw.choice(commands) for _ in range(KILLS - len(drawn))]
     for command in drawn:
         put(folder, command.before)
         moment = draw.randint(1, command.operations)
