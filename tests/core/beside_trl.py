@@ -3,7 +3,8 @@
     python tests/core/beside_trl.py FOLDER [PIP_ARGS...]
 
 Makes a virtual environment in FOLDER, installs torch at the version of envs/laptop.txt, then this
-repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd itself.
+repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd
+itself.
 """
 
 from __future__ import annotations

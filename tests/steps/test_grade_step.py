@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from geosd.files import DamagedLineError
+from geosd.files import DamagedFileError, DamagedLineError
 from geosd.steps.grade import MOST_NESTED, main
 
 
@@ -91,6 +91,13 @@ def test_a_damaged_line_is_named_and_nothing_is_written(rows, tmp_path, line):
     with pytest.raises(DamagedLineError, match=r"rows\.jsonl:2: (.|\n)*Hint"):
         main(source, out)
     assert not out.exists()
+
+
+def test_a_file_without_rows_is_refused(tmp_path):
+    (tmp_path / "rows.jsonl").write_text("")
+    with pytest.raises(DamagedFileError, match=r"(?s)rows.jsonl: no row.*\nHint: "):
+        main(tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_a_gold_that_its_grader_refuses_is_named(rows, tmp_path):

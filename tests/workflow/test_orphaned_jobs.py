@@ -27,6 +27,8 @@ def orphaned_jobs(root):
 def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(orphaned_jobs, tmp_path):
     listing = "\n".join(
         [
+            "slurm_load_jobs error: Unable to contact slurm controller",
+            "",
             f"11|geosd-42-login-1_{RUN}|{tmp_path}",
             f"12|geosd-42-login-1_{RUN}|{tmp_path}/elsewhere",
             f"13|somebody-elses|{tmp_path}",

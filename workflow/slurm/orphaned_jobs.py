@@ -59,6 +59,8 @@ def parse(listing: str, folder: Path) -> list[Job]:
     """The SLURM jobs of one folder, from lines of `number|name|working directory`."""
     jobs = []
     for line in listing.splitlines():
+        if line.count("|") < 2:  # a word of squeue itself, no job
+            continue
         number, name, where = line.split("|", 2)
         if (driver := NAME.fullmatch(name)) and Path(where).resolve() == folder.resolve():
             jobs.append(Job(number, int(driver["process"]), driver["host"]))

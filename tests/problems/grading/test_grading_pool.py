@@ -8,7 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from geosd.problems.grading import symbolic_comparison
-from geosd.problems.grading.grading_pool import GradingPool, MissingMathError, WorkerEndedError
+from geosd.problems.grading.grading_pool import (
+    REMEMBERED,
+    GradingPool,
+    MissingMathError,
+    WorkerEndedError,
+)
 from geosd.problems.grading.typed_grader import grade_answer
 
 
@@ -89,6 +94,24 @@ def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):
     with pytest.raises(WorkerEndedError, match="crash"):
         worker.ask("compare", "1", "2")
     assert len(sent) == 2
+
+
+def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
+    asked = []
+
+    def ask(self, task, gold, answer):
+        asked.append(answer)
+        return "wrong answer"
+
+    monkeypatch.setattr(GradingPool, "_ask", ask)
+    with GradingPool() as pool:
+        for answer in range(REMEMBERED + 1):
+            pool.compare("1", str(answer))
+        for answer in (REMEMBERED, 1):  # kept
+            assert pool.compare("1", str(answer)) == "wrong answer"
+        assert len(asked) == REMEMBERED + 1
+        pool.compare("1", "0")
+        assert asked[-1] == "0" and len(asked) == REMEMBERED + 2
 
 
 def test_a_pool_of_nothing_is_refused():

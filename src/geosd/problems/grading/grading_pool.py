@@ -28,8 +28,8 @@ from geosd.problems.records import Reason
 START_SECONDS = 120.0
 MEGABYTES = 4096
 REMEMBERED = 4096
-"""Outcomes that a pool keeps, of at most 4,000 characters each: one evaluation's problems repeat
-themselves within it, and a training of many thousand steps does not grow by it."""
+"""Outcomes that a pool keeps: answers repeat each other within a problem's samples, and a training
+of many thousand steps must not grow by them."""
 
 
 class MissingMathError(RuntimeError):
