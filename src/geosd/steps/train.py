@@ -51,7 +51,6 @@ def main(
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
     worker: bool = False,
-    trackers: tuple[str, ...] = (),
 ) -> None:
     """Train one student: one variant of one model with one seed.
 
@@ -68,10 +67,10 @@ def main(
         params: The configuration.
         snapshots: Steps after which the weights are kept too.
         worker: Sample and score in a worker: the last process that accelerate has started.
-        trackers: Trackers beside DVCLive's step log: tensorboard, wandb, trackio.
     """
-    check_trackers(trackers)
     job = Job("train", params, study, model, variant, seed=seed)
+    trackers = job.study.params.trackers
+    check_trackers(trackers)
     settings = job.settings
     precision = resolve_precision(settings["precision"], local_device())
     resolved = {**settings, "precision": precision}
