@@ -128,11 +128,9 @@ class Params(Section):
 
     study: Name
     """The study that is run where the command line names none (`--config study=NAME`)."""
-    trackers: Annotated[list[Tracker], Distinct] = Field(
-        default_factory=list,
-        description="Where training curves go beside the step log. No result depends on it, so it"
-        " is a setting of no rule.",
-    )
+    trackers: Annotated[list[Tracker], Distinct]
+    """Where training curves go beside the step log. No result depends on it: it is a setting of no
+    rule."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
     models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]
