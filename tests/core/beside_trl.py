@@ -3,7 +3,7 @@
     python tests/core/beside_trl.py FOLDER [PIP_ARGS...]
 
 Makes a virtual environment in FOLDER, installs torch at the version of envs/laptop.txt, then this
-repository, then TRL. Prints what the core added, and fails if that is more than geosd itself.
+repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
-TRL = "trl==1.16.*"
+TRL = ROOT / "envs/trl.txt"
 
 BOTH = """
 import time
@@ -64,7 +64,7 @@ def main(folder: Path, pip_args: list[str]) -> None:
         return sum(path.stat().st_size for path in files) / 1e6
 
     pins = (ROOT / "envs/laptop.txt").read_text().splitlines()
-    (torch,) = (line for line in pins if line.startswith("torch=="))
+    (torch,) = (line.rstrip("\\ ") for line in pins if line.startswith("torch=="))
     pip("install", "-q", *pip_args, torch)
     before, size = installed(), megabytes()
     with TemporaryDirectory() as copy:  # setuptools leaves its build folder beside the sources
@@ -76,7 +76,7 @@ def main(folder: Path, pip_args: list[str]) -> None:
     print(f"the core adds {len(added)} package and {megabytes() - size:.1f} MB to torch")
     if added != {"geosd"}:
         sys.exit(f"The core brought {sorted(added)}.\nHint: a new dependency belongs to an extra.")
-    pip("install", "-q", *pip_args, TRL)
+    pip("install", "-q", *pip_args, "--no-deps", "--require-hashes", "-r", str(TRL))
     subprocess.run([python, "-I", "-c", BOTH], check=True)
 
 

@@ -18,6 +18,8 @@ SITE: dict[str, Any] = {
     "account": None,
     "gpu_model": "h100",
     "cpus_per_gpu": 1,
+    "jobs": 100,
+    "trainings": 100,
     "check_seconds": 2,
     "partitions": {
         "cpu": {"max_runtime": 1440},

@@ -37,10 +37,14 @@ def study(stopped):
     return resolve(load(stopped / "params.yaml"), "quick")
 
 
-@pytest.fixture(scope="module", params=["geosd", "grpo"])
+@pytest.fixture(scope="module", params=["geosd float32", "grpo bfloat16"])
 def taken(request, small, stopped):
     """A longer run, the shorter one that is taken from it, and the shorter one trained."""
-    name, params = request.param, stopped / "params.yaml"
+    name, storage = request.param.split()
+    values = yaml.safe_load((stopped / "params.yaml").read_text())
+    values["studies"]["quick"]["training"]["storage"] = storage
+    params = stopped / f"{storage}.yaml"
+    params.write_text(yaml.safe_dump(values))
     longest = f"{name}-learning_rate_3e-05"
     longer = small.trained(stopped / "longer" / name, longest, snapshots=[3], params=params)
     out, plain = stopped / "run" / name, stopped / "plain" / name

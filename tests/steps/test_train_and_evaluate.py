@@ -7,10 +7,12 @@ import signal
 import pytest
 import torch
 import yaml
+from safetensors.torch import load_file
 
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import DamagedLineError, read_jsonl
+from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem, Sample
 from geosd.steps import analyse
 from geosd.training import step_log
@@ -70,6 +72,24 @@ def test_trackers_are_a_setting_of_no_rule_and_those_that_the_step_log_knows(sma
     without = resolve(load(small.folder / "params.yaml"), "quick")
     for rule, *named in (("train", "mini-qwen3", "geosd"), ("configuration",)):
         assert settings(rule, with_trackers, *named) == settings(rule, without, *named)
+
+
+def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_room(small, tmp_path):
+    values = yaml.safe_load((small.folder / "params.yaml").read_text())
+    values["studies"]["quick"]["training"]["storage"] = "bfloat16"
+    params = tmp_path / "params.yaml"
+    params.write_text(yaml.safe_dump(values))
+    for name in ("model.safetensors", "snapshots/step_2.safetensors"):
+        plain, half = (
+            load_file(small.trained(tmp_path / kind, snapshots=[2], params=given) / name)
+            for kind, given in (("plain", small.shared["params"]), ("half", params))
+        )
+        assert plain.keys() == half.keys()
+        assert all(torch.equal(half[key], plain[key].to(torch.bfloat16)) for key in plain)
+    read, _ = load_model(tmp_path / "half")
+    assert {value.dtype for value in read.parameters()} == {torch.float32}
+    logs = [(tmp_path / kind / "steps.csv").read_bytes() for kind in ("plain", "half")]
+    assert logs[0] == logs[1]
 
 
 def test_precision_auto_is_what_the_processor_has_and_the_manifests_say_which(

@@ -46,7 +46,7 @@ def main(folder):
     torch.set_num_threads(1)
     folder = Path(folder)
     tiny, settings = json.loads((folder / "case.json").read_text())
-    with init_processes(worker=True) as (ranks, link):
+    with init_processes(workers=1) as (ranks, link):
         if ranks is None:
             worker = assemble_rollout_worker(settings, *inputs(tiny))
             slowly(worker)

@@ -39,18 +39,21 @@ CASES = {
 }
 
 
-def five_steps(ranks, settings, tiny, out, steps=5, singular=False):
+def with_rewards(local):
+    """Rollouts some of which are right, of a model that is never right."""
+    return dataclasses.replace(local, is_correct=lambda text, gold: len(text) % 2 == 0)
+
+
+def five_steps(ranks, settings, tiny, out, steps=5, singular=False, link=None):
     """First gradients, last factors, weights and log; None but on the first rank.
 
-    `singular` spoils a block of the last rank at its third update.
+    `singular` spoils a block of the last rank at its third update; `link` leads to a worker.
     """
     tiny = Path(tiny)
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
-    run = assemble_run(settings, *inputs, 0, ranks)
-    source = dataclasses.replace(
-        run.rollout_source, is_correct=lambda text, gold: len(text) % 2 == 0
-    )
-    run = dataclasses.replace(run, rollout_source=source)
+    run = assemble_run(settings, *inputs, 0, ranks, link)
+    if link is None:
+        run = dataclasses.replace(run, rollout_source=with_rewards(run.rollout_source))
     step, gradients, calls = run.update_rule.step, {}, []
 
     def remember(rate):
@@ -71,6 +74,8 @@ def five_steps(ranks, settings, tiny, out, steps=5, singular=False):
     factors = run.update_rule.state_dict()["kfac"]
     weights = full_state_dict(run.student)
     model = full_model(run.student)
+    if link is not None:
+        run.rollout_source.end()
     if not ranks.is_main:
         return None
     assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
@@ -89,9 +94,7 @@ def main(folder):
         for name, settings in cases.items():
             singular = name.endswith("without an inverse")
             found = five_steps(ranks, settings, tiny, folder / name, singular=singular)
-            if found is not None:
-                found["log"] = found["log"].to_dict("list")
-                torch.save(found, folder / f"{name}.pt")
+            save(found, folder / f"{name}.pt")
         five_steps(ranks, half, tiny, folder / "half", steps=3)
 
 
@@ -123,6 +126,35 @@ def launch(program, *arguments, processes=2, timeout=240, **more):
             process.kill()
 
 
+def compare(one, two):
+    """How far two runs of the same settings are apart: loss, gradients, factors, weights.
+
+    `one` is as `five_steps` returns it, `two` as a program has saved it. The whole logs must agree.
+    """
+    kinds = [kind for kind in ("gradients", "factors", "weights") if kind in one]
+    apart = {kind: furthest(two[kind], one[kind]) for kind in kinds}
+    log = one["log"].to_dict("list")
+    assert log.keys() == two["log"].keys()
+    losses = [log["loss/total"][:-1], two["log"]["loss/total"][:-1]]  # the end has none
+    apart["loss"] = max(abs(a - b) for a, b in zip(*losses, strict=True))
+    for column in log:
+        torch.testing.assert_close(
+            torch.tensor(two["log"][column]),
+            torch.tensor(log[column]),
+            rtol=1e-3,
+            atol=1e-5,
+            equal_nan=True,
+            msg=lambda message, column=column: f"{column}: {message}",
+        )
+    return apart
+
+
+def save(found, path):
+    """Save on the first rank, the only one that has found something, what `compare` reads."""
+    if found is not None:
+        torch.save({**found, "log": found["log"].to_dict("list")}, path)
+
+
 def settings_of(settings, case):
     settings = copy.deepcopy(settings) | {"problems": 4, "learning_rate": 1e-3, "steps": 5}
     return settings | CASES[case]
@@ -149,22 +181,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
         assert ("update/skipped" in one["log"]) == singular
         lengths = one["log"]["rollout/tokens"]
         assert (lengths < values["response_tokens"]).any()  # sequences of unequal length
-        kinds = [kind for kind in ("gradients", "factors", "weights") if kind in one]
-        apart = {kind: furthest(two[kind], one[kind]) for kind in kinds}
-        log = one["log"].to_dict("list")
-        assert log.keys() == two["log"].keys()
-        losses = [log["loss/total"][:-1], two["log"]["loss/total"][:-1]]  # the end has none
-        apart["loss"] = max(abs(a - b) for a, b in zip(*losses, strict=True))
-        for column in log:
-            torch.testing.assert_close(
-                torch.tensor(two["log"][column]),
-                torch.tensor(log[column]),
-                rtol=1e-3,
-                atol=1e-5,
-                equal_nan=True,
-                msg=lambda message, column=column: f"{column}: {message}",
-            )
-        measured[name] = apart
+        measured[name] = compare(one, two)
     with capsys.disabled():
         print()
         for name, apart in measured.items():

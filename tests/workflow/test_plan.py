@@ -58,7 +58,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
         "--study quick --params params.yaml --model mini-qwen3 --variant geosd --seed 2"
         f" --base {folders.base(model)} --problems {folders.data}/train.jsonl"
         f" --pool {folders.pool(model)}/pool.jsonl --out results/{run} --scratch scratch/{run}"
-        f" --no-worker  > logs/quick/{run}.log 2>&1"
+        f" --workers 0  > logs/quick/{run}.log 2>&1"
     )
     pi_0 = next(c for rule, c in commands if rule == "evaluate" and "--variant pi_0" in c)
     assert f"--checkpoint {folders.base(model)} " in pi_0

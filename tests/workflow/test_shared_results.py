@@ -12,9 +12,8 @@ import yaml
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 
-MINIATURE = "miniature miniature_selection miniature_ablation miniature_privilege".split()
-MINIATURE += ["miniature_ladder", "miniature_stepsize", "miniature_hyperparameters"]
-MINIATURE += ["miniature_rates"]
+# They share runs in every way there is: same runs, some of them, early stops, other samples.
+MINIATURE = "miniature miniature_selection miniature_rates miniature_stepsize".split()
 SHARED_RULES = ("data", "base", "pool", "states", "train", "early_stop", "evaluate")
 
 

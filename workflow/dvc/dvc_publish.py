@@ -119,7 +119,7 @@ def record_path(output: str) -> Path:
 
 
 def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
-    """Snakemake's record, hash and time of each file that it made.
+    """Snakemake's record, hash and time of each file that it made; of removed weights the record.
 
     Args:
         folders: Where the files of a study lie.
@@ -137,7 +137,16 @@ def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
             }
             if not in_dvc & {path, *path.parents}:
                 outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
+    for name in removed_weights(folders):
+        if (record := record_path(name)).exists() and not Path(name).exists():
+            outputs[name] = {"sha256": None, "record": json.loads(record.read_text())}
     return outputs
+
+
+def removed_weights(folders: Iterable[Path]) -> list[str]:
+    """The outputs that rule remove_weights has removed; Snakemake asks for their records too."""
+    notes = (json.loads(p.read_text()) for f in folders for p in f.glob("removed/**/*.json"))
+    return [note["weights"] for note in notes if note["removed"]]
 
 
 def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
@@ -162,6 +171,10 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
     made_otherwise = set()
     for name, recorded in outputs.items():
         path, record = Path(name), record_path(name)
+        if recorded["sha256"] is None:  # removed on purpose
+            record.parent.mkdir(parents=True, exist_ok=True)
+            record.write_text(json.dumps(recorded["record"]))
+            continue
         if "text" in recorded and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(recorded["text"], encoding="utf-8")
@@ -178,9 +191,10 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
             others.append(name)
     for name, recorded in outputs.items():
         # The whole job: a record of one of its files would speak for all.
-        if recorded["record"]["shellcmd"] in made_otherwise and Path(name).exists():
+        if recorded["record"]["shellcmd"] in made_otherwise:
             record_path(name).unlink(missing_ok=True)
-            os.utime(name, (LONG_AGO, LONG_AGO))
+            if Path(name).exists():
+                os.utime(name, (LONG_AGO, LONG_AGO))
     return count["same"], others, count["absent"]
 
 

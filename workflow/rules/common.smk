@@ -25,6 +25,7 @@ from geosd.reporting import specs
 from geosd.config import resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
+from geosd.config.weight_readers import weight_readers
 from geosd.models.shipped_checkpoints import pinned_files
 
 min_version("9.20")  # pathvars, subpath

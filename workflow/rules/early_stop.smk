@@ -18,6 +18,7 @@ rule early_stop:
         manifest="results/train/{model}/{recipe}/{seed}/stopped_{steps}/manifest.json",
     log:
         "<logs>/early_stop/{model}/{recipe}/{seed}_{steps}.log",
+    priority: 2  # as the evaluation that waits for it
     resources:
         study=STUDY.name,
         mem_mb=scale(2000),

@@ -18,6 +18,7 @@ rule evaluate:
         "<logs>/evaluate/{model}/{recipe}/{seed}.log",
     wildcard_constraints:
         recipe="(?!pi_0-).+",
+    priority: 2  # before new trainings: weights that are evaluated may go
     threads: share_of_cores("evaluate")
     resources:
         study=STUDY.name,
@@ -45,3 +46,4 @@ use rule evaluate as evaluate_pi_0 with:
         code=code_of_sampling,
     wildcard_constraints:
         recipe="pi_0-[0-9a-f]+",
+    priority: 0

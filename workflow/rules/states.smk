@@ -21,6 +21,7 @@ rule states:
         manifest="results/states/{model}-{digest}/manifest.json",
     log:
         "<logs>/states/{model}-{digest}.log",
+    priority: 2  # alignment waits for it, and weights for alignment
     threads: share_of_cores("states")
     resources:
         study=STUDY.name,
@@ -50,6 +51,7 @@ rule alignment:
         manifest="<study>/alignment/{model}/{variant}/{seed}/manifest.json",
     log:
         "<logs>/alignment/{model}/{variant}/{seed}.log",
+    priority: 2  # as evaluate
     resources:
         gpu=requested("alignment", "gpus"),
         gpu_model=gpu_model("alignment"),

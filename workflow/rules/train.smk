@@ -33,6 +33,7 @@ rule train:
         gpu_model=gpu_model("train"),
         processes=requested("train", "processes"),
         placement=requested("train", "placement"),
+        trainings=1,  # as many side by side as `--resources trainings=` allows
         mem_mb=requested("train", "mem_mb", 2),
         runtime=requested("train", "minutes", 2),
         variant=variant_of("train"),

@@ -37,13 +37,13 @@ class TrainingResources(JobResources):
 
     @property
     def processes(self) -> int:
-        """Processes of a training job: one on each GPU that trains, one that samples for them."""
-        return max(1, self.gpus - self.inference_gpus + bool(self.inference_gpus))
+        """Processes of a training job: one on each GPU."""
+        return max(1, self.gpus)
 
     @property
     def placement(self) -> str:
-        """A training job's option of step `train`: whether its last process samples for others."""
-        return "--worker" if self.inference_gpus else "--no-worker"
+        """A training job's option of step `train`: how many processes sample for the others."""
+        return f"--workers {self.inference_gpus}"
 
     @model_validator(mode="after")
     def _one_trains(self) -> TrainingResources:

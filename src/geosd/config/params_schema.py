@@ -100,6 +100,13 @@ class StudySchema(Extendable, Sections):
     )
     outputs: Names
     """Rules of the tables, figures and ledgers that the study ends in."""
+    keep: Literal["weights", "samples"] = Field(
+        default_factory=lambda: "weights",
+        description="What stays on disk of a finished run: its weights and snapshots, or its log,"
+        " its samples and what is measured alone. `samples` removes weights once every study of"
+        " this file has made from them what it makes; a study that makes more of the run later"
+        " trains it again.",
+    )
     variants: dict[Name, StudyVariantSchema | None] = Field(
         default_factory=dict,
         description="What this study changes in a variant; null takes an inherited entry away.",

@@ -188,6 +188,9 @@ class Recipe(Section):
     """Type of the forward and backward passes; master weights are float32. `auto` is bfloat16 where
     the device has instructions for it (CUDA, AVX512-BF16, AMX); the manifest says which it was.
     Table hparams: bfloat16."""
+    storage: Literal["float32", "bfloat16"]
+    """Type in which final weights and snapshots are stored; the states that a run continues from
+    are float32 either way. Not given; bfloat16, in which the checkpoints are sampled."""
     top_k: Count
     """Logits K kept of student, teacher and anchor each; the union is renormalised. Table hparams:
     1024."""

@@ -181,12 +181,20 @@ def _named(folder: Path | str) -> Iterator[None]:
         ) from error
 
 
-def save_weights(model: nn.Module, path: Path | str) -> None:
+def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None = None) -> None:
     """Save a model's parameters alone as one file; the same weights are the same bytes.
 
     A tied parameter is written once, under its first name.
+
+    Args:
+        model: The model.
+        path: Of the file.
+        dtype: What the file has; None: what the model has.
     """
-    weights = {name: value.detach().contiguous() for name, value in model.named_parameters()}
+    weights = {
+        name: value.detach().to(dtype or value.dtype).contiguous()
+        for name, value in model.named_parameters()
+    }
     with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={"format": "pt"})
 

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet
+from pydantic import TypeAdapter, ValidationError
 
 from geosd.files import copy, sha256, write_json, write_text
 from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
@@ -96,13 +97,26 @@ def _check_sha256(
         if got not in (pinned, *same):
             raise _mismatch(entry, path, pinned, got)
         return
-    known = json.loads(lock.read_text(encoding="utf-8")) if lock.exists() else {}
+    known = _read_lock(lock)
     hashes = known.setdefault(entry.name, {})
     if kind not in hashes:
         hashes[kind] = got
         write_json(lock, known)
     elif hashes[kind] != got:
         raise _mismatch(entry, path, f"{hashes[kind]} (as {lock} remembers)", got)
+
+
+def _read_lock(lock: Path) -> dict[str, dict[str, str]]:
+    """The hashes that a lock remembers, by the name of the file."""
+    if not lock.exists():
+        return {}
+    try:
+        return TypeAdapter(dict[str, dict[str, str]]).validate_json(lock.read_bytes(), strict=True)
+    except ValidationError as error:
+        raise WrongFileError(
+            f"{lock} is no lock of raw files: {error.errors()[0]['msg']}.\nHint: take it from git"
+            " again; where it was never committed, remove it, and the next fetch writes it anew."
+        ) from error
 
 
 def _mismatch(entry: CatalogueEntry, path: Path, expected: str, got: str) -> WrongFileError:
@@ -154,7 +168,7 @@ def _check_answers(entry: CatalogueEntry, path: Path) -> None:
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         answers = [str(row["answer"]) for row in rows]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WrongFileError(
             f"{path}: no JSON lines with an answer each: {error!r}.\nHint: remove the file and"
             " fetch it again."

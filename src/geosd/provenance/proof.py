@@ -97,12 +97,20 @@ def proving_manifest(file: Path) -> tuple[Path, str] | None:
     return next(((folder, name) for folder, name in candidates if (folder / name).exists()), None)
 
 
+def listed_hash(file: Path) -> str | None:
+    """The SHA-256 of a file by the manifest of the step that made it, where a manifest lists it."""
+    if (manifest := proving_manifest(file)) is None:
+        return None
+    folder, name = manifest
+    return read_manifest(folder, name)["outputs"].get(file.relative_to(folder).as_posix())
+
+
 def _proven(file: Path) -> str:
     manifest = proving_manifest(file)
     if manifest is None:
         return sha256(file)
     folder, name = manifest
-    recorded = read_manifest(folder, name)["outputs"].get(file.relative_to(folder).as_posix())
+    recorded = listed_hash(file)
     if recorded is None:
         problem = "does not list it"
     elif not file.exists():

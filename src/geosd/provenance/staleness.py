@@ -7,7 +7,8 @@ there is now, and follows the results into which a stale one went.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from geosd.files import sha256
 from geosd.nested import dotted_items
 from geosd.provenance.manifest_file import MANIFEST, DamagedManifestError, read_manifest
+from geosd.provenance.proof import listed_hash
 
 ABSENT = "(absent)"
 
@@ -35,11 +37,15 @@ class Current:
     former: Path | None = None
 
 
-def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
+def stale(
+    results: Mapping[Path, Current], may_be_gone: Callable[[str], bool] = lambda name: False
+) -> dict[Path, list[str]]:
     """Which results are stale, and why: compared with files, settings and code of today.
 
     Args:
         results: Folder -> what would make it now. Inputs are looked for as the manifests name them.
+        may_be_gone: Whether a file may have been removed on purpose: then the hash counts that the
+            manifest of its step lists.
 
     Returns:
         Each folder that has a manifest, or had one under another address -> why it is stale, one
@@ -47,7 +53,15 @@ def stale(results: Mapping[Path, Current]) -> dict[Path, list[str]]:
         that is damaged is a reason, too.
     """
     manifests: dict[Path, dict[str, Any] | None] = {}
-    hashed = cache(sha256)  # many results share an input
+
+    @cache  # many results share an input
+    def hashed(name: str) -> str | None:
+        if Path(name).exists():
+            return sha256(name)
+        with suppress(DamagedManifestError):
+            return listed_hash(Path(name)) if may_be_gone(name) else None
+        return None
+
     reasons: dict[Path, list[str]] = {}
     for folder, current in results.items():
         try:
@@ -92,9 +106,9 @@ def _sources(manifest: Mapping[str, Any] | None, folders: Mapping[Path, Any]) ->
 
 def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]:
     for name, digest in recorded.items():
-        if not Path(name).exists():
+        if (found := hashed(str(name))) is None:
             yield f"{kind} {name} is not here"
-        elif hashed(str(name)) != digest:
+        elif found != digest:
             yield f"{kind} {name} has changed"
 
 

@@ -45,9 +45,12 @@ class Sampler(Protocol):
 
     Attributes:
         on_finish: Called with each completion that the model ends, while others are still sampled.
+        copies_weights: Whether a call copies the model's weights, one after another, before it
+            samples. Otherwise it reads the model where it lies, and needs it whole.
     """
 
     on_finish: OnFinish | None
+    copies_weights: bool
 
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int

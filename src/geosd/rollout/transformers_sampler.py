@@ -45,6 +45,8 @@ class TransformersSampler:
         progress: What the progress bar says; None shows none.
     """
 
+    copies_weights = False
+
     def __init__(
         self,
         model: nn.Module,

@@ -47,6 +47,7 @@ class VllmSampler:
     ) -> None:
         """Remember what to sample from and how; start nothing."""
         self.end_ids, self.weights, self.progress = sorted(set(end_ids)), weights, progress
+        self.copies_weights = weights is not None
         self.syncs = 0
         self.on_finish: OnFinish | None = None
         self._open_engine, self._shard = open_engine, shard

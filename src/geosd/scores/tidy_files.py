@@ -52,7 +52,7 @@ def _read(name: str, path: Path) -> pd.DataFrame:
 def read_cells(
     path: Path, columns: Mapping[str, type], content: str, filled: Iterable[str] | None = None
 ) -> pd.DataFrame:
-    """Read columns of a CSV file, each cell of which must be of its column's type.
+    """Read columns of a CSV file; every cell must be of the type of its column.
 
     Args:
         path: The file.

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
-from geosd.files import DamagedLineError, atomic_write
+from geosd.files import DamagedFileError, DamagedLineError, atomic_write
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.grader_interface import UNDECIDED, Verdict
 from geosd.problems.grading.grading_pool import GradingPool
@@ -52,6 +52,11 @@ def main(
         workers: Processes that do so.
     """
     rows = list(_rows(source, answer_field))
+    if not rows:
+        raise DamagedFileError(
+            f"{source}: no row; expected one JSON object a line.\nHint: run again what writes the"
+            " responses; nothing was written."
+        )
 
     def judge(numbered: tuple[int, dict[str, Any]]) -> Verdict:
         number, row = numbered

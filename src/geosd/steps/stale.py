@@ -15,6 +15,7 @@ from typing import Any
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
+from geosd.config.weight_readers import run_of, weight_readers
 from geosd.files import sha256
 from geosd.provenance.code import SOURCES, code_of
 from geosd.provenance.staleness import Current, stale
@@ -38,7 +39,9 @@ def main(study: str, params: Path = Path("params.yaml")) -> None:
     results = {
         Path(folder): _current(resolved, job, former.get(folder)) for folder, job in _jobs(resolved)
     }
-    reasons = stale(results)
+    weights = weight_readers(resolved) if resolved.overlay.keep == "samples" else {}
+    runs = {run_of(file) for file in weights}
+    reasons = stale(results, lambda name: name.endswith(".safetensors") and run_of(name) in runs)
     if not reasons:
         raise SystemExit(
             f"Study {study} has no results with a manifest.\nHint: `make run STUDY={study}` makes"

@@ -14,10 +14,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import torch
+
 from geosd.files import atomic_write, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
-from geosd.models.precision import resolve_precision
+from geosd.models.precision import cast_parameters, resolve_precision
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.scores.irregular_steps import count_irregular_steps
@@ -50,7 +52,7 @@ def main(
     scratch: Path,
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
-    worker: bool = False,
+    workers: int = 0,
 ) -> None:
     """Train one student: one variant of one model with one seed.
 
@@ -66,7 +68,8 @@ def main(
         scratch: Folder of the state that a killed run continues from.
         params: The configuration.
         snapshots: Steps after which the weights are kept too.
-        worker: Sample and score in a worker: the last process that accelerate has started.
+        workers: Processes of the rollout worker, which samples and scores: the last ones that
+            accelerate has started. One process alone does both itself.
     """
     job = Job("train", params, study, model, variant, seed=seed)
     trackers = job.study.params.trackers
@@ -77,14 +80,15 @@ def main(
     inputs = prove_checkpoint(base) | prove([problems, pool])
     identity = {"settings": resolved, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
-    saved = Snapshots(out / "snapshots", snapshots)
+    storage = getattr(torch, settings.get("storage", "float32"))
+    saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
-    with init_processes(worker) as (ranks, link), catch_sigterm() as stop_requested:
+    with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
         arguments = (resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
-            serve(assemble_rollout_worker(*arguments), link)
+            serve(assemble_rollout_worker(*arguments, link.worker), link)
             return
-        in_process = worker and link is None
+        in_process = workers and link is None
         rollout_worker = assemble_rollout_worker(*arguments) if in_process else link
         run = assemble_run(*arguments, ranks, rollout_worker)
         try:
@@ -116,7 +120,7 @@ def main(
                 settings=settings,
                 limits=get_data_source(settings["source"]).limits,
             )
-            save_model(student, run.encoding.tokenizer, out)
+            save_model(cast_parameters(student, storage), run.encoding.tokenizer, out)
             kept = sorted((out / "snapshots").glob("step_*"))
             job.write_manifest(
                 out,

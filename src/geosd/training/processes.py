@@ -1,4 +1,4 @@
-"""The processes that train one student together, and the process that samples for them.
+"""The processes that train one student together, and those that sample for them.
 
 A run on one process has no process group, and nothing here costs it anything.
 """
@@ -87,44 +87,47 @@ class Ranks:
 
 @dataclass(frozen=True)
 class WorkerLink:
-    """Process groups that join the training ranks and the rollout worker, the last process.
+    """Process groups that join the training ranks and the rollout worker, the last processes.
 
     Attributes:
         everyone: All processes.
-        pair: The first training rank and the worker, between which weights travel.
-        worker: The worker's rank among all processes, and the number of the others.
+        transfer: The first training rank and the worker's, between which weights travel.
+        trainers: How many processes train; the worker's come after them.
+        worker: The worker's processes, as one of them sees them; None in a training rank. A worker
+            of one process has no group.
     """
 
     everyone: dist.ProcessGroup
-    pair: dist.ProcessGroup
-    worker: int
+    transfer: dist.ProcessGroup
+    trainers: int
+    worker: Ranks | None
 
     def share_command(self, command: tuple[Any, ...] | None = None) -> Any:
         """The first training rank's command; every process calls this, the worker without one."""
         return self._broadcast(command, 0)
 
     def share_rollouts(self, rollouts: Any = None) -> Any:
-        """The worker's rollouts; every process calls this, the training ranks without any."""
-        return self._broadcast(rollouts, self.worker)
+        """The rollouts of the worker's first process; all others call this without any."""
+        return self._broadcast(rollouts, self.trainers)
 
     def send_hidden(self, hidden: Tensor, rank: int) -> None:
-        """Send hidden states from the worker to one training rank."""
+        """Send hidden states from a process of the worker to one training rank."""
         dist.send(hidden, dst=rank)
 
-    def recv_hidden(self, hidden: Tensor) -> Tensor:
-        """Overwrite a tensor by the hidden states that the worker sends."""
-        dist.recv(hidden, src=self.worker)
+    def recv_hidden(self, hidden: Tensor, worker_rank: int) -> Tensor:
+        """Overwrite a tensor by the hidden states that a process of the worker sends."""
+        dist.recv(hidden, src=self.trainers + worker_rank)
         return hidden
 
     def copy_to_worker(self, tensor: Tensor, source: int = 0) -> Tensor:
-        """Overwrite the worker's tensor by the first training rank's; every process calls this."""
-        if self.everyone.rank() in (0, self.worker):
-            dist.broadcast(tensor, src=source, group=self.pair)
+        """Overwrite the worker's tensors by the first training rank's; every process calls this."""
+        if self.everyone.rank() == 0 or self.worker is not None:
+            dist.broadcast(tensor, src=source, group=self.transfer)
         return tensor
 
     def copy_from_worker(self, tensor: Tensor) -> Tensor:
         """Overwrite the first training rank's tensor by the worker's; every process calls this."""
-        return self.copy_to_worker(tensor, source=self.worker)
+        return self.copy_to_worker(tensor, source=self.trainers)
 
     def _broadcast(self, value: Any, source: int) -> Any:
         box = [value]
@@ -133,29 +136,50 @@ class WorkerLink:
 
 
 @contextmanager
-def init_processes(worker: bool = False) -> Iterator[tuple[Ranks | None, WorkerLink | None]]:
+def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink | None]]:
     """All processes that `accelerate launch` has started, or this one alone.
 
     Args:
-        worker: Whether the last of several processes samples for the others.
+        workers: How many of several processes sample for the others: the last ones.
 
     Yields:
         The training ranks, None in the worker; and the link to it, None where there is no worker.
+
+    Raises:
+        ValueError: No process is left to train.
     """
     state = process_state()
     if state.distributed_type is DistributedType.NO:
         yield Ranks(), None
         return
     try:
-        world, last = dist.group.WORLD, state.num_processes - 1
-        if not worker or not last:
+        world, processes = dist.group.WORLD, state.num_processes
+        if not workers or processes == 1:
             yield Ranks(world), None
             return
-        trainers = dist.new_group(list(range(last)), timeout=TIMEOUT)
-        link = WorkerLink(world, dist.new_group([0, last], timeout=TIMEOUT), last)
-        yield None if state.process_index == last else Ranks(trainers), link
+        yield _split(world, state.process_index, processes, workers)
     finally:
         state.destroy_process_group()
+
+
+def _split(
+    world: dist.ProcessGroup, rank: int, processes: int, workers: int
+) -> tuple[Ranks | None, WorkerLink]:
+    """The training ranks, and the link between them and a worker of the last processes."""
+    trainers = processes - workers
+    if trainers < 1:
+        raise ValueError(
+            f"{workers} of {processes} processes would sample (--workers), and none would train."
+            "\nHint: start more processes, or let fewer of them sample."
+        )
+    first, last = range(trainers), range(trainers, processes)
+    # Every process makes every group, in this order.
+    training = dist.new_group(list(first), timeout=TIMEOUT)
+    transfer = dist.new_group([0, *last], timeout=TIMEOUT)
+    working = dist.new_group(list(last), timeout=TIMEOUT) if workers > 1 else None
+    if rank < trainers:
+        return Ranks(training), WorkerLink(world, transfer, trainers, None)
+    return None, WorkerLink(world, transfer, trainers, Ranks(working))
 
 
 def process_state() -> PartialState:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from geosd.training.fsdp import with_root_gathered
+from geosd.training.fsdp import reshard, with_root_gathered
 
 if TYPE_CHECKING:
     from geosd.training.rollout_workers import InProcessRollouts, RemoteRollouts
@@ -63,6 +63,7 @@ class ReferenceHeads:
 def _head_copy(student: nn.Module, dtype: torch.dtype) -> nn.Module:
     head = nn.Module()
     copied = with_root_gathered(student, lambda root: root.lm_head.weight.detach().clone())
+    reshard(student)  # a state can be loaded into shards only
     weight = copied.to(dtype)
     head.lm_head = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
     head.lm_head.weight = nn.Parameter(weight, requires_grad=False)

@@ -169,12 +169,16 @@ class Snapshots:
         folder: Where they lie, as `step_<k>.safetensors`: the weights after k updates, and
             `step_<k>.json`: the values for the log.
         steps: The k.
+        storage: Type of the weights in the files.
     """
 
-    def __init__(self, folder: Path, steps: Collection[int] = ()) -> None:
-        """Remember where and when."""
+    def __init__(
+        self, folder: Path, steps: Collection[int] = (), storage: torch.dtype = torch.float32
+    ) -> None:
+        """Remember where, when and in which type."""
         self.folder = folder
         self.steps = sorted(set(steps))
+        self.storage = storage
 
     def path(self, step: int) -> Path:
         """The file of the weights after `step` updates."""
@@ -196,7 +200,7 @@ class Snapshots:
     def save(self, step: int, student: nn.Module, measured: dict[str, float]) -> None:
         """Save the measurement and the weights after `step` updates, in this order."""
         write_json(self.measured_path(step), measured)
-        save_weights(student, self.path(step))
+        save_weights(student, self.path(step), self.storage)
 
 
 class PreemptionError(Exception):

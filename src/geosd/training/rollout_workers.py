@@ -5,7 +5,8 @@ anchor and pi_0. It samples, and scores each response as soon as it is finished,
 the others. Hidden states cross to the trainers, not logits: the trainers keep the frozen models'
 output heads, so the support stays the exact union, and D numbers a token travel and not V. The
 same `RolloutWorker` serves a trainer in its own process (`InProcessRollouts`) or trainers in other
-processes (`RemoteRollouts`).
+processes (`RemoteRollouts`). Several processes of a worker have its three models in shards; the
+first of them samples.
 
 Source: the paper, appendix "Hardware" and "Checkpoint placement".
 
@@ -14,125 +15,95 @@ T = tokens of a response, D = hidden width.
 
 from __future__ import annotations
 
-import time
+import queue
 from collections.abc import Collection, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from geosd.models.forward import last_hidden_states
-from geosd.rollout.sampler import Completion, Sampler, SamplingParams
+from geosd.optim.distributed import copy_full_into, full_tensor
 from geosd.rollout.weight_transfer import named_weights
-from geosd.training.packing import pack
 from geosd.training.processes import Ranks, WorkerLink
 from geosd.training.reference_models import copy_parameters, frozen_copy
+from geosd.training.response_scoring import ResponseScorer, StreamingSampler
 from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 
 SCORED = ("anchor", "reference")
 """Frozen models that read the student's prompt; the teacher is the student, with its trainers."""
 
 
+@dataclass(frozen=True)
+class WorkerRollouts:
+    """What one process of a worker has of a step.
+
+    Attributes:
+        rollouts: The step's, on the first process; None on the others.
+        hidden: The frozen models' hidden states at the responses that this process has scored;
+            None at the others.
+        scored_by: The process of the worker that has scored each response.
+    """
+
+    rollouts: Rollouts | None
+    hidden: HiddenStates
+    scored_by: list[int]
+
+
 class RolloutWorker:
     """Inference worker: samples responses, and scores them with the frozen models at the same time.
 
     Args:
-        local: Samples from this worker's own copy of the student.
+        local: Samples from this worker's own copy of the student; its ranks are the worker's
+            processes.
         anchor_every: Steps between refreshes of the anchor.
 
     Attributes:
         times: Beginning and end, in seconds of one clock, of each call of the sampler ("sampled")
-            and of the scoring of each response ("scored").
+            and of the scoring of each response ("scored"), of this process.
     """
 
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
         """Copy pi_0, which the student is now."""
         self.local, self.anchor_every = local, anchor_every
         dtype = next(local.student.parameters()).dtype
-        self.frozen = {name: frozen_copy(local.student, dtype) for name in SCORED}
-        self.times: dict[str, list[tuple[float, float]]] = {"sampled": [], "scored": []}
+        self.frozen = {name: frozen_copy(local.student, dtype, dtype) for name in SCORED}
+        self.scorer = ResponseScorer(self.frozen, local.encoding.pad_id, local.ranks)
+        self.times: dict[str, list[tuple[float, float]]] = {
+            "sampled": [],
+            "scored": self.scorer.times,
+        }
 
     @torch.no_grad()
     def update_weights(self, weights: Iterable[Tensor]) -> None:
-        """Take the trainers' weights, in the parameters' order."""
+        """Take the trainers' full weights, in the parameters' order."""
         for into, value in zip(self.local.student.parameters(), weights, strict=True):
-            into.copy_(value)
+            copy_full_into(value, into)
 
     def sample_and_score(
         self, step: int, names: Collection[str], count: int | None = None
-    ) -> tuple[Rollouts, HiddenStates]:
+    ) -> WorkerRollouts:
         """The responses of a step, and the named frozen models' hidden states at them.
 
-        Before a step the anchor is refreshed if it is due; `count` is `RolloutSource.collect`'s.
+        Every process of the worker calls this. Before a step the anchor is refreshed if it is due;
+        `count` is `RolloutSource.collect`'s.
         """
         if count is None and step % self.anchor_every == 0:
             copy_parameters(self.frozen["anchor"], self.local.student)
-        with ThreadPoolExecutor(1) as pool:
-            streaming = StreamingSampler(self.local.sampler, self, names, pool)
-            rollouts, _ = replace(self.local, sampler=streaming).collect(step, False, count)
-            if not streaming.scores:  # nothing was sampled: solutions of the pool
-                streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
-            scores = [streaming.scores[i].result() for i in range(len(rollouts.responses))]
-        return rollouts, {name: [score[name] for score in scores] for name in names}
-
-    @torch.no_grad()
-    def score(
-        self, prompt: list[int], response: list[int], names: Collection[str]
-    ) -> dict[str, Tensor]:
-        """Hidden states [T, D] of the named models that predict each token of a response."""
-        began = time.monotonic()
-        device = next(self.local.student.parameters()).device
-        packed = pack([prompt], [response], self.local.encoding.pad_id, device)
-        scores = {}
-        for name in names:
-            hidden = last_hidden_states(self.frozen[name], packed.ids)
-            scores[name] = hidden[packed.row, packed.column]
-        self.times["scored"].append((began, time.monotonic()))
-        return scores
-
-
-class StreamingSampler:
-    """A sampler whose completions are scored as they are finished.
-
-    The model's own endings are reported while others are sampled; the rest are scored at the end.
-    """
-
-    def __init__(
-        self,
-        sampler: Sampler,
-        worker: RolloutWorker,
-        names: Collection[str],
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        """Score nothing yet."""
-        self.sampler, self.worker, self.names, self.pool = sampler, worker, names, pool
-        self.scores: dict[int, Future] = {}
-
-    def sample(
-        self, prompts: list[list[int]], sampling: SamplingParams, seed: int
-    ) -> list[Completion]:
-        """See `Sampler.sample`."""
-        began = time.monotonic()
-        self.sampler.on_finish = lambda place, done: self.submit(prompts, [(place, done.ids)])
-        try:
-            completions = self.sampler.sample(prompts, sampling, seed)
-        finally:
-            self.sampler.on_finish = None
-        self.worker.times["sampled"].append((began, time.monotonic()))
-        self.submit(prompts, ((i, done.ids) for i, done in enumerate(completions)))
-        return completions
-
-    def submit(
-        self, prompts: list[list[int]], finished: Iterable[tuple[int, Iterable[int]]]
-    ) -> None:
-        """Have those responses scored that are not yet."""
-        for place, ids in finished:
-            if place not in self.scores:
-                self.scores[place] = self.pool.submit(
-                    self.worker.score, prompts[place], list(ids), self.names
-                )
+        scorer, rollouts = self.scorer, None
+        scorer.begin_step()
+        with self.local.gathered(count):
+            if not self.local.ranks.is_main:
+                scorer.rounds(names, queue.SimpleQueue())
+            else:
+                with StreamingSampler(self.local.sampler, scorer, names) as streaming:
+                    rollouts = replace(self.local, sampler=streaming).draw(step, count)
+                    # Of solutions of the pool nothing was sampled, and all are scored here.
+                    streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
+                self.times["sampled"] += streaming.times
+        places = range(len(scorer.scored_by))
+        hidden = {name: [scorer.scores.get(i, {}).get(name) for i in places] for name in names}
+        return WorkerRollouts(rollouts, hidden, [scorer.scored_by[i] for i in places])
 
 
 @dataclass(frozen=True)
@@ -152,7 +123,9 @@ class InProcessRollouts:
     ) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
         self.worker.update_weights(value for _, value in named_weights(self.student))
-        return self.worker.sample_and_score(step, models_to_score(self.needs, measured), count)
+        names = models_to_score(self.needs, measured)
+        made = self.worker.sample_and_score(step, names, count)
+        return made.rollouts, made.hidden
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
         """The anchor's full weights."""
@@ -185,7 +158,7 @@ class RemoteRollouts:
         self.link.share_command(("rollouts", step, names, count))
         for _, value in named_weights(self.student):  # all ranks gather, the first one sends
             self.link.copy_to_worker(value.to(self.compute))
-        rollouts = self.link.share_rollouts()
+        rollouts, scored_by = self.link.share_rollouts()
         per_rank = len(rollouts.responses) // self.ranks.size
         first = self.ranks.rank * per_rank
         device = next(self.student.parameters()).device
@@ -195,7 +168,7 @@ class RemoteRollouts:
             for name in names:
                 shape = (len(rollouts.responses[i]), width)
                 hidden = torch.empty(shape, dtype=self.compute, device=device)
-                states[name][i] = self.link.recv_hidden(hidden)
+                states[name][i] = self.link.recv_hidden(hidden, scored_by[i])
         return rollouts, states
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
@@ -222,30 +195,41 @@ class RemoteRollouts:
 
 
 def serve(worker: RolloutWorker, link: WorkerLink) -> None:
-    """Main loop of a rollout worker's process: serves the trainers until `RemoteRollouts.end`."""
+    """Main loop of a worker's process: serves the trainers until `RemoteRollouts.end`."""
     student, anchor = worker.local.student, worker.frozen["anchor"]
-    dtype = next(student.parameters()).dtype
     while True:
         command, *values = link.share_command()
         if command == "end":
             return
         if command == "anchor":
             for parameter in anchor.parameters():
-                link.copy_from_worker(parameter.data)
+                link.copy_from_worker(full_tensor(parameter.data))
         elif command == "load anchor":
             for parameter in anchor.parameters():
-                link.copy_to_worker(parameter.data)
+                copy_full_into(link.copy_to_worker(_empty(parameter)), parameter)
         else:
-            step, names, count = values
-            worker.update_weights(
-                link.copy_to_worker(torch.empty_like(p)) for p in student.parameters()
-            )
-            rollouts, states = worker.sample_and_score(step, names, count)
-            link.share_rollouts(rollouts)
-            per_rank = len(rollouts.responses) // link.worker
-            for i in range(per_rank * link.worker):
-                for name in names:
-                    link.send_hidden(states[name][i].to(dtype).contiguous(), rank=i // per_rank)
+            worker.update_weights(link.copy_to_worker(_empty(p)) for p in student.parameters())
+            _serve_rollouts(worker, link, *values)
+
+
+def _serve_rollouts(
+    worker: RolloutWorker, link: WorkerLink, step: int, names: list[str], count: int | None
+) -> None:
+    """Make the responses of a step, and send each trainer the hidden states at its own."""
+    dtype = next(worker.local.student.parameters()).dtype
+    made = worker.sample_and_score(step, names, count)
+    link.share_rollouts((made.rollouts, made.scored_by))
+    per_rank = len(made.scored_by) // link.trainers
+    for i in range(per_rank * link.trainers):
+        if made.scored_by[i] == link.worker.rank:
+            for name in names:
+                hidden = made.hidden[name][i].to(dtype).contiguous()
+                link.send_hidden(hidden, rank=i // per_rank)
+
+
+def _empty(parameter: Tensor) -> Tensor:
+    """Room for a full parameter, sharded or not, where it is."""
+    return torch.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
 
 
 def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:

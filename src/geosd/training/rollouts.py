@@ -6,8 +6,8 @@ B = responses of the step, T = tokens of a response, D = hidden width.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.rollout.sampler import Sampler, SamplingParams
+from geosd.rollout.weight_transfer import named_weights
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
 from geosd.training.processes import Ranks
@@ -193,16 +194,37 @@ class LocalRollouts:
         self, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
-        source = self.settings.source if count is None else "student"
-        with summon_full_params(self.student) if source != "solution" else nullcontext():
-            return self.ranks.broadcast(lambda: self._rollouts(step, source, count)), {}
+        with self.gathered(count):
+            return self.ranks.broadcast(lambda: self.draw(step, count)), {}
 
-    def _rollouts(self, step: int, source: ResponseSource, count: int | None) -> Rollouts:
+    @contextmanager
+    def gathered(self, count: int | None = None) -> Iterator[None]:
+        """Context in which the first rank may `draw` from a sharded student; every rank enters.
+
+        Either every rank gathers the whole student, or the first one sends each weight on as soon
+        as all have gathered it, while it draws.
+        """
+        if self._source(count) == "solution":
+            yield
+        elif self.sampler.copies_weights:
+            if not self.ranks.is_main:
+                for _ in named_weights(self.student):
+                    pass
+            yield
+        else:
+            with summon_full_params(self.student):
+                yield
+
+    def _source(self, count: int | None) -> ResponseSource:
+        return self.settings.source if count is None else "student"
+
+    def draw(self, step: int, count: int | None = None) -> Rollouts:
         """The responses of a step, fresh from the current student.
 
         A truncated response keeps its place in a distillation loss (its states were visited like
         any others) and earns no reward.
         """
+        source = self._source(count)
         settings, encoding, problem_sampler = self.settings, self.encoding, self.problem_sampler
         grouped = source == "group"
         problems = problem_sampler.batch(step, 1 if grouped else settings.problems, count)

@@ -171,7 +171,7 @@ def assemble_run(
     elif teacher != "live":
         raise ValueError(
             f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
-            " allowed is 'live'.\nHint: train without --worker."
+            " allowed is 'live'.\nHint: train without --workers."
         )
     else:
         needs = frozenset(objective.needs)
@@ -194,16 +194,26 @@ def assemble_run(
 
 
 def assemble_rollout_worker(
-    settings: Mapping[str, Any], base: Path, problems: Path, pool: Path, seed: int
+    settings: Mapping[str, Any],
+    base: Path,
+    problems: Path,
+    pool: Path,
+    seed: int,
+    ranks: Ranks | None = None,
 ) -> RolloutWorker:
     """Assemble the rollout worker of a training run; see `assemble_run` for the arguments.
 
-    Its models have the precision that the trainers compute in.
+    Its models have the precision that the trainers compute in. `ranks` are the worker's processes,
+    which have its models in shards; None is this one alone.
     """
+    ranks, compute = ranks or Ranks(), getattr(torch, settings["precision"])
     student, tokenizer = load_model(base)
-    cast_parameters(student, getattr(torch, settings["precision"]))
-    student.to(local_device())
-    local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, Ranks())
+    cast_parameters(student, compute)
+    if ranks.group is None:
+        student.to(local_device())
+    else:
+        shard(student, ranks.group, local_device(), compute)
+    local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, ranks)
     return RolloutWorker(local, settings["anchor_every"])
 
 

@@ -9,6 +9,7 @@ When its time is up the process is killed, a new one takes its place, and the ve
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import queue
@@ -17,7 +18,6 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 import time
 from typing import Any, Literal
 
@@ -27,6 +27,9 @@ from geosd.problems.records import Reason
 
 START_SECONDS = 120.0
 MEGABYTES = 4096
+REMEMBERED = 4096
+"""Outcomes that a pool keeps, of at most 4,000 characters each: one evaluation's problems repeat
+themselves within it, and a training of many thousand steps does not grow by it."""
 
 
 class MissingMathError(RuntimeError):
@@ -154,8 +157,7 @@ class GradingPool(contextlib.AbstractContextManager):
         for worker in self._workers:
             self._idle.put(worker)
         # Samples of one problem repeat each other's answers.
-        self._outcomes: dict[tuple[str, str], Reason] = {}
-        self._lock = threading.Lock()
+        self._outcome = functools.lru_cache(REMEMBERED)(self._compare)
 
     def extract(self, response: str, guess: bool = False) -> str | None:
         """Extract the final answer of a response in a worker process; see `extract_answer`.
@@ -171,21 +173,13 @@ class GradingPool(contextlib.AbstractContextManager):
         Raises:
             MissingMathError: Only formulas can decide, and math-verify is not installed.
         """
-        with self._lock:
-            if (gold, answer) in self._outcomes:
-                return self._outcomes[gold, answer]
-        try:
-            outcome: Reason | None = self._ask("compare", gold, answer)
-        except WorkerEndedError as ended:
-            outcome = ended.reason
+        outcome = self._outcome(gold, answer)
         if outcome is None:
             raise MissingMathError(
                 f"the gold answer {gold[:80]!r} is no integer; comparing it needs math-verify,"
                 " which is not installed.\nHint: pip install 'geosd[math]'; integer answers need"
                 " nothing."
             )
-        with self._lock:
-            self._outcomes[gold, answer] = outcome
         return outcome
 
     def close(self) -> None:
@@ -196,6 +190,12 @@ class GradingPool(contextlib.AbstractContextManager):
     def __exit__(self, *_: object) -> None:
         """End the processes."""
         self.close()
+
+    def _compare(self, gold: str, answer: str) -> Reason | None:
+        try:
+            return self._ask("compare", gold, answer)
+        except WorkerEndedError as ended:
+            return ended.reason
 
     def _ask(self, task: str, *arguments: Any) -> Any:
         worker = self._idle.get()

@@ -1,0 +1,366 @@
+"""Every program of the workflow, killed before one of its operations on files and started again.
+
+A very small study is planned by Snakemake and run, command by command, without being disturbed.
+Then a seed draws a command and one of its operations: a file opened for writing, synced, renamed,
+linked or removed. The command is killed before it, what it was writing is cut in half, and the
+resume states that it left are damaged. Started again, it must leave the bytes of the undisturbed
+run, and nothing else.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import random
+import re
+import runpy
+import shlex
+import shutil
+import signal
+import sys
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import yaml
+
+from geosd.problems.dataset_catalogue import CatalogueEntry
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.steps.forkserver import PRELOADED
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SEED, KILLS, RESUMED = 0, 50, 6
+MODEL, DRAWN = "mini-qwen3", 9
+LINKED = ("Snakefile", "workflow", "profiles", "local", "src", "envs")
+SMALL = {
+    "extends": "quick",
+    "about": "Every rule in a few seconds.",
+    "kind": "main",
+    "methods": ["pi_0", "geosd"],
+    "seeds": [0],
+    "draws": 1,
+    "outputs": ["table_main", "figure_alignment", "claims"],
+    "grid": {"grpo": [{"steps": [2, 3]}]},  # the first is the beginning of the second
+    "variants": {"geosd": {"training": {"snapshots": [2]}}},
+    "data": {
+        **dict.fromkeys(("train", "select_train", "select_validation", "test_id"), 4),
+        "test_per_benchmark": 2,
+    },
+    "pool": {"rollouts": 16},
+    "training": {
+        **{"steps": 3, "warmup": 1, "problems": 2, "group": 2, "response_tokens": 8},
+        **{"save_every": 1, "diagnose_every": 2, "final_rollouts": 2, "anchor_every": 2},
+    },
+    "evaluation": {"samples": 2, "pass_k": [1, 2], "response_tokens": 8},
+}
+RATES = {
+    **{"extends": "quick", "about": "Two rates.", "kind": "selection", "draws": 1, "seeds": [0]},
+    **{"methods": ["pi_0"], "outputs": ["table_selection"], "data": {"purpose": "selection"}},
+    "grid": {"geosd": {"learning_rate": [1.0e-6, 1.0e-5]}},
+}
+# Programs that no rule runs, but make or a person.
+BY_HAND = (
+    f"python -m geosd.steps.base_models --model {MODEL} --draw {DRAWN}",
+    "python -m geosd.steps.merge_claims --out figures/small --ledgers figures/small/claims.csv",
+    "python -m geosd.steps.select_rates --study rates --scores given/scores.csv"
+    " --out selected/rates.yaml",
+    "python -m geosd.steps.redraw --study small",
+    "python -m geosd.steps.results_page",
+    "python -m geosd.steps.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
+)
+WRITES_NOTHING = {"doctor", "plan", "stale", "summary", "unused"}
+LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
+"""Names that a killed `atomic_write` leaves; nothing reads them."""
+
+
+@dataclass
+class Command:
+    """A command of the study, and what it changed in the folder when it was not disturbed."""
+
+    words: list[str]
+    operations: int = 0
+    before: dict[str, bytes | None] = field(default_factory=dict)
+    after: dict[str, bytes | None] = field(default_factory=dict)
+
+    @property
+    def program(self) -> str:
+        """Its module, or its file."""
+        return self.words[2] if self.words[1] == "-m" else self.words[1]
+
+
+def programs() -> set[str]:
+    """Every program that the rules run, and every other step that writes."""
+    rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
+    named = set(re.findall(r"python (?:-m )?(geosd[\w.]*)", rules))
+    named |= set(re.findall(r'script="([^"]+)"', rules))
+    steps = (ROOT / "src/geosd/steps").glob("*.py")
+    begun = {path.stem for path in steps if "begin(main)" in path.read_text().splitlines()[-1]}
+    assert begun >= WRITES_NOTHING
+    return named | {f"geosd.steps.{name}" for name in begun - WRITES_NOTHING}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file and link below a folder by its name; scratch/ holds no results."""
+    found: dict[str, bytes] = {}
+    for at, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in (".snakemake", "scratch")]
+        for name in (*files, *folders):
+            path = os.path.join(at, name)
+            if os.path.islink(path):
+                found[os.path.relpath(path, folder)] = os.readlink(path).encode()
+            elif name in files:
+                found[os.path.relpath(path, folder)] = Path(path).read_bytes()
+    return found
+
+
+def put(folder: Path, files: dict[str, bytes | None]) -> None:
+    """Give files their contents; None: remove."""
+    for name, data in files.items():
+        path = folder / name
+        path.unlink(missing_ok=True)
+        if data is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if "/runs/" in name:
+                path.symlink_to(data.decode())
+            else:
+                path.write_bytes(data)
+
+
+def comparable(name: str, data: bytes) -> object:
+    """The contents of a file; of a manifest without time and memory."""
+    if not name.endswith("manifest.json"):
+        return data
+    values = json.loads(data)
+    return {k: v for k, v in values.items() if k not in ("wall_s", "peak_memory_bytes", "digest")}
+
+
+def run(command: Command, folder: Path, log: Path, kill_before: int = 0) -> tuple[int, int]:
+    """Run a command in a fork of this process; its exit status, and its operations on files."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with log.open("w") as out:
+                os.dup2(out.fileno(), 1)
+                os.dup2(out.fileno(), 2)
+            sys.stdout = open(1, "w", closefd=False)
+            sys.stderr = open(2, "w", closefd=False)
+            os.chdir(folder)
+            watched = watch(folder, kill_before)
+            start(command)
+            os.write(writing, str(watched.operations).encode())
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    os.close(writing)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with open(reading, "rb") as counted:
+        return status, int(counted.read() or 0)
+
+
+def watch(folder: Path, kill_before: int) -> SimpleNamespace:
+    """Count this process's operations on files below a folder, and end it before one of them."""
+    watched, unsynced, sync = SimpleNamespace(operations=0), set(), os.fsync
+    main = os.getpid()
+
+    def operate(path: str) -> None:
+        if os.getpid() != main:  # a worker of a pool
+            return
+        watched.operations += 1
+        if watched.operations == kill_before:
+            for name in {path, *unsynced}:
+                if name.endswith(".tmp") or name in unsynced:
+                    if os.path.isfile(name):
+                        with open(name, "rb+") as half:
+                            half.truncate(os.path.getsize(name) // 2)
+            os.kill(main, signal.SIGKILL)
+
+    def inside(path: object) -> str | None:
+        if not isinstance(path, str | bytes | os.PathLike):
+            return None
+        name = os.path.abspath(os.fsdecode(path))
+        return name if Path(name).is_relative_to(folder) else None
+
+    def hear(event: str, arguments: tuple) -> None:
+        if event == "open":
+            path, mode, flags = arguments
+            writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if writes and (name := inside(path)):
+                operate(name)
+                if flags & os.O_TRUNC:
+                    unsynced.add(name)
+        elif event in ("os.rename", "os.link", "os.symlink"):
+            if name := inside(arguments[1]):
+                operate(os.path.abspath(os.fsdecode(arguments[0])))
+                unsynced.discard(os.path.abspath(os.fsdecode(arguments[0])))
+                unsynced.discard(name)
+        elif event in ("os.remove", "os.truncate"):
+            if name := inside(arguments[0]):
+                operate(name)
+
+    def fsync(descriptor: int) -> None:
+        if name := inside(os.readlink(f"/proc/self/fd/{descriptor}")):
+            operate(name)
+            unsynced.discard(name)
+        sync(descriptor)
+
+    os.fsync = fsync
+    sys.addaudithook(hear)
+    return watched
+
+
+def start(command: Command) -> None:
+    """Run a command's program in this process, which has its modules already."""
+    option, *words = command.words[1:]
+    program = words.pop(0) if option == "-m" else option
+    sys.argv = [program, *words]
+    for name in (program, f"{program}.__main__"):
+        sys.modules.pop(name, None)
+    try:
+        if option == "-m":
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(program, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+
+
+def params(folder: Path) -> None:
+    values = yaml.safe_load((ROOT / "params.yaml").read_text())
+    recipe = {"steps": 4, "documents": 2, "warmup": 1}
+    values["models"][MODEL]["base"]["pretraining"] |= recipe
+    values["studies"] = {
+        "quick": values["studies"]["quick"],
+        "small": SMALL,
+        "rates": RATES,
+        "fetched": SMALL | {"data": {**SMALL["data"], "source": "dapo-math", "raw": "raw"}},
+    }
+    (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+
+
+def given(folder: Path) -> None:
+    """The inputs of programs that no rule runs."""
+    rows = [
+        (MODEL, f"geosd-learning_rate_{rate}", 0, 0, "select_validation", "ID", "avg@k", 2, 40.0)
+        for rate in ("1e-06", "1e-05")
+    ]
+    (folder / "given").mkdir()
+    table = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
+    table.to_csv(folder / "given/scores.csv", index=False)
+    lines = [{"gold": str(n), "response": f"The answer is {n % 2}."} for n in range(4)]
+    (folder / "given/rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def planned(folder: Path, *arguments: str) -> list[Command]:
+    """The commands that Snakemake would run, in order."""
+    workflow = runpy.run_path(str(ROOT / "tests/workflow/conftest.py"))["Workflow"](folder)
+    printed = workflow.snakemake("--profile", "local", "-n", "-p", *arguments)
+    commands = []
+    for line in re.findall(r"^ *Shell command: (?!None)(.+) > ", printed, re.M):
+        words = shlex.split(line)
+        commands.append(Command(words[words.index("--") + 1 :] if words[0] == "exec" else words))
+    return commands
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of the study, each command done once; the commands; what lies there then."""
+    folder = tmp_path_factory.mktemp("kills")
+    for name in LINKED:
+        (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "base_models" / MODEL, folder / "base_models" / MODEL)
+    shutil.copy(ROOT / "base_models/SHA256SUMS", folder / "base_models")
+    shutil.copytree(ROOT / "selected", folder / "selected")
+    params(folder)
+    given(folder)
+    commands = planned(folder, "--config", "study=small", "--", "all", "ship", "drift_over_steps")
+    commands += planned(folder, "--config", "study=fetched", "--", "fetch")
+    commands += [Command(shlex.split(line)) for line in BY_HAND]
+    reporting = [
+        f"geosd.reporting.{path.stem}" for path in (ROOT / "src/geosd/reporting").glob("*.py")
+    ]
+    steps = {command.program for command in commands if command.words[1] == "-m"}
+    for module in (*PRELOADED, *sorted(reporting), *sorted(steps)):  # once, not in each fork
+        importlib.import_module(module)
+    gc.freeze()  # or each fork would look through all of it
+    (folder / "hub.txt").write_text("A file of the hub.")
+    entries = [CatalogueEntry(f"{n}.txt", "owner/name", "0", "hub.txt", None) for n in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        of = "geosd.problems.dataset_"
+        patch.setattr(f"{of}catalogue.load_catalogue", lambda source: entries)
+        patch.setattr(f"{of}download._from_hub", lambda entry, **_: folder / entry.file)
+        patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
+        log, found = folder.with_suffix(".log"), contents(folder)
+        for command in commands:
+            status, command.operations = run(command, folder, log)
+            assert status == 0, log.read_text()
+            before, found = found, contents(folder)
+            changed = [n for n in before.keys() | found.keys() if before.get(n) != found.get(n)]
+            command.before = {name: before.get(name) for name in changed}
+            command.after = {name: found.get(name) for name in changed}
+        yield SimpleNamespace(folder=folder, commands=commands, contents=found, log=log)
+    gc.unfreeze()
+
+
+def test_every_program_is_among_those_that_are_killed(finished):
+    assert {command.program for command in finished.commands} == programs()
+    assert all(command.operations for command in finished.commands)
+
+
+def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
+    draw, done, folder = random.Random(SEED), Counter(), finished.folder
+    damages = runpy.run_path(str(Path(__file__).with_name("test_states.py")))["DAMAGES"]
+    of_program = {command.program: [] for command in finished.commands}
+    for command in finished.commands:
+        of_program[command.program].append(command)
+    drawn = [draw.choice(commands) for commands in of_program.values()]
+    resumed = of_program["geosd.steps.train"] + of_program["geosd.steps.base_models"]
+    drawn += [draw.choice(resumed) for _ in range(RESUMED)]
+    drawn += [draw.choice(finished.commands) for _ in range(KILLS - len(drawn))]
+    for command in drawn:
+        put(folder, command.before)
+        moment = draw.randint(1, command.operations)
+        what = f"{shlex.join(command.words)}, killed before operation {moment}"
+        shutil.rmtree(folder / "scratch", ignore_errors=True)
+        status, _ = run(command, folder, finished.log, kill_before=moment)
+        assert status == -signal.SIGKILL, what
+        done["killed"] += 1
+        for state in sorted((folder / "scratch").rglob("state*.pt")):
+            damage = draw.choice(damages)
+            damage(state, draw)
+            done["states damaged"] += 1
+        status, _ = run(command, folder, finished.log)
+        assert status == 0, f"{what}\n{finished.log.read_text()}"
+        found = contents(folder)
+        left = [name for name in found if LEFTOVER.fullmatch(Path(name).name)]
+        done["leftovers"] += len(left)
+        for name in left:
+            (folder / name).unlink()
+            del found[name]
+        done["set aside"] += len([*(folder / "scratch").rglob("*.damaged")])
+        assert found.keys() == finished.contents.keys(), what
+        for name, data in finished.contents.items():
+            if data != found[name]:
+                assert name in command.after, f"{what}: {name}"
+                assert comparable(name, found[name]) == comparable(name, data), f"{what}: {name}"
+        done["the same bytes"] += 1
+        put(folder, command.after)
+    with capsys.disabled():
+        print(f"\n{len(of_program)} programs, {len(finished.commands)} commands with")
+        print(f"{sum(c.operations for c in finished.commands)} operations: {dict(done)}")
+        print(f"{sum(os.times()[2:4]):.0f} s of processor time in these programs")
+    assert done["states damaged"]

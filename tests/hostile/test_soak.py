@@ -1,0 +1,84 @@
+"""A long training in one process: memory, open files and living tensors stay what they were.
+
+The model is the smallest that the loop takes, because only the number of steps matters: what a step
+leaves behind is left two thousand times.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+
+import psutil
+import pytest
+import torch
+
+from geosd.files import write_jsonl
+from geosd.models.checkpoints import save_model
+from geosd.models.published_architectures import Architecture
+from geosd.models.tiny_architectures import random_model
+from geosd.problems.chains.documents import VOCABULARY
+from geosd.problems.chains.questions import IN_DISTRIBUTION, draw_question, evaluate, solve
+from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.records import PooledSolutions, Problem
+from geosd.training.loop import train
+from geosd.training.resume_state import ResumeState, Snapshots
+from geosd.training.run import assemble_run, training_arguments
+from geosd.training.step_log import StepLog
+
+STEPS, EVERY, WARM = 2_000, 250, 500
+MOST_GROWTH = 4e6
+"""Bytes. A copy of the weights, 11 kB, that each of 1,500 steps kept would be 17 MB."""
+SMALL = {
+    **{"steps": STEPS, "save_every": EVERY, "diagnose_every": 50, "anchor_every": 64},
+    **{"problems": 1, "group": 1, "response_tokens": 2, "top_k": 4, "final_rollouts": 1},
+}
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Folder with base/, train.jsonl and pool.jsonl, of a model of one narrow layer."""
+    tokenizer, draw = build_tokenizer(VOCABULARY), random.Random(0)
+    size = {"layers": 1, "hidden": 16, "ffn": 16, "heads": 1, "kv_heads": 1, "head": 16}
+    shape = Architecture("soak", "qwen3", **size, vocabulary=len(tokenizer), tied=False)
+    ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+    torch.manual_seed(0)
+    save_model(random_model(shape, 256, **ids, bos_token_id=None), tokenizer, tmp_path / "base")
+    questions = [draw_question(IN_DISTRIBUTION, draw) for _ in range(12)]
+    problems = [Problem(f"p{i}", "train", q, str(evaluate(q))) for i, q in enumerate(questions)]
+    write_jsonl(tmp_path / "train.jsonl", problems)
+    jumps = (0.5, 0.35, 0.15)
+    pool = [PooledSolutions(p.id, (solve(p.question, draw, jumps),), 1, 1) for p in problems]
+    write_jsonl(tmp_path / "pool.jsonl", pool)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_two_thousand_steps_keep_nothing(world, settings, capsys):
+    settings |= SMALL
+    inputs = (world / "base", world / "train.jsonl", world / "pool.jsonl")
+    run, process, measured = assemble_run(settings, *inputs, 0), psutil.Process(), {}
+    steps = iter(range(1, STEPS + 1))
+
+    def measure() -> bool:
+        step = next(steps)
+        if step % EVERY == 0:
+            gc.collect()
+            tensors = sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+            measured[step] = (process.memory_info().rss, process.num_fds(), tensors)
+        return False
+
+    train(
+        run,
+        training_arguments(settings),
+        ResumeState(world, settings),
+        lambda step: StepLog(world / "log", step),
+        Snapshots(world / "snapshots", [WARM, STEPS]),
+        measure,
+    )
+    with capsys.disabled():
+        for step, (memory, files, tensors) in measured.items():
+            print(f"\n| {step} | {memory / 1e6:.1f} | {files} | {tensors} |", end="")
+    (memory, *counts), (memory_at_end, *counts_at_end) = measured[WARM], measured[STEPS]
+    assert memory_at_end - memory < MOST_GROWTH
+    assert counts_at_end == counts

@@ -1,0 +1,100 @@
+"""A worker of several processes, which have its models in shards, against one process alone.
+
+Run as a program, this file is what each of the processes does.
+"""
+
+import json
+import runpy
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from geosd.training.processes import Ranks, init_processes
+from geosd.training.rollout_workers import serve
+from geosd.training.run import assemble_rollout_worker
+
+RANKS = runpy.run_path(str(Path(__file__).with_name("test_ranks.py")))
+CASES = ("geosd", "geosd, a factor without an inverse")
+BEFORE = 3
+"""Steps after which a run is left, an odd number: the anchor is neither the student nor pi_0."""
+
+
+def main(folder, workers):
+    """One process: runs from the beginning, or, where runs were left, from there."""
+    torch.set_num_threads(1)
+    folder, workers = Path(folder), int(workers)
+    tiny, runs = json.loads((folder / "runs.json").read_text())
+    with init_processes(workers) as (ranks, link):
+        for name, (settings, steps) in runs.items():
+            if ranks is None:
+                serve_run(tiny, settings, link, folder / f"{name} scored {link.worker.rank}.json")
+                continue
+            singular = name.endswith("without an inverse")
+            found = RANKS["five_steps"](ranks, settings, tiny, folder / name, steps, singular, link)
+            RANKS["save"](found, folder / f"{name}.pt")
+
+
+def serve_run(tiny, settings, link, report):
+    """Be the worker of one run, and report how many responses this process has scored."""
+    tiny = Path(tiny)
+    inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    worker = assemble_rollout_worker(settings, *inputs, link.worker)
+    worker.local = RANKS["with_rewards"](worker.local)
+    if link.worker.size > 1:  # no process has a whole model
+        for model in (worker.local.student, *worker.frozen.values()):
+            local = sum(each.to_local().numel() for each in model.parameters())
+            assert local < 0.6 * sum(each.numel() for each in model.parameters())
+    serve(worker, link)
+    report.write_text(json.dumps(len(worker.times["scored"])))
+
+
+def start(folder, tiny, runs, processes, workers):
+    """Start the processes of some runs: name -> settings and steps; wait for their end."""
+    (folder / "runs.json").write_text(json.dumps([str(tiny), runs]))
+    RANKS["launch"](__file__, folder, workers, processes=processes)
+
+
+@pytest.mark.slow
+def test_two_trainers_and_two_workers_take_the_steps_of_one_process(
+    tiny, settings, tmp_path, capsys
+):
+    cases = {name: RANKS["settings_of"](settings, name) for name in CASES}
+    left = cases["geosd"] | {"save_every": BEFORE}
+    runs = {name: (values, 5 if name == "geosd" else 3) for name, values in cases.items()}
+    start(tmp_path, tiny, {**runs, "left": (left, BEFORE)}, processes=4, workers=2)
+    measured = {}
+    for name, values in cases.items():
+        two = torch.load(tmp_path / f"{name}.pt", weights_only=True)
+        singular = name.endswith("without an inverse")
+        one = RANKS["five_steps"](Ranks(), values, tiny, tmp_path / f"one {name}", 5, singular)
+        assert ("update/skipped" in one["log"]) == singular
+        lengths = one["log"]["rollout/tokens"]
+        assert (lengths < values["response_tokens"]).any()  # sequences of unequal length
+        measured[name] = RANKS["compare"](one, two)
+        # Each response was scored by one process; 4 of 5 steps, and 4 at the end.
+        scored = [json.loads((tmp_path / f"{name} scored {i}.json").read_text()) for i in (0, 1)]
+        assert sum(scored) >= 5 * 4 + 4 and min(scored) > 0
+
+    # What four processes left, two and one end.
+    one = RANKS["five_steps"](Ranks(), left, tiny, tmp_path / "whole", 5)
+    shutil.copytree(tmp_path / "left", tmp_path / "alone")
+    alone = RANKS["five_steps"](Ranks(), left, tiny, tmp_path / "alone", 5)
+    start(tmp_path, tiny, {"left": (left, 5)}, processes=2, workers=1)
+    pair = torch.load(tmp_path / "left.pt", weights_only=True)
+    assert alone["log"].index.tolist() == one["log"].index.tolist() == [0, 1, 2, 3, 4, 5]
+    for name, ended in {"4 to 1": alone, "4 to 2": pair}.items():
+        measured[name] = {
+            kind: RANKS["furthest"](ended[kind], one[kind]) for kind in ("factors", "weights")
+        }
+    with capsys.disabled():
+        print()
+        for name, apart in measured.items():
+            print(name, {kind: f"{value:.1e}" for kind, value in apart.items()})
+    assert max(max(apart.values()) for apart in measured.values()) < 1e-5
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

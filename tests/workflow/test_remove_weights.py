@@ -1,0 +1,184 @@
+"""`keep: samples` in a real workflow, whose steps take no time: weights go, all else is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from geosd.provenance.manifest_file import read_manifest, write_manifest
+
+pytestmark = pytest.mark.slow
+
+# A step that writes its files' names, and a true manifest of them.
+MADE_UP = """
+import sys
+from pathlib import Path
+from geosd.files import write_text
+from geosd.steps.job import Job
+
+FILES = {
+    "data": "train.jsonl select_train.jsonl select_validation.jsonl test.jsonl card.json",
+    "base": "model.safetensors config.json tokenizer.json",
+    "pool": "pool.jsonl counts.json",
+    "train": "model.safetensors config.json tokenizer.json steps.csv settings.json",
+    "early_stop": "model.safetensors config.json tokenizer.json steps.csv settings.json",
+    "evaluate": "samples.jsonl",
+    "states": "states.csv states.jsonl",
+    "alignment": "alignment.csv",
+    "analyse": "scores.csv drift.csv consensus.csv metrics.json",
+}
+step, given, values = Path(__file__).stem, {}, []
+given[""] = values
+for word in sys.argv[1:]:
+    if word.startswith("--"):
+        given[word[2:]] = values = []
+    else:
+        values.append(word)
+one = {key: values[0] for key, values in given.items() if values}
+out = Path(one["out"])
+if step in ("render", "environment"):  # no manifest lists what they write
+    endings = ("csv", "md", "tex", "pdf", "svg", "png")
+    name = one.get("", step)
+    for ending in endings:
+        write_text(out / f"{name}.{ending}", "| a |\\n|---|\\n| b |\\n")
+    raise SystemExit
+seed = int(one["seed"]) if "seed" in one else None
+job = Job(step, Path("params.yaml"), one["study"], one.get("model"), one.get("variant"), seed=seed)
+checkpoints = [one[key] for key in ("base", "checkpoint", "longer") if key in one]
+inputs = [Path(folder, "model.safetensors") for folder in checkpoints]
+inputs += [Path(one[key]) for key in ("problems", "pool", "states") if key in one]
+steps = [int(number) for number in given.get("snapshots", [])]
+written = [out / file for file in FILES[step].split()]
+written += [out / "snapshots" / f"step_{number}.safetensors" for number in steps]
+for file in written:
+    write_text(file, f"{file.name} {sorted(one.items())}")
+job.write_manifest(out, inputs, written, snapshots=steps)
+"""
+STEPS = "data base pool train early_stop evaluate states alignment analyse render environment"
+STUDY = {
+    "extends": "quick",
+    "about": "One seed, two methods, an early stop and snapshots.",
+    "kind": "ablation",
+    "keep": "samples",
+    "methods": ["pi_0", "geosd"],
+    "seeds": [0],
+    "outputs": ["figure_alignment", "table_main"],
+    "variants": {"geosd": {"training": {"snapshots": [25, 75]}}},
+    "grid": {"fwdkl": {"steps": [50, 100]}},
+}
+LATER = {
+    "extends": "kept",
+    "about": "The same run of GeoSD, sampled more often.",
+    "kind": "main",
+    "outputs": ["table_main"],
+    "variants": {"geosd": None},
+    "grid": {},
+    "evaluation": {"coverage": 64},
+}
+
+
+def call(workflow, *command, status=0):
+    who = {f"GIT_{a}_{b}": "test" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        command,
+        cwd=workflow.folder,
+        env={**os.environ, "PYTHONPATH": str(workflow.folder / "src"), "PATH": path, **who},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def make(workflow, study):
+    return workflow.snakemake("--profile", "local", "--cores", "2", "--config", f"study={study}")
+
+
+def weights(workflow):
+    """The files of weights that there are below results/train, from their run's folder."""
+    folder = workflow.folder / "results/train"
+    found = [path.relative_to(folder).parts for path in folder.rglob("*.safetensors")]
+    return sorted((parts[1].split("-")[0], "/".join(parts[3:])) for parts in found)
+
+
+@pytest.fixture(scope="module")
+def ran(fresh, root, tmp_path_factory):
+    """The study `kept` after its run, of which the study `later` shares a run."""
+    folder = tmp_path_factory.mktemp("kept") / "origin"
+    shutil.copytree(fresh.folder, folder, symlinks=True)
+    workflow = type(fresh)(folder)
+    values = yaml.safe_load((folder / "params.yaml").read_text())
+    quick = values["studies"]["quick"] | {"methods": ["pi_0", "fwdkl"]}  # it keeps weights
+    values["studies"] = {"quick": quick, "kept": STUDY, "later": LATER}
+    (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+    for step in STEPS.split():
+        (folder / f"src/geosd/steps/{step}.py").write_text(MADE_UP)
+    (folder / "src/geosd/steps/forkserver.py").write_text("def run_forked(): pass\n")
+    (folder / "dvc.yaml").unlink()
+    for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy2(root / name, folder / name)
+    call(workflow, "git", "init", "--quiet")
+    call(workflow, "git", "add", ".")
+    call(workflow, "git", "commit", "--quiet", "-m", "Begin")
+    make(workflow, "kept")
+    return workflow
+
+
+def test_weights_go_but_those_that_another_study_keeps_or_has_yet_to_read(ran):
+    assert weights(ran) == [("fwdkl", "model.safetensors"), ("geosd", "model.safetensors")]
+    marks = [json.loads(p.read_text()) for p in ran.folder.glob("results/kept/removed/**/*.json")]
+    # GeoSD's last weights and two snapshots; FwdKL's, its snapshot, and the early stop's.
+    assert len(marks) == 6
+    kept = sorted(one["kept_for"] for one in marks if not one["removed"])
+    assert kept == [["later"], ["quick"]]
+
+
+def test_all_that_is_made_from_weights_is_there_and_nothing_is_left_to_do(ran):
+    for name, rule in ran.outputs("kept").items():
+        assert (ran.folder / name).exists() or name.endswith(".safetensors"), (name, rule)
+    assert ran.wanted("--config", "study=kept") == {}
+
+
+def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
+    command = (sys.executable, "-m", "geosd.steps.stale", "--study", "kept")
+    assert "0 of " in call(ran, *command)
+    manifest = next(ran.folder.glob("results/train/*/fwdkl-*/0/manifest.json"))
+    before = manifest.read_text()
+    values = read_manifest(manifest.parent)
+    values["outputs"]["model.safetensors"] = "0" * 64  # as if it had been trained to other weights
+    write_manifest(manifest, values)
+    assert "model.safetensors has changed" in call(ran, *command, status=1)
+    manifest.write_text(before)
+    base = ran.folder / "results/base"  # of which nothing may go
+    moved = base.rename(ran.folder / "elsewhere")
+    assert "model.safetensors is not here" in call(ran, *command, status=1)
+    moved.rename(base)
+
+
+def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path):
+    script = "workflow/dvc/dvc_publish.py"
+    assert "are published" in call(ran, sys.executable, script, "publish", "--study", "kept")
+    call(ran, "git", "clone", "--quiet", str(ran.folder), str(tmp_path / "clone"))
+    clone = type(ran)(tmp_path / "clone")
+    store = str(ran.folder / "dvc-store")
+    call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
+    call(clone, sys.executable, script, "restore", "--study", "kept")
+    assert clone.wanted("--config", "study=kept") == {}
+    assert weights(clone) == weights(ran)
+
+
+def test_the_last_study_that_reads_the_weights_removes_them_and_trains_nothing(ran):
+    assert ran.wanted("--config", "study=later")["train"] == 0
+    make(ran, "later")
+    assert weights(ran) == [("fwdkl", "model.safetensors")]
+    for study in ("kept", "later"):
+        assert ran.wanted("--config", f"study={study}") == {}
