@@ -9,12 +9,13 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import DamagedLineError, read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem, Sample
 from geosd.steps import analyse
+from geosd.training import step_log
 
 
 def samples_of(run):
@@ -46,6 +47,31 @@ def test_training_twice_gives_the_same_weights(small, tmp_path, variant):
     first = weights_of(small.trained(tmp_path / "1", variant))
     assert weights_of(small.trained(tmp_path / "2", variant)) == first
     assert weights_of(small.trained(tmp_path / "3", variant, seed=1)) != first
+
+
+def test_the_key_trackers_reaches_the_training_and_what_is_not_installed_is_named(
+    small, tmp_path, monkeypatch
+):
+    values = yaml.safe_load((small.folder / "params.yaml").read_text())
+    params = tmp_path / "params.yaml"
+    params.write_text(yaml.safe_dump(values | {"trackers": ["trackio"]}))
+    monkeypatch.setattr(step_log, "get_available_trackers", lambda: ["dvclive"])
+    with pytest.raises(ModuleNotFoundError, match=r"(?s)trackio is not installed.*Hint:"):
+        small.trained(tmp_path / "run", params=params)
+    params.write_text(yaml.safe_dump(values | {"trackers": ["tensorbord"]}))
+    with pytest.raises(ValueError, match=r"(?s)trackers.*tensorboard"):
+        small.trained(tmp_path / "run", params=params)
+
+
+def test_trackers_are_a_setting_of_no_rule_and_those_that_the_step_log_knows(small, tmp_path):
+    values = yaml.safe_load((small.folder / "params.yaml").read_text())
+    (tmp_path / "params.yaml").write_text(
+        yaml.safe_dump(values | {"trackers": list(step_log.TRACKERS)})
+    )
+    with_trackers = resolve(load(tmp_path / "params.yaml"), "quick")
+    without = resolve(load(small.folder / "params.yaml"), "quick")
+    for rule, *named in (("train", "mini-qwen3", "geosd"), ("configuration",)):
+        assert settings(rule, with_trackers, *named) == settings(rule, without, *named)
 
 
 def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_room(small, tmp_path):

@@ -80,6 +80,21 @@ def test_another_tracker_gets_the_settings_and_each_step(tmp_path):
     assert log.table()["loss/total"].tolist() == [1.0, 0.5]
 
 
+def test_tensorboard_gets_each_step_and_goes_on_after_a_resume(tmp_path):
+    """With either of the packages that write its files; only one of them can read them."""
+    pytest.importorskip("tensorboard", reason="no TensorBoard. Hint: pip install tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for start in (0, 2):
+        log = StepLog(tmp_path / "log", start, ["tensorboard"], "a run", {"betas": [0.9, 0.95]})
+        for step in (start, start + 1):
+            log.write({"loss/total": 1.0 / (1 + step)})
+        log.close()
+    events = EventAccumulator(str(tmp_path / "log/geosd")).Reload()
+    written = {each.step: each.value for each in events.Scalars("loss/total")}
+    assert written == pytest.approx({0: 1.0, 1: 1 / 2, 2: 1 / 3, 3: 1 / 4})
+
+
 def test_an_unknown_tracker_and_one_that_is_not_installed_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="no tracker; allowed are tensorboard, wandb, trackio"):
         check_trackers(["tensorbord"])

@@ -73,6 +73,7 @@ rule page:
 rule front_page:
     input:
         outputs=[getattr(rules, name).output for name in STUDY.outputs],
+        configuration="<figures>/configuration.yaml",
         tidy=[TIDY[name] for name in TIDY_READ],
         pages=collect(
             rules.page.output,
@@ -89,7 +90,7 @@ rule front_page:
     params:
         study=STUDY.name,
         settings=settings_of("front_page"),
-        figures=f"figures/{STUDY.name}",
+        figures=subpath(input.configuration, parent=True),
     message:
         f"Write the front page of study {STUDY.name}"
     shell:

@@ -34,6 +34,7 @@ Names = Annotated[list[Name], Field(min_length=1), Distinct]
 Kind = Literal[
     "main", "ablation", "privilege", "ladder", "stepsize", "rates", "selection", "readings"
 ]
+Tracker = Literal["tensorboard", "wandb", "trackio"]
 DEFAULT = "default"
 """Name of the resources of every model that has none of its own."""
 
@@ -134,6 +135,9 @@ class Params(Section):
 
     study: Name
     """The study that is run where the command line names none (`--config study=NAME`)."""
+    trackers: Annotated[list[Tracker], Distinct]
+    """Where training curves go beside the step log. No result depends on it: it is a setting of no
+    rule."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
     models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]

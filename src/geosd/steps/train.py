@@ -53,7 +53,6 @@ def main(
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
     workers: int = 0,
-    trackers: tuple[str, ...] = (),
 ) -> None:
     """Train one student: one variant of one model with one seed.
 
@@ -71,10 +70,10 @@ def main(
         snapshots: Steps after which the weights are kept too.
         workers: Processes of the rollout worker, which samples and scores: the last ones that
             accelerate has started. One process alone does both itself.
-        trackers: Trackers beside DVCLive's step log: tensorboard, wandb, trackio.
     """
-    check_trackers(trackers)
     job = Job("train", params, study, model, variant, seed=seed)
+    trackers = job.study.params.trackers
+    check_trackers(trackers)
     settings = job.settings
     precision = resolve_precision(settings["precision"], local_device())
     resolved = {**settings, "precision": precision}
