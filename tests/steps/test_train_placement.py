@@ -46,6 +46,7 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
     assert workers > 1 and nodes > 1  # or this is no test of either
     values = yaml.safe_load(small.shared["params"].read_text())
     values["studies"]["quick"]["training"] |= {"steps": 2, "learning_rate": 1e-3}
+    values["studies"]["quick"]["selected_rates"] = None  # they would beat the line above
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     arguments = {
@@ -72,8 +73,8 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
     one, many = trained("one", 1, 0, 1), trained("many", processes, workers, nodes)
     assert json.loads((many / "manifest.json").read_text())["ranks"] == processes - workers
     expected, found = (load_file(out / "model.safetensors") for out in (one, many))
-    largest = max(value.abs().max() for value in expected.values())
-    moved = load_file(small.base / "model.safetensors")
-    assert max((expected[name] - moved[name]).abs().max() for name in expected) > 1e-3 * largest
+    base = load_file(small.base / "model.safetensors")
+    moved = max((expected[name] - base[name]).abs().max() for name in expected)
     apart = max((expected[name] - found[name]).abs().max() for name in expected)
-    assert apart < 1e-5 * largest
+    largest = max(value.abs().max() for value in expected.values())
+    assert apart < 1e-5 * largest and apart < 1e-2 * moved
