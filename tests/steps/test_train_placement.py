@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import torch
 import yaml
 from safetensors.torch import load_file
 
@@ -72,9 +74,16 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
 
     one, many = trained("one", 1, 0, 1), trained("many", processes, workers, nodes)
     assert json.loads((many / "manifest.json").read_text())["ranks"] == processes - workers
-    expected, found = (load_file(out / "model.safetensors") for out in (one, many))
-    base = load_file(small.base / "model.safetensors")
-    moved = max((expected[name] - base[name]).abs().max() for name in expected)
-    apart = max((expected[name] - found[name]).abs().max() for name in expected)
-    largest = max(value.abs().max() for value in expected.values())
-    assert apart < 1e-5 * largest and apart < 1e-2 * moved
+    weights = [load_file(folder / "model.safetensors") for folder in (one, many, small.base)]
+    expected, found, base = weights
+    (one_loss, many_loss) = (losses(out / "steps.csv") for out in (one, many))
+    assert many_loss == pytest.approx(one_loss, rel=1e-5)
+    # AdamW makes a step of its own of a gradient as small as rounding: of one weight in 80,000.
+    apart = torch.cat([(expected[name] - found[name]).abs().flatten() for name in expected])
+    moved = torch.cat([(expected[name] - base[name]).abs().flatten() for name in expected])
+    assert (apart > 2e-5).double().mean() < 1e-4 and (moved > 2e-5).double().mean() > 0.9
+
+
+def losses(steps):
+    """The losses of a step log; its last row is a measurement without one."""
+    return pd.read_csv(steps)["loss/total"].dropna().tolist()
