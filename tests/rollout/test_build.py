@@ -1,5 +1,7 @@
 """The choice between engines."""
 
+import os
+
 import pytest
 import torch
 
@@ -73,3 +75,21 @@ def test_one_process_drives_one_device(monkeypatch):
     monkeypatch.setattr(vllm_engine, "require_vllm", lambda: None)
     with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):
         vllm_engine.start_engine("nowhere", live=False, tensor_parallel=2, process="same")
+
+
+@pytest.mark.parametrize(
+    ("before", "device", "inside"),
+    [(None, 0, None), ("4,5", 0, "4,5"), (None, 2, "2,3"), ("3,4,5,6", 2, "5,6")],
+)
+def test_vllm_sees_the_devices_of_the_worker_and_none_of_the_trainers(
+    monkeypatch, before, device, inside
+):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: device)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    with vllm_engine.visible_devices(2):
+        assert os.environ.get("CUDA_VISIBLE_DEVICES") == inside
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == before

@@ -29,7 +29,7 @@ def test_every_line_of_the_studys_plan_stands_on_the_page(root, page, capsys):
 
 def test_what_a_gpu_holds_of_32b_stands_on_the_page(root, page, capsys):
     lines = printed(root, capsys, "paper_ladder", "qwen3-32b")
-    first = next(i for i, line in enumerate(lines) if line.startswith("| One of 6 training"))
+    first = next(i for i, line in enumerate(lines) if line.startswith("| One of 8 training"))
     assert "\n".join(lines[first : lines.index("", first)]) in page
 
 

@@ -90,3 +90,27 @@ def test_as_many_gpus_sample_as_the_sampler_shares_a_model_out_among(given):
             among = study.section("rollout", model)["tensor_parallel"]
             asked = {needs.pool.gpus, needs.evaluate.gpus, needs.train.inference_gpus}
             assert asked == {among}, model
+
+
+def test_what_the_sampler_takes_of_an_inference_gpu_leaves_room_for_the_worker(given):
+    """vLLM takes a fixed share of the GPU; the worker's own models lie beside it."""
+    for study in given.studies:
+        for model in study.models:
+            work = plan.model_workload(study, model, DEFAULTS)
+            shape, request = architecture(model), work.gpu_requests["train"]
+            share = study.section("rollout", model)["memory"] * DEFAULTS.device.memory
+            for variant, training in work.trainings.items():
+                parts = inference_gpu_memory(shape, training, request, DEFAULTS)
+                own = {"weights that sample", "KV cache"}
+                assert total_bytes(p for p in parts if p.name in own) <= share, (model, variant)
+                beside = total_bytes(p for p in parts if p.name not in own)
+                assert share + beside <= DEFAULTS.device.memory, (model, variant)
+
+
+def test_the_trainers_of_each_model_share_a_steps_responses_evenly(given):
+    for study in given.studies:
+        for model in study.models:
+            trainers = study.params.resources_of(model).train.trainers
+            recipe = study.section("training", model)
+            for responses in ("problems", "group", "final_rollouts"):
+                assert recipe[responses] % trainers == 0, (model, responses)

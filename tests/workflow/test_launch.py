@@ -97,6 +97,31 @@ def test_one_process_is_the_program_itself_and_several_are_started_by_accelerate
     assert several[-4:] == program[1:]
 
 
+def test_each_node_of_several_starts_its_processes_and_meets_the_others_on_the_first(
+    launch, tmp_path, monkeypatch
+):
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text("#!/bin/sh\nprintf 'gpu03\\ngpu04\\n'\n")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    task = {"SLURM_JOB_NODELIST": "gpu[03-04]", "SLURM_NODEID": "1"}
+    node = launch.this_node(2, 4711, task)
+    assert node == (2, 1, "gpu03", 4711)
+    words = launch.command(12, ["python", "-m", "some.module"], node)
+    asked = dict(zip(words[words.index("--same_network") + 1 :: 2], words[6::2], strict=False))
+    assert asked.items() >= {
+        ("--num_processes", "12"),
+        ("--num_machines", "2"),
+        ("--machine_rank", "1"),
+        ("--main_process_ip", "gpu03"),
+        ("--main_process_port", "4711"),
+    }
+    srun = launch.on_every_node(2, 6, ["--gpus", "6"])
+    assert srun[0] == "srun" and srun[-2:] == ["--gpus", "6"]
+    assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--gres=gpu:6"} <= set(srun)
+    assert int(srun[srun.index("--port") + 1]) > 0
+
+
 def test_sigterm_reaches_the_program_and_its_status_comes_back(started, tmp_path):
     launcher = started(SAVES_WHEN_TOLD)
     wait_for(tmp_path / "ready")

@@ -62,6 +62,6 @@ def test_jobs_ask_for_the_gpus_of_their_model(fresh):
         "--profile", "local", "--dry-run", "--printshellcmds", "--quiet", "host",
         "--config", "study=paper_ladder", "--", target,
     )  # fmt: skip
-    assert "launch.py --gpus 8 --processes 7 --scratch" in printed
-    assert f"--scratch {folder.replace('results', 'scratch')} --worker" in printed
+    assert "launch.py --gpus 6 --nodes 2 --processes 12 --scratch" in printed
+    assert f"--scratch {folder.replace('results', 'scratch')} --workers 4" in printed
     assert "launch.py --gpus 0" in printed  # the checkpoint is fetched without one

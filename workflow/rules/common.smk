@@ -165,7 +165,8 @@ def requested(rule, amount, factor=1):
 
     Args:
         rule: A rule of section `resources`.
-        amount: gpus, mem_mb or minutes; of a training, also processes and placement.
+        amount: gpus, mem_mb or minutes; of a training, also gpus_per_node, nodes, processes and
+            placement.
         factor: By which each retry requests more.
     """
     return lambda wildcards, attempt: getattr(
@@ -182,9 +183,32 @@ def share_of_cores(rule):
 def gpu_model(rule):
     """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
     site = safe_load(Path("profiles/slurm/site.yaml").read_text())
-    return lambda wildcards: (
+    return lambda wildcards, attempt=1: (
         site["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
     )
+
+
+def on_one_node(resource):
+    """Resource function: a resource of trainings on one node, which others do not have."""
+    return lambda wildcards, attempt: (
+        resource(wildcards, attempt) if nodes_of_training(wildcards) == 1 else None
+    )
+
+
+def on_several_nodes(resource):
+    """Resource function: a resource of trainings on several nodes, which others do not have."""
+    return lambda wildcards: resource(wildcards) if nodes_of_training(wildcards) > 1 else None
+
+
+def nodes_of_training(wildcards):
+    """Nodes of a model's training job."""
+    return PARAMS.resources_of(wildcards.model).train.nodes
+
+
+def gpus_of_each_node(wildcards):
+    """Resource function: the GPUs of each node of a training, as SLURM's --gres has them."""
+    model, gpus = gpu_model("train")(wildcards), PARAMS.resources_of(wildcards.model).train
+    return ":".join(["gpu", *([model] if model else []), str(gpus.gpus_per_node)])
 
 
 def scale(base):

@@ -29,8 +29,13 @@ rule train:
     threads: share_of_cores("train")
     resources:
         study=STUDY.name,
-        gpu=requested("train", "gpus"),
-        gpu_model=gpu_model("train"),
+        gpu=on_one_node(requested("train", "gpus")),
+        gpu_model=on_one_node(gpu_model("train")),
+        gpus_per_node=requested("train", "gpus_per_node"),
+        nodes=requested("train", "nodes"),
+        gres=on_several_nodes(gpus_of_each_node),
+        mpi=on_several_nodes(lambda wildcards: "srun"),  # the job's own, in launch.py
+        tasks_per_node=on_several_nodes(lambda wildcards: 2),  # room for it: one is refused
         processes=requested("train", "processes"),
         placement=requested("train", "placement"),
         trainings=1,  # as many side by side as `--resources trainings=` allows
@@ -45,8 +50,8 @@ rule train:
     message:
         "Train {wildcards.model} with {resources.variant}, seed {wildcards.seed}"
     shell:
-        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
-        " --processes {resources.processes:q} --scratch {params.scratch:q} --"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpus_per_node:q}"
+        " --nodes {resources.nodes:q} --processes {resources.processes:q} --scratch {params.scratch:q} --"
         " python -m geosd.steps.train --study {resources.study:q} --params params.yaml"
         " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
         " --base {params.base:q} --problems {input.problems:q} --pool {input.pool:q}"

@@ -2,7 +2,9 @@
 
     python workflow/scripts/launch.py --gpus 4 --processes 4 --scratch DIR -- python -m MODULE ...
 
-One process is started as it is, several through `accelerate launch`. SIGTERM, by which SLURM
+One process is started as it is, several through `accelerate launch`. With `--nodes` a SLURM job of
+several nodes starts this program again on each of them (`srun`), and there `accelerate launch` with
+the node's number; a machine without SLURM starts all processes itself. SIGTERM, by which SLURM
 announces the time limit, a preemption or a scancel, is handed on: the program saves its state and
 ends with an error, so that the job is tried again and goes on from there. DIR/attempts.jsonl lists
 the starts.
@@ -24,7 +26,7 @@ import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from geosd.prerequisites.node_report import visible_gpus
 
@@ -51,21 +53,37 @@ def check_gpus(asked: int, environment: Mapping[str, str]) -> None:
         )
 
 
-def command(processes: int, program: list[str]) -> list[str]:
-    """The command that runs a program, `python -m module ...`, in so many processes."""
+class Node(NamedTuple):
+    """A node of a job of several: their number, its own, and where the processes of all meet."""
+
+    nodes: int
+    rank: int
+    address: str
+    port: int
+
+
+def command(processes: int, program: list[str], node: Node | None = None) -> list[str]:
+    """The command that runs a program, `python -m module ...`, in so many processes.
+
+    Args:
+        processes: On all nodes together.
+        program: The program.
+        node: The node that it runs on; None is the only one.
+    """
     if processes <= 1:
         return program
     python, *module = program
-    return [python, "-m", "accelerate.commands.launch", *options(processes), *module]
+    return [python, "-m", "accelerate.commands.launch", *options(processes, node), *module]
 
 
-def options(processes: int) -> list[str]:
+def options(processes: int, node: Node | None = None) -> list[str]:
     """What `accelerate launch` is asked for: nothing is left to a user's own configuration of it.
 
     --multi_gpu is its word for "one process per device", also on CPUs, where --cpu would start one
-    process. Port 0 is a free one, so that two jobs on one node do not meet.
+    process. Port 0 is a free one, so that two jobs on one node do not meet. --same_network is its
+    word for "the first node's address is enough".
     """
-    values = {
+    values: dict[str, Any] = {
         "num_processes": processes,
         "num_machines": 1,
         "gpu_ids": "all",
@@ -73,7 +91,47 @@ def options(processes: int) -> list[str]:
         "mixed_precision": "no",  # the training's own: by training.precision
         "dynamo_backend": "no",
     }
-    return ["--multi_gpu", *(str(word) for k, v in values.items() for word in (f"--{k}", v))]
+    flags = ["--multi_gpu"]
+    if node is not None:
+        flags += ["--same_network"]
+        values |= {
+            "num_machines": node.nodes,
+            "machine_rank": node.rank,
+            "main_process_ip": node.address,
+            "main_process_port": node.port,
+        }
+    return [*flags, *(str(word) for k, v in values.items() for word in (f"--{k}", v))]
+
+
+def on_every_node(nodes: int, gpus: int, words: list[str]) -> list[str]:
+    """The command that starts this program once on each node of the SLURM job.
+
+    Args:
+        nodes: How many there are.
+        gpus: GPUs of each.
+        words: This program's own arguments.
+    """
+    each = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
+    each += [f"--gres=gpu:{gpus}"] if gpus else []
+    # Every launcher may use all CPUs of its node; the end of one with an error ends the others.
+    each += ["--cpu-bind=none", "--kill-on-bad-exit=1"]
+    return ["srun", *each, sys.executable, __file__, "--port", str(free_port()), *words]
+
+
+def free_port() -> int:
+    """A port that is free here, on the first node, at this moment."""
+    with socket.socket() as free:
+        free.bind(("", 0))
+        return free.getsockname()[1]
+
+
+def this_node(nodes: int, port: int, environment: Mapping[str, str]) -> Node:
+    """The node on which a task of `on_every_node` runs, from what SLURM tells the task."""
+    listed = environment["SLURM_JOB_NODELIST"]  # "gpu[03-04]"
+    names = subprocess.run(
+        ["scontrol", "show", "hostnames", listed], capture_output=True, text=True, check=True
+    ).stdout.split()
+    return Node(nodes, int(environment["SLURM_NODEID"]), names[0], port)
 
 
 @contextlib.contextmanager
@@ -107,8 +165,14 @@ def note(scratch: Path, **values: Any) -> None:
         attempts.write(line + "\n")
 
 
-def run(arguments: list[str], lock: int) -> int:
+def run(arguments: list[str], lock: int | None = None) -> int:
     """Run a command to its end, handing SIGTERM on.
+
+    `srun` gets none: SLURM itself tells the tasks, and `srun` would kill them at once.
+
+    Args:
+        arguments: The command.
+        lock: A descriptor for it to inherit.
 
     Returns:
         Its exit status; 128 + n where signal n ended it, as shells say it.
@@ -119,8 +183,10 @@ def run(arguments: list[str], lock: int) -> int:
     # Blocked until there is a child to hand it to: a SIGTERM in between must not be lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     unblock = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
-    child = subprocess.Popen(arguments, env=environment, pass_fds=[lock], preexec_fn=unblock)
-    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+    kept = [] if lock is None else [lock]
+    child = subprocess.Popen(arguments, env=environment, pass_fds=kept, preexec_fn=unblock)
+    told = arguments[0] != "srun"
+    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number) if told else None)
     unblock()
     status = child.wait()
     return status if status >= 0 else 128 - status
@@ -129,13 +195,22 @@ def run(arguments: list[str], lock: int) -> int:
 def main(words: list[str]) -> int:
     """Check, start, wait, and return the step's exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--gpus", type=int, required=True, help="GPUs the job asked for")
-    parser.add_argument("--processes", type=int, default=1, help="processes to start")
+    parser.add_argument("--gpus", type=int, required=True, help="GPUs that it asked of each node")
+    parser.add_argument("--nodes", type=int, default=1, help="nodes that it asked for")
+    parser.add_argument("--processes", type=int, default=1, help="processes to start in all")
+    parser.add_argument("--port", type=int, help="set by itself: where processes of all nodes meet")
     parser.add_argument("--scratch", type=Path, required=True, help="folder of the resume state")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="-- python -m module arguments")
     given = parser.parse_args(words)
     program = given.program[1:] if given.program[:1] == ["--"] else given.program
-    check_gpus(given.gpus, os.environ)
+    several = given.nodes > 1 and "SLURM_JOB_ID" in os.environ
+    check_gpus(given.gpus * (1 if several else given.nodes), os.environ)
+    if several and given.port is not None:
+        node = this_node(given.nodes, given.port, os.environ)
+        return run(command(given.processes, program, node))
+    arguments = command(given.processes, program)
+    if several:
+        arguments = on_every_node(given.nodes, given.gpus, words)
     with alone(given.scratch) as lock:
         here = {
             "host": os.environ.get("SLURMD_NODENAME", socket.gethostname()),
@@ -144,7 +219,7 @@ def main(words: list[str]) -> int:
             "process": os.getpid(),
         }
         note(given.scratch, event="start", **here)
-        status = run(command(given.processes, program), lock)
+        status = run(arguments, lock)
         note(given.scratch, event="end", status=status, **here)
     return status
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_architectures
 from geosd.config.errors import alternatives
 from geosd.config.inheritance import lineage
+from geosd.config.job_resources import TrainingResources
 from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout, Training
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section
@@ -108,18 +109,20 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
 def _trainings(study: Study, model: str) -> Iterator[Clash]:
     """Clashes of what a model is trained with, variant by variant."""
     size = model_size(model, study.section("base", model))
-    samples_apart = bool(study.params.resources_of(model).train.inference_gpus)
+    resources = study.params.resources_of(model).train
     for variant in study.trained:
         training = study.training(model, variant)
         place = ("grid", study.candidates[variant][0]) if variant in study.candidates else ()
         wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
-        for key, message in wrong or _beyond(training, size, samples_apart):
+        for key, message in wrong or _beyond(training, size, resources):
             name = ".".join(["training", *key])
             yield place or ("training", *key), f"{name}: {message} {variant} of {model}."
 
 
-def _beyond(training: Mapping[str, Any], size: ModelSize, samples_apart: bool) -> Iterator[Clash]:
-    """What a training asks beyond its model's size, or of a process that only samples."""
+def _beyond(
+    training: Mapping[str, Any], size: ModelSize, resources: TrainingResources
+) -> Iterator[Clash]:
+    """What a training asks beyond its model's size, or of the processes that its job starts."""
     kfac = training["optimiser"]["kfac"]
     if training["optimiser"]["rule"] == "kfac" and kfac["blocks"] > (size.hidden or kfac["blocks"]):
         message = f"{kfac['blocks']} is more than the {size.hidden} hidden dimensions, for"
@@ -127,7 +130,13 @@ def _beyond(training: Mapping[str, Any], size: ModelSize, samples_apart: bool) -
     if training["top_k"] > (size.vocabulary or training["top_k"]):
         message = f"{training['top_k']} is more than the {size.vocabulary} tokens there are, for"
         yield ("top_k",), message
-    if samples_apart and training["teacher"] != "live":
+    for key in ("problems", "final_rollouts"):
+        if training[key] % resources.trainers:
+            message = (
+                f"{training[key]} cannot be shared evenly by the {resources.trainers} GPUs that"
+            )
+            yield (key,), f"{message} train (resources), for"
+    if resources.inference_gpus and training["teacher"] != "live":
         message = f"{training['teacher']} is no teacher that inference_gpus score; live is, for"
         yield ("teacher",), message
 

@@ -15,9 +15,9 @@ class JobResources(Section):
     """The resources of one job: GPUs, memory, time; memory and time double at each retry."""
 
     gpus: Gpus
-    """GPUs, all on one node; how many CPU cores come with each is the site's matter."""
+    """GPUs, on one node but for `nodes`; how many CPU cores come with each is the site's matter."""
     mem_mb: Annotated[int, Field(gt=0, le=10**8)]
-    """Main memory, in MB."""
+    """Main memory of a node, in MB."""
     minutes: Count
     """Longest run time, in minutes."""
     threads: Count = Field(
@@ -35,6 +35,22 @@ class TrainingResources(JobResources):
     sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
     and training workers; how many is not given."""
 
+    nodes: Count = Field(
+        default_factory=lambda: 1,
+        description="Nodes that the GPUs lie on, equally many on each; inference_gpus lie on the"
+        " last one.",
+    )
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs of a training job on each of its nodes."""
+        return self.gpus // self.nodes
+
+    @property
+    def trainers(self) -> int:
+        """Processes that share the optimiser's state and the responses of a step."""
+        return max(1, self.gpus - self.inference_gpus)
+
     @property
     def processes(self) -> int:
         """Processes of a training job: one on each GPU."""
@@ -46,9 +62,16 @@ class TrainingResources(JobResources):
         return f"--workers {self.inference_gpus}"
 
     @model_validator(mode="after")
-    def _one_trains(self) -> TrainingResources:
+    def _placed(self) -> TrainingResources:
         if self.gpus and self.inference_gpus == self.gpus:
             raise ValueError(f"inference_gpus is {self.gpus}, all of gpus; at least one must train")
+        if self.gpus % self.nodes or (self.nodes > 1 and not self.gpus):
+            raise ValueError(f"{self.gpus} gpus do not lie equally on {self.nodes} nodes")
+        if self.inference_gpus > self.gpus_per_node:
+            raise ValueError(
+                f"inference_gpus is {self.inference_gpus}, more than the {self.gpus_per_node} GPUs"
+                " of one node; the sampler shares a model out within a node"
+            )
         return self
 
 

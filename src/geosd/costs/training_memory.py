@@ -167,8 +167,16 @@ def _activations(model: Architecture, recompute: bool, tokens: int) -> list[Memo
 def inference_gpu_memory(
     model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
 ) -> list[MemoryPart]:
-    """Memory of each inference GPU of a training, its models shared out, for longest responses."""
+    """Memory of each inference GPU of a training, its models shared out, for longest responses.
+
+    Several GPUs gather each model that scores: embedding and head stay until all responses are
+    scored. The weights that sample and the cache are the sampler's least: vLLM takes the share of
+    the GPU that `rollout.memory` names.
+    """
     m, sequences = request.inference or request.trainers, training.update.sequences
+    scoring = 1 + ("anchor" in training.needs)
+    tables = model.parameters - model.projections - model.norms
+    gathered = BF16 * (scoring * tables + 2 * model.projections / model.layers)
     sizes = {
         "weights that sample": BF16,
         "the student's, as they come": BF16,
@@ -180,6 +188,11 @@ def inference_gpu_memory(
         *(
             MemoryPart(k, each * model.parameters / m, f"{each} N / {m}")
             for k, each in sizes.items()
+        ),
+        *(
+            [MemoryPart("gathered to score", gathered, "embeddings, heads, two blocks")]
+            if request.inference > 1
+            else []
         ),
         MemoryPart("KV cache", cache, f"{sequences} sequences at the cap / {m}"),
     ]

@@ -22,12 +22,16 @@ CLOCK_S = 2.0
 
 
 class Request(NamedTuple):
-    """What the jobs of a rule ask SLURM for: GPUs, memory in MB, minutes, CPU threads."""
+    """What the jobs of a rule ask SLURM for: GPUs and memory in MB of a node, minutes, CPU threads.
+
+    `nodes` is how many nodes a job is spread over.
+    """
 
     gpus: int
     mem_mb: int
     minutes: int
     threads: int
+    nodes: int = 1
 
 
 class Site(NamedTuple):
@@ -101,8 +105,11 @@ def choose_partition(request: Request, site: Site, file: Path) -> str | None:
     """
     from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
 
-    resources: dict[str, Any] = {"mem_mb": request.mem_mb, "runtime": request.minutes, "nodes": 1}
-    if request.gpus:
+    resources: dict[str, Any] = {"mem_mb": request.mem_mb, "runtime": request.minutes}
+    resources["nodes"] = request.nodes
+    if request.nodes > 1:
+        resources |= {"gres": _gres(request, site), "cpus_per_gpu": site.cpus_per_gpu}
+    elif request.gpus:
         resources |= {"gpu": request.gpus, "cpus_per_gpu": site.cpus_per_gpu}
         resources |= {"gpu_model": site.gpu_model} if site.gpu_model else {}
     job = SimpleNamespace(name="doctor", threads=request.threads, resources=resources)
@@ -113,13 +120,22 @@ def choose_partition(request: Request, site: Site, file: Path) -> str | None:
 
 def options(request: Request, site: Site, partition: str | None) -> list[str]:
     """The options of sbatch and srun for a job, as Snakemake's plugin gives them."""
-    words = ["--nodes=1", "--ntasks=1", f"--mem={request.mem_mb}", f"--time={request.minutes}"]
+    tasks = "--ntasks=1" if request.nodes == 1 else "--ntasks-per-node=2"
+    words = [f"--nodes={request.nodes}", tasks]
+    words += [f"--mem={request.mem_mb}", f"--time={request.minutes}"]
     words += [f"--partition={partition}"] if partition else []
     words += [f"--account={site.account}"] if site.account else []
     if not request.gpus:
         return [*words, f"--cpus-per-task={request.threads}"]
+    if request.nodes > 1:
+        return [*words, f"--gres={_gres(request, site)}", f"--cpus-per-gpu={site.cpus_per_gpu}"]
     model = f"{site.gpu_model}:" if site.gpu_model else ""
     return [*words, f"--gpus={model}{request.gpus}", f"--cpus-per-gpu={site.cpus_per_gpu}"]
+
+
+def _gres(request: Request, site: Site) -> str:
+    """The GPUs of each node of a job on several, as the rule `train` asks for them."""
+    return ":".join(["gpu", *([site.gpu_model] if site.gpu_model else []), str(request.gpus)])
 
 
 def check_request(rules: str, request: Request, site: Site, partition: str | None) -> Check:
@@ -132,6 +148,7 @@ def check_request(rules: str, request: Request, site: Site, partition: str | Non
         partition: Where it would go; None for the default partition.
     """
     asked = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
+    asked += f" on each of {request.nodes} nodes" if request.nodes > 1 else ""
     where = f"partition {partition}" if partition else "the default partition"
     done = run("sbatch", "--test-only", *options(request, site, partition), "--wrap=true")
     if done.returncode:
@@ -157,7 +174,7 @@ def report_of_node(
         The report with `asked_at` and `told_at`, this machine's times before and after; None where
         there is none. The words of srun.
     """
-    small = request._replace(mem_mb=4000, minutes=5, threads=1)
+    small = request._replace(mem_mb=4000, minutes=5, threads=1, nodes=1)
     program = [sys.executable, "-P", node_report.__file__, str(file)]
     words = ["--quiet", f"--immediate={WAIT_S}", f"--chdir={folder}", "--job-name=geosd-doctor"]
     asked_at = time.time()

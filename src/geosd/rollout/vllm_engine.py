@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,22 +93,23 @@ def start_engine(
     from geosd.rollout import vllm_worker  # needs vLLM itself
 
     transfer = {"weight_transfer_config": WeightTransferConfig(backend=BACKEND)} if live else {}
-    llm = vllm.LLM(
-        str(checkpoint),
-        skip_tokenizer_init=True,  # token ids go in, token ids come out
-        generation_config="vllm",  # the checkpoint's would change temperature and stops unasked
-        load_format="safetensors",  # a pickled checkpoint could run code
-        trust_remote_code=False,
-        dtype=precision,
-        seed=0,  # each request brings its own
-        max_num_seqs=sequences,
-        tensor_parallel_size=tensor_parallel,
-        gpu_memory_utilization=memory,
-        enable_prefix_caching=True,  # samples of one problem share their prompt's cache
-        enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
-        worker_extension_cls=f"{vllm_worker.__name__}.{vllm_worker.WorkerExtension.__name__}",
-        **transfer,
-    )
+    with visible_devices(tensor_parallel) if process == "own" else nullcontext():
+        llm = vllm.LLM(
+            str(checkpoint),
+            skip_tokenizer_init=True,  # token ids go in, token ids come out
+            generation_config="vllm",  # the checkpoint's would change temperature and stops unasked
+            load_format="safetensors",  # a pickled checkpoint could run code
+            trust_remote_code=False,
+            dtype=precision,
+            seed=0,  # each request brings its own
+            max_num_seqs=sequences,
+            tensor_parallel_size=tensor_parallel,
+            gpu_memory_utilization=memory,
+            enable_prefix_caching=True,  # samples of one problem share their prompt's cache
+            enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
+            worker_extension_cls=f"{vllm_worker.__name__}.{vllm_worker.WorkerExtension.__name__}",
+            **transfer,
+        )
     if live:
         llm.init_weight_transfer_engine({"init_info": {}})
     config = llm.llm_engine.vllm_config
@@ -131,3 +133,29 @@ def start_engine(
             "attention": llm.collective_rpc("attention_backends")[0],
         },
     )
+
+
+@contextmanager
+def visible_devices(count: int) -> Iterator[None]:
+    """Context in which programs that are started see this process's CUDA device and those after it.
+
+    vLLM takes the first devices that it sees. In a training of several processes these belong to
+    trainers; a rollout worker's are the last ones of its node.
+
+    Args:
+        count: How many devices.
+    """
+    first = torch.cuda.current_device() if torch.cuda.is_initialized() else 0
+    if first == 0:
+        yield
+        return
+    before = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = before.split(",") if before else list(map(str, range(torch.cuda.device_count())))
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(visible[first : first + count])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["CUDA_VISIBLE_DEVICES"]
+        else:
+            os.environ["CUDA_VISIBLE_DEVICES"] = before

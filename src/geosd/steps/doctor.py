@@ -57,7 +57,7 @@ def main(
     """
     resolved = resolve(load(params), study)
     requests = _requests(resolved, models or resolved.models)
-    most = max(request.gpus for request in requests)
+    most = max(request.gpus * request.nodes for request in requests)
     if executor == "auto":
         executor = "slurm" if most and shutil.which("sinfo") else "local"
     checks = [
@@ -88,7 +88,8 @@ def _requests(study: Study, models: Sequence[str]) -> dict[slurm.Request, list[s
         resources = study.params.resources_of(model)
         for rule in job_counts(study):
             job = resources.job(rule)
-            request = slurm.Request(job.gpus, job.mem_mb, job.minutes, job.threads)
+            nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
+            request = slurm.Request(job.gpus // nodes, job.mem_mb, job.minutes, job.threads, nodes)
             requests.setdefault(request, []).append(f"{model}/{rule}")
     return requests
 
