@@ -121,6 +121,36 @@ def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | N
     return None
 
 
+def evaluation_savings(
+    work: ModelWorkload, calls: int, memory: float, assumed: Assumptions
+) -> dict[str, float]:
+    """Hours of one evaluation as it is, and without each of the means by which it takes less.
+
+    Args:
+        work: What the model's jobs do.
+        calls: Benchmarks, and their further samples, that would wait for one another.
+        memory: Share of a GPU's memory that the engine has beside a training's models.
+        assumed: What is taken for granted.
+    """
+    model, gpus, sampling = (
+        architecture(work.model),
+        work.gpu_requests["evaluate"].gpus,
+        work.evaluation,
+    )
+    apart = sampling._replace(calls=calls)
+    cases = {
+        "as it is": (sampling, assumed),
+        "one benchmark after another": (apart, assumed),
+        "questions read for each sample": (sampling._replace(prompts=sampling.sequences), assumed),
+        "memory as in training": (sampling, replace(assumed, usable=memory)),
+        "one after another, memory as in training": (apart, replace(assumed, usable=memory)),
+    }
+    return {
+        name: decoding_seconds(model, one, gpus, given) / HOUR
+        for name, (one, given) in cases.items()
+    }
+
+
 class PlanRow(NamedTuple):
     """Jobs, GPUs and hours of one rule for one model, a row of a study's plan.
 

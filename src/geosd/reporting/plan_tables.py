@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from geosd.claims.published import published
 from geosd.costs.disk import PeakPart
@@ -60,6 +60,15 @@ def job_table(plan: Sequence[PlanRow]) -> str:
     sums = [str(sum(getattr(row, name) for row in plan)) for name in ("jobs", "done")]
     rows.append(["all", "", *sums, "", "", "", "", f"{total:,.0f}"])
     return markdown_table(rows, left=2)
+
+
+def evaluation_table(savings: Mapping[str, Mapping[str, float]]) -> str:
+    """The plan's table of an evaluation's hours by model, without each means of saving some."""
+    models = list(savings)
+    rows = [["Hours of one evaluation", *models]]
+    for case in savings[models[0]]:
+        rows.append([case, *(f"{savings[model][case]:.2f}" for model in models)])
+    return markdown_table(rows)
 
 
 def peak_table(parts: Sequence[PeakPart]) -> str:

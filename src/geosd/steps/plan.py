@@ -73,12 +73,11 @@ def main(
 def _of_study(study: Study, assumed: Assumptions) -> list[str]:
     """A line for each model and rule; the peak of the disk where GPUs are asked for."""
     measured = measured_hours(study)
+    works = {model: model_workload(study, model, assumed) for model in study.models}
     rows = [
         row
-        for model in study.models
-        for row in hours.plan_rows(
-            model_workload(study, model, assumed), measured.get(model, {}), assumed
-        )
+        for model, work in works.items()
+        for row in hours.plan_rows(work, measured.get(model, {}), assumed)
     ]
     parts = [
         f"# Study {study.name}: {study.params.studies[study.name].about}",
@@ -86,7 +85,17 @@ def _of_study(study: Study, assumed: Assumptions) -> list[str]:
         f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
     ]
     if any(row.gpus for row in rows):
+        beyond = study.section("evaluation")
+        further = len(BENCHMARKS) * (beyond["coverage"] > beyond["samples"])
+        calls = 1 if study.section("data")["purpose"] != "study" else 1 + len(BENCHMARKS) + further
+        savings = {
+            model: hours.evaluation_savings(
+                work, calls, study.section("rollout", model)["memory"], assumed
+            )
+            for model, work in works.items()
+        }
         parts += [
+            plan_tables.evaluation_table(savings),
             plan_tables.peak_table(study_peak(study, assumed)),
             plan_tables.assumption_table(assumed),
         ]
