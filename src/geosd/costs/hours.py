@@ -108,15 +108,17 @@ def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | N
 
     None of rules that ask for no GPU, or that take minutes (states, alignment).
     """
-    model, request = architecture(work.model), work.gpu_requests[rule]
+    if not (request := work.gpu_requests[rule]).gpus:
+        return None
+    model = architecture(work.model)
     sampled = {"pool": work.pool, "evaluate": work.evaluation, "evaluate_pi_0": work.evaluation}
-    if request.gpus and rule == "train":
+    if rule == "train":
         steps = [
             training.steps * sum(step_seconds(model, training, request, assumed))
             for training in work.trainings.values()
         ]
         return fmean(steps) / HOUR
-    if request.gpus and rule in sampled:
+    if rule in sampled:
         return decoding_seconds(model, sampled[rule], request.gpus, assumed) / HOUR
     return None
 

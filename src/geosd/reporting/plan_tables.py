@@ -55,7 +55,7 @@ def job_table(plan: Sequence[PlanRow]) -> str:
         total += gpu_hours
         numbers = [(row.reckoned, ".1f"), (row.measured, ".3g"), (row.off, ".2f")]
         cells = [MISSING if n is None else format(n, form) for n, form in numbers]
-        cells.append(f"{gpu_hours:,.0f}" if row.gpus else MISSING)
+        cells.append(f"{gpu_hours:,.0f}" if row.gpus and hours else MISSING)
         rows.append([row.model, row.rule, str(row.jobs), str(row.done), str(row.gpus), *cells])
     sums = [str(sum(getattr(row, name) for row in plan)) for name in ("jobs", "done")]
     rows.append(["all", "", *sums, "", "", "", "", f"{total:,.0f}"])
