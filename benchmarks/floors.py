@@ -33,7 +33,7 @@ from synthetic import Shape, tokenizer
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from geosd.costs.hours_and_disk import decoding_seconds
+from geosd.costs.hours import decoding_seconds
 from geosd.costs.update_operations import (
     BACKWARD,
     FORWARD,
@@ -177,7 +177,7 @@ def h200() -> list[tuple[str, float, float]]:
     """Least seconds of the parts of an 8B step on one H200, and at usual shares of its sheet."""
     model, size = architecture("qwen3-8b"), UpdateSize()
     sampling, rows = SamplingWorkload(size.sequences, size.tokens), []
-    # As costs.hours_and_disk reckons for plans: 0.4 of the operations, 0.7 of the bandwidth.
+    # As costs.hours reckons for plans: 0.4 of the operations, 0.7 of the bandwidth.
     for assumed in (Assumptions(mfu=1.0, bandwidth_share=1.0, prompt=256), Assumptions()):
         rate = assumed.mfu * assumed.device.flops
         unit = model.parameters * size.total / rate

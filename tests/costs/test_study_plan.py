@@ -6,21 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.claims.published import published, published_gpu_hours
-from geosd.costs.hours_and_disk import (
+from geosd.claims.published import published
+from geosd.costs.hours import (
     decoding_seconds,
     job_hours,
-    paper_hours_ratio,
+    likely_hours,
     plan_rows,
     step_seconds,
     training_update_units,
 )
-from geosd.costs.training_memory import (
-    gpus_needed,
-    inference_gpu_memory,
-    kv_bytes,
-    training_gpu_memory,
-)
+from geosd.costs.training_memory import inference_gpu_memory, kv_bytes, training_gpu_memory
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,
@@ -29,6 +24,7 @@ from geosd.costs.workload import (
     KfacSettings,
     ModelWorkload,
     SamplingWorkload,
+    StoredWeights,
     TrainingWorkload,
 )
 from geosd.models.published_architectures import architecture
@@ -90,16 +86,13 @@ def test_without_inference_gpus_the_training_gpus_hold_both():
     assert extra == sum(p.bytes for p in inference_gpu_memory(M8B, GEOSD, GpuRequest(2), DEFAULTS))
 
 
-def test_8b_with_its_state_of_131_gb_needs_two_gpus_and_one_gpu_fewer_does_not_hold_it():
-    need = gpus_needed(M8B, GEOSD, 1, DEFAULTS)
-    assert need == 2
-    one = training_gpu_memory(M8B, GEOSD, GpuRequest(2, 1), DEFAULTS)
-    assert sum(p.bytes for p in one) > DEFAULTS.usable_bytes
+def test_8b_with_its_state_of_131_gb_fits_on_two_gpus_and_not_on_one():
+    for trainers, fits in ((1, False), (2, True)):
+        parts = training_gpu_memory(M8B, GEOSD, GpuRequest(trainers + 1, 1), DEFAULTS)
+        assert (sum(p.bytes for p in parts) <= DEFAULTS.usable_bytes) == fits
 
 
-def test_what_fits_nowhere_is_told_with_a_hint():
-    with pytest.raises(ValueError, match="does not fit on 1 training GPUs.*\nHint:"):
-        gpus_needed(architecture("qwen3-32b"), GEOSD, 1, DEFAULTS, most=1)
+def test_weights_that_leave_no_room_are_told_with_a_hint():
     with pytest.raises(ValueError, match="no room for a response.*\nHint:"):
         decoding_seconds(
             architecture("qwen3-32b"),
@@ -189,6 +182,15 @@ def test_training_on_pool_solutions_generates_nothing():
     assert step_seconds(M8B, replace(OPSD, generates=False), THREE, DEFAULTS)[0] == 0
 
 
+def test_a_question_is_read_once_and_every_call_waits_for_its_last_response():
+    a, one = Assumptions(prompt=100), SamplingWorkload(64, 4096)
+    plain = decoding_seconds(M8B, one, 1, a)
+    read = decoding_seconds(M8B, one._replace(prompts=4), 1, a) - plain
+    assert read == pytest.approx(4 * 100 * 2 * N / (0.4 * 989e12))
+    waited = decoding_seconds(M8B, one._replace(calls=9), 1, a) - plain
+    assert waited == pytest.approx(9 * 4096 * 2 * N / (0.7 * 4.8e12))
+
+
 # --- a study --------------------------------------------------------------------------------------
 
 NINE = {
@@ -204,30 +206,8 @@ SWEEP = ModelWorkload(
     pool=SamplingWorkload(32 * 1000, 4096),
     evaluation=SamplingWorkload(16 * 1100, 8192),
     trainings=NINE,
-    states=SamplingWorkload(1000, 4096),
-    checkpoints=2,
-    weights=10,
+    stored=StoredWeights(2, 9, 1),
 )
-
-
-@pytest.mark.parametrize("assumed", [DEFAULTS, Assumptions(length=0.5, mfu=0.3)])
-def test_the_papers_hours_at_8b_are_expected_whatever_is_taken_for_granted(assumed):
-    times = paper_hours_ratio(SWEEP, "fwdkl", published_gpu_hours(), assumed)
-    baseline = replace(SWEEP, trainings={"fwdkl": NINE["fwdkl"]}, jobs=dict.fromkeys(SWEEP.jobs, 1))
-    expected = {
-        one.rule: one.gpu_hours(expected=True) for one in plan_rows(baseline, times, assumed)
-    }
-    assert expected == pytest.approx({"pool": 20, "train": 7, "evaluate": 28})
-
-
-def test_a_sweep_of_nine_methods_is_expected_to_cost_about_what_the_papers_does():
-    told = {entry["key"]: entry["value"] for entry in published()["text"]}
-    parts = plan_rows(
-        SWEEP, paper_hours_ratio(SWEEP, "fwdkl", published_gpu_hours(), DEFAULTS), DEFAULTS
-    )
-    together = sum(line.gpu_hours(expected=True) for line in parts)
-    # The paper counts nine like trainings; SFT here generates nothing, and GeoSD takes longer.
-    assert together == pytest.approx(told["gpu_hours_run"], rel=0.03)
 
 
 def test_hours_of_trainings_are_the_mean_over_the_methods():
@@ -237,13 +217,27 @@ def test_hours_of_trainings_are_the_mean_over_the_methods():
     assert job_hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
 
 
-def test_rules_without_a_gpu_are_counted_and_have_no_hours():
+def test_rules_without_a_gpu_are_counted_and_nothing_is_reckoned():
     work = replace(SWEEP, jobs={"base": 1}, gpu_requests={"base": GpuRequest(0)})
-    (line,) = plan_rows(work, {}, DEFAULTS)
-    assert (line.jobs, line.roofline_hours, line.gpu_hours(expected=True)) == (1, None, 0)
+    (line,) = plan_rows(work, {"base": [0.5]}, DEFAULTS)
+    assert (line.jobs, line.reckoned, line.measured, line.off) == (1, None, 0.5, None)
 
 
-@pytest.mark.parametrize("wrong", [{"mfu": 40}, {"usable": 0.0}, {"prompt": 0}])
+def test_what_jobs_took_stands_for_those_to_come_of_the_model_and_corrects_the_other_models():
+    other = replace(SWEEP, model="ds-r1-llama-8b")
+    reckoned = job_hours(SWEEP, "evaluate", DEFAULTS)
+    took = [2 * reckoned, 4 * reckoned]
+    rows = plan_rows(SWEEP, {"evaluate": took}, DEFAULTS) + plan_rows(other, {}, DEFAULTS)
+    likely = dict(zip([(row.model, row.rule) for row in rows], likely_hours(rows), strict=True))
+    here = next(row for row in rows if row.rule == "evaluate")
+    assert (here.done, here.off) == (2, pytest.approx(3))
+    assert likely["qwen3-8b", "evaluate"] == pytest.approx(3 * reckoned)
+    elsewhere = job_hours(other, "evaluate", DEFAULTS)
+    assert likely["ds-r1-llama-8b", "evaluate"] == pytest.approx(3 * elsewhere)
+    assert likely["ds-r1-llama-8b", "train"] == job_hours(other, "train", DEFAULTS)
+
+
+@pytest.mark.parametrize("wrong", [{"mfu": 40}, {"usable": 0.0}, {"prompt": 0}, {"jobs": 0}])
 def test_a_share_that_is_none_is_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*\nHint:"):
         Assumptions(**wrong)

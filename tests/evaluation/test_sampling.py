@@ -54,6 +54,9 @@ class Dice:
             for text in texts
         ]
 
+    def sample_batches(self, batches, decoding):
+        return [self.sample(batch.prompts, decoding, batch.seed) for batch in batches]
+
 
 PROBLEMS = [
     Problem("p1", "id", "1 + 0", "1"),

@@ -11,6 +11,7 @@ from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.rollout import build as build_module
 from geosd.rollout import vllm_engine
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
@@ -69,6 +70,19 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
     hint = r"Hint: (.|\n)*installed-gpu(.|\n)*rollout\.engine"
     with pytest.raises(ModuleNotFoundError, match=hint):
         build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
+
+
+def test_an_engine_alone_on_a_gpu_takes_more_memory_than_beside_a_model(model, monkeypatch):
+    given = []
+    monkeypatch.setattr(build_module, "require_vllm", lambda: None)
+    monkeypatch.setattr(build_module, "start_engine", lambda *_, **options: given.append(options))
+    for gpu in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
+        for beside in (None, model):
+            sampler = build_sampler({**CLUSTER, "memory": 0.6}, "nowhere", ENCODING, model=beside)
+            sampler._open_engine()
+    assert [options.get("memory") for options in given] == [None, 0.6, 0.6, 0.6]
 
 
 def test_one_process_drives_one_device(monkeypatch):

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from geosd.rollout.sampler import Completion, SamplingParams
+from geosd.rollout.sampler import Completion, PromptBatch, SamplingParams
 from geosd.rollout.vllm_engine import StartedEngine
 from geosd.rollout.vllm_sampler import VllmSampler
 from geosd.rollout.weight_transfer import named_weights
@@ -117,6 +117,20 @@ def test_each_request_has_the_seed_of_its_place():
     seeds = [[one.seed for one in parameters] for _, parameters in llm.asked]
     assert seeds[0] == [seed_of(3, "request", place) for place in range(3)]
     assert len({*seeds[0], *seeds[1]}) == 6
+
+
+def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
+    llm, alone, student = StandIn(), StandIn(), Student()
+    batches = [PromptBatch(PROMPTS, 3), PromptBatch([], 5), PromptBatch(PROMPTS[:2], 4)]
+    together = sampler(llm, student).sample_batches(batches, DECODING)
+    assert together == [sampler(alone).sample(b.prompts, DECODING, b.seed) for b in batches]
+    ((_, asked),) = llm.asked
+    assert [one.seed for one in asked] == [
+        seed_of(seed, "request", place)
+        for seed, count in ((3, 3), (4, 2))
+        for place in range(count)
+    ]
+    assert llm.calls == ["start", "update", "finish", "reset", "generate"]
 
 
 def test_a_request_says_what_the_decoding_says_and_cuts_nothing_else():

@@ -39,8 +39,23 @@ def test_the_sums_of_all_six_studies_stand_on_the_page(root, page, capsys):
     for study, row in rows:
         lines = printed(root, capsys, study, None)
         (sums,) = [line for line in lines if line.startswith("| all ")]
-        (disk,) = [line for line in lines if line.startswith("On disk")]
-        told = [cell.strip() for cell in row.split("|")][-4:]
         cells = [cell.strip() for cell in sums.strip("|").split("|")]
-        assert told[:3] == [cells[2], *cells[-2:]], study
-        assert f"weights {told[3]} " in disk
+        stored = {
+            cell.strip(): float(size)
+            for cell, size in (
+                line.split("|")[1:3] for line in lines if re.match(r"\| [a-z ]+\|", line)
+            )
+            if re.fullmatch(r" *\d\.\d\d *", size)
+        }
+        waiting = stored["weights for other studies"]
+        told = [cell.strip() for cell in row.split("|")][-4:]
+        assert told[:2] == [cells[2], cells[-1]], study
+        assert float(told[2]) == pytest.approx(stored["together"] - waiting, abs=0.011), study
+        assert float(told[3]) == waiting, study
+
+
+@pytest.mark.parametrize("first", ["| Hours of one evaluation", "| On disk at most"])
+def test_the_studys_evaluation_and_its_peak_stand_on_the_page(root, page, capsys, first):
+    lines = printed(root, capsys, "paper", None)
+    start = next(i for i, line in enumerate(lines) if line.startswith(first))
+    assert "\n".join(lines[start : lines.index("", start)]) in page

@@ -54,7 +54,7 @@ def test_the_generated_files_are_current(root):
         (
             "src/geosd/optim/kfac.py",
             "import math",
-            "import geosd.costs.hours_and_disk\nimport math",
+            "import geosd.costs.hours\nimport math",
         ),
     ],
 )

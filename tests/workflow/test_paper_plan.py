@@ -27,13 +27,15 @@ def planned(fresh, name):
 def test_a_dry_run_ends_with_the_gpu_hours_of_a_study_that_asks_for_gpus(fresh, root):
     printed = fresh.snakemake("--profile", "slurm", "--dry-run", "--config", "study=paper")
     line = re.search(r"^\| all .*$", printed, re.M).group()
-    jobs_, reckoned, expected = (int(n.replace(",", "")) for n in re.findall(r"[\d,]+", line))
+    jobs_, done, hours = (int(n.replace(",", "")) for n in re.findall(r"[\d,]+", line))
     in_jobs = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states")
     assert jobs_ == sum(counted(root, "paper")[rule] for rule in in_jobs)
+    assert done == 0
     # Appendix Runtime gives 7, 28 and 20 GPU-hours at 8B; Olmo-3 and R1 are of about that size.
-    # 32 samples of 600 OOD problems and 16 of 500 ID problems are evaluated, not 16 of each.
-    floor = 270 * 7 + 300 * 28 * (600 * 32 + 500 * 16) / (1100 * 16)
-    assert floor < expected < 2 * floor and reckoned > 0
+    # 32 samples of 600 OOD problems and 16 of 500 ID problems are evaluated, not 16 of each. A
+    # roofline, with responses at the cap, lies below what was paid, and not by an order.
+    papers = 270 * 7 + 300 * 28 * (600 * 32 + 500 * 16) / (1100 * 16)
+    assert papers / 4 < hours < papers
     quick = fresh.snakemake("--profile", "local", "--dry-run", "--config", "study=quick")
     assert "total" in quick and "| all" not in quick
 

@@ -285,7 +285,8 @@ class Rollout(Section):
     tensor_parallel: Count
     """Devices that share each matrix. Read by vllm only, as all that follow."""
     memory: Share
-    """Share of a device's memory for the engine's weights and cache; of the host's on a CPU."""
+    """Share of a device's memory for the engine's weights and cache where a training's models lie
+    beside it, and of the host's memory on a CPU; alone on a GPU the engine takes .9."""
     process: Literal["own", "same"]
     """Whether the engine has a process of its own, or runs in the trainer's."""
 

@@ -201,25 +201,3 @@ def inference_gpu_memory(
 def total_bytes(parts: Iterable[MemoryPart]) -> float:
     """Bytes of all parts of a GPU's memory."""
     return sum(part.bytes for part in parts)
-
-
-def gpus_needed(
-    model: Architecture,
-    training: TrainingWorkload,
-    inference: int,
-    assumed: Assumptions,
-    most: int = 8,
-) -> int:
-    """The fewest training GPUs, at most `most`, whose memory holds their share of a training.
-
-    Raises:
-        ValueError: Not even `most` suffice.
-    """
-    for n in range(1, most + 1):
-        parts = training_gpu_memory(model, training, GpuRequest(n + inference, inference), assumed)
-        if total_bytes(parts) <= assumed.usable_bytes:
-            return n
-    raise ValueError(
-        f"{model.label} does not fit on {most} training GPUs of {assumed.device.label}.\n"
-        "Hint: a smaller chunk or microbatch, or GPUs with more memory."
-    )

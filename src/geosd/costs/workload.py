@@ -12,10 +12,7 @@ MIB = 2**20
 
 
 class Gpu(NamedTuple):
-    """A GPU that a workload is planned on: bytes, bytes a second, dense bf16 operations a second.
-
-    `memory` is that which nvidia-smi shows.
-    """
+    """A GPU: bytes as nvidia-smi shows them, bytes a second, dense bf16 operations a second."""
 
     label: str
     memory: float
@@ -32,9 +29,7 @@ GPUS = {
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Assumptions on GPU and workload, which are not known before a run.
-
-    The paper gives none of it but the GPU.
+    """Assumptions on GPU, workload and schedule; the paper gives none of it but the GPU.
 
     Attributes:
         gpu: The GPU.
@@ -44,6 +39,8 @@ class Assumptions:
         length: Mean length of a response, in caps; 1 is the longest there can be.
         prompt: Tokens of a question with its template.
         concurrent: Sequences that are decoded side by side at most, if the KV cache holds them.
+        jobs: Jobs side by side, as `jobs` of profiles/slurm/site.yaml.
+        trainings: Trainings among them, as `trainings` there.
     """
 
     gpu: Literal["h200", "h100"] = "h200"
@@ -53,26 +50,30 @@ class Assumptions:
     length: float = 1.0
     prompt: int = 256
     concurrent: int = 256
+    jobs: int = 10
+    trainings: int = 2
 
     def __post_init__(self) -> None:
         """Check that shares are shares and counts are counts."""
-        for name in ("mfu", "bandwidth_share", "usable", "length"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}; it is a share, above 0 and at most 1.\n"
-                    "Hint: 0.4 is 40 percent."
-                )
-        for name in ("prompt", "concurrent"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}; it is a count, 1 or more.\n"
-                    "Hint: leave the option out to take the usual value."
-                )
+        shares = ("mfu", "bandwidth_share", "usable", "length")
+        counts = ("prompt", "concurrent", "jobs", "trainings")
+        wrong = [name for name in shares if not 0 < getattr(self, name) <= 1]
+        wrong += [name for name in counts if getattr(self, name) < 1]
+        if wrong:
+            raise ValueError(
+                f"{wrong[0]} is {getattr(self, wrong[0])}; a share is above 0 and at most 1, a"
+                " count 1 or more.\nHint: 0.4 is 40 percent; leave the option out for its default."
+            )
 
     @property
     def device(self) -> Gpu:
         """The data sheet of the assumed GPU."""
         return GPUS[self.gpu]
+
+    @property
+    def flops(self) -> float:
+        """Operations a second that passes over whole sequences get."""
+        return self.mfu * self.device.flops
 
     @property
     def usable_bytes(self) -> float:
@@ -96,10 +97,15 @@ class GpuRequest(NamedTuple):
 
 
 class SamplingWorkload(NamedTuple):
-    """Responses that a job samples: how many, and the longest there can be, in tokens."""
+    """Responses that a job samples, and the longest there can be, in tokens.
+
+    `prompts` are the questions that they answer; `calls` of the sampler wait for one another.
+    """
 
     sequences: int
     cap: int
+    prompts: int = 0
+    calls: int = 0
 
 
 class KfacSettings(NamedTuple):
@@ -137,9 +143,21 @@ class TrainingWorkload:
     microbatch: int
 
 
+class StoredWeights(NamedTuple):
+    """Files of weights that a model's runs leave: bytes a parameter, how many, how many of a run.
+
+    `waiting` of them other studies have yet to read.
+    """
+
+    bytes: int
+    files: int
+    of_run: int
+    waiting: int = 0
+
+
 @dataclass(frozen=True)
 class ModelWorkload:
-    """What the jobs of one model do in a study: how many, on which GPUs, how many responses.
+    """What the jobs of one model do in a study.
 
     Attributes:
         model: Its name.
@@ -148,9 +166,7 @@ class ModelWorkload:
         pool: What the pool samples.
         evaluation: What one evaluation samples.
         trainings: What each variant's training consists of.
-        states: Rollouts that are looked at.
-        checkpoints: Checkpoints that an alignment looks at.
-        weights: Weights that are kept: the base model's, the runs', and their snapshots.
+        stored: Weights that runs leave.
     """
 
     model: str
@@ -159,6 +175,4 @@ class ModelWorkload:
     pool: SamplingWorkload
     evaluation: SamplingWorkload
     trainings: Mapping[str, TrainingWorkload]
-    states: SamplingWorkload
-    checkpoints: int
-    weights: int
+    stored: StoredWeights

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from tqdm import tqdm
+from itertools import chain
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading.grader_interface import Grader
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
-from geosd.rollout.sampler import Completion, Sampler, SamplingParams
+from geosd.rollout.sampler import Completion, PromptBatch, Sampler, SamplingParams
 from geosd.seeds import seed_of
 
 
@@ -26,8 +25,8 @@ def evaluate(
     """Sample a checkpoint on test problems and grade each sample.
 
     The student's prompt is used: a checkpoint is examined without privileged context. Each
-    benchmark is one call of the sampler with its own seed, so adding a benchmark, or reordering
-    them, leaves the others' samples as they were.
+    benchmark is a batch with a seed of its own, so adding a benchmark, or reordering them, leaves
+    the others' samples as they were. The sampler gets all batches at once.
 
     Args:
         sampler: What draws; it splits one seed into those of single completions.
@@ -62,19 +61,22 @@ def evaluate(
                 "Hint: ids must be unique within a benchmark; make the data again."
             )
         benchmarks[problem.benchmark][problem.id] = problem
-    rows: dict[tuple[str, str], list[Sample]] = {}
-    for benchmark, members in tqdm(benchmarks.items(), desc="benchmarks", unit="benchmark"):
+    batches: list[PromptBatch] = []
+    places: list[tuple[Problem, int]] = []  # of each prompt: its problem, and the sample's number
+    for benchmark, members in benchmarks.items():
         calls = {"evaluate": range(samples)}
         if is_out_of_distribution(benchmark) and coverage > samples:
             calls["coverage"] = range(samples, coverage)
         prompts = [encoding.student(problem) for problem in members.values()]
         for purpose, numbers in calls.items():
-            pairs = [(problem, n) for problem in members.values() for n in numbers]
             ids = [prompt for prompt in prompts for _ in numbers]
-            completions = sampler.sample(ids, decoding, seed_of(seed, purpose, benchmark))
-            for (problem, number), completion in zip(pairs, completions, strict=True):
-                row = _graded(problem, number, completion, encoding, grade)
-                rows.setdefault((benchmark, problem.id), []).append(row)
+            batches.append(PromptBatch(ids, seed_of(seed, purpose, benchmark)))
+            places += [(problem, n) for problem in members.values() for n in numbers]
+    completions = chain.from_iterable(sampler.sample_batches(batches, decoding))
+    rows: dict[tuple[str, str], list[Sample]] = {}
+    for (problem, number), completion in zip(places, completions, strict=True):
+        row = _graded(problem, number, completion, encoding, grade)
+        rows.setdefault((problem.benchmark, problem.id), []).append(row)
     return [row for problem in problems for row in rows[problem.benchmark, problem.id]]
 
 

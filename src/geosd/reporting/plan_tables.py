@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from geosd.claims.published import published
-from geosd.costs.hours_and_disk import REFERENCE, PlanRow
+from geosd.costs.disk import PeakPart
+from geosd.costs.hours import PlanRow, likely_hours
 from geosd.costs.training_memory import GB, MemoryPart, rounded_memory, total_bytes, training_memory
-from geosd.costs.update_operations import UpdateUnits
 from geosd.costs.workload import Assumptions
 from geosd.models.published_architectures import architecture
 from geosd.reporting.table_kfac_memory import memory_in_gb
 from geosd.reporting.tables import MISSING, markdown_table
 
+REFERENCE = "qwen3-8b"
+"""The model of the paper's tables of one size."""
 ASSUMPTION_LABELS = {
     "gpu": "the GPU: {memory:.0f} GB, {bandwidth:g} TB/s, {flops:g} TFLOP/s dense bf16",
     "mfu": "share of its operations that passes over whole sequences get",
@@ -21,10 +23,12 @@ ASSUMPTION_LABELS = {
     "length": "mean response, in caps (a step waits for its longest, taken to be the cap)",
     "prompt": "tokens of a question with its template",
     "concurrent": "responses decoded side by side at most",
+    "jobs": "jobs side by side (profiles/slurm/site.yaml)",
+    "trainings": "trainings among them (the same file)",
 }
 
 
-def assumption_table(assumed: Assumptions, ratios: Mapping[str, float]) -> str:
+def assumption_table(assumed: Assumptions) -> str:
     """The plan's table of everything that its hours rest on, a line each."""
     gpu = assumed.device
     sheet = {
@@ -36,37 +40,44 @@ def assumption_table(assumed: Assumptions, ratios: Mapping[str, float]) -> str:
     rows += [
         [k, str(getattr(assumed, k)), text.format(**sheet)] for k, text in ASSUMPTION_LABELS.items()
     ]
-    in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
-    for rule, ratio in ratios.items():
-        hours = in_text[f"gpu_hours_{rule}"]
-        text = f"its {hours} GPU-h at 8B by those reckoned here: expected = reckoned x this"
-        rows.append([f"paper/{rule}", f"{ratio:.2f}", text])
     return markdown_table(rows, left=3)
 
 
 def job_table(plan: Sequence[PlanRow]) -> str:
-    """The plan's table of jobs, GPUs and hours: a line for each model and rule, and the sums."""
-    head = ["model", "rule", "jobs", "GPUs", "h reckoned", "expected", "GPU-h reckoned", "expected"]
-    rows = [head]
-    for row in plan:
-        hours = [MISSING] * 4
-        if row.gpus:
-            hours = [f"{row.roofline_hours:.1f}", f"{row.expected_hours:.1f}"]
-            hours += [f"{row.gpu_hours(expected=e):,.0f}" for e in (False, True)]
-        rows.append([row.model, row.rule, str(row.jobs), str(row.gpus), *hours])
-    sums = [f"{sum(row.gpu_hours(expected=e) for row in plan):,.0f}" for e in (False, True)]
-    rows.append(["all", "", str(sum(row.jobs for row in plan)), "", "", "", *sums])
+    """The plan's table of jobs, GPUs and hours: a line for each model and rule, and the sums.
+
+    The last column is of all jobs, at the hours measured, else reckoned (`likely_hours`).
+    """
+    rows = [["model", "rule", "jobs", "done", "GPUs", "h reckoned", "measured", "off", "GPU-h"]]
+    total = 0.0
+    for row, hours in zip(plan, likely_hours(plan), strict=True):
+        gpu_hours = row.jobs * row.gpus * (hours or 0.0)
+        total += gpu_hours
+        numbers = [(row.reckoned, ".1f"), (row.measured, ".3g"), (row.off, ".2f")]
+        cells = [MISSING if n is None else format(n, form) for n, form in numbers]
+        cells.append(f"{gpu_hours:,.0f}" if row.gpus and hours else MISSING)
+        rows.append([row.model, row.rule, str(row.jobs), str(row.done), str(row.gpus), *cells])
+    sums = [str(sum(getattr(row, name) for row in plan)) for name in ("jobs", "done")]
+    rows.append(["all", "", *sums, "", "", "", "", f"{total:,.0f}"])
     return markdown_table(rows, left=2)
 
 
-def disk_sentence(usages: Sequence[tuple[float, float, float]]) -> str:
-    """The plan's sentence on what a study's models keep on disk, from `disk_bytes` of each."""
-    weights, samples, resuming = zip(*usages, strict=True)
-    return (
-        f"On disk: weights {sum(weights) / 1e12:.1f} TB (fp32, every run's and every snapshot's),"
-        f" samples {sum(samples) / 1e12:.2f} TB; while a training runs, up to"
-        f" {max(resuming) / GB:.0f} GB to resume it from."
-    )
+def evaluation_table(savings: Mapping[str, Mapping[str, float]]) -> str:
+    """The plan's table of an evaluation's hours by model, without each means of saving some."""
+    models = list(savings)
+    rows = [["Hours of one evaluation", *models]]
+    for case in savings[models[0]]:
+        rows.append([case, *(f"{savings[model][case]:.2f}" for model in models)])
+    return markdown_table(rows)
+
+
+def peak_table(parts: Sequence[PeakPart]) -> str:
+    """The plan's table of the most that a study has on disk at once, part by part."""
+    entries = [("On disk at most", "TB", "how")]
+    entries += [(part.name, f"{part.bytes / 1e12:.2f}", part.how) for part in parts]
+    entries.append(("together", f"{sum(part.bytes for part in parts) / 1e12:.2f}", ""))
+    width = max(len(how) for *_, how in entries)
+    return markdown_table([[name, size, how.ljust(width)] for name, size, how in entries])
 
 
 def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
@@ -103,25 +114,3 @@ def training_state_table(model: str, blocks: int, storage: str) -> str:
         printed = MISSING if paper.get(key) is None else format(paper[key], "g")
         rows.append([name, format(computed[key], form), term, printed])
     return markdown_table(rows)
-
-
-def update_units_table(
-    model: str, methods: Mapping[str, UpdateUnits], seconds: Mapping[str, tuple[float, float]]
-) -> str:
-    """The plan's table of an update's units (and the paper's at 8B) and of a step's seconds."""
-    head = ["Units of an update", "student", "frozen", "anchor", "K-FAC", "all", "paper"]
-    rows = [[*head, "s generating", "s updating"]]
-    for name, units in methods.items():
-        each = [units.student, units.teacher, units.anchor, units.kfac, units.total]
-        columns = [f"{value:.2f}" if value else MISSING for value in each]
-        columns.append(_published_total(name, units) if model == REFERENCE else MISSING)
-        rows.append([name, *columns, *(f"{value:.1f}" for value in seconds[name])])
-    return markdown_table(rows)
-
-
-def _published_total(method: str, units: UpdateUnits) -> str:
-    """The paper's total: of GeoSD, and of every method that a student and a teacher make up."""
-    opsd = (units.student, units.teacher, units.anchor, units.kfac) == (6, 3, None, None)
-    if method != "geosd" and not opsd:
-        return MISSING
-    return f"{published()['flops']['rows']['geosd' if method == 'geosd' else 'opsd']['total']:g}"

@@ -75,6 +75,8 @@ def build_sampler(
             " params.yaml."
         )
     require_vllm()
+    if model is None and torch.cuda.is_available():  # no model beside it: vLLM's own share, 0.9
+        options.pop("memory", None)
     return VllmSampler(
         partial(start_engine, checkpoint, live=live, **options),
         encoding.end_ids,

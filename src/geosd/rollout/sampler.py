@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,13 @@ OnFinish = Callable[[int, Completion], None]
 """(index of the prompt, completion); called for each completion that the model ends itself."""
 
 
+class PromptBatch(NamedTuple):
+    """Prompts that are sampled with one seed, whatever else is sampled beside them."""
+
+    prompts: Sequence[Sequence[int]]
+    seed: int
+
+
 class Sampler(Protocol):
     """Anything that completes prompts: transformers on a laptop, vLLM on a cluster.
 
@@ -63,6 +70,16 @@ class Sampler(Protocol):
             prompts: Token ids of each prompt, without padding.
             sampling: Temperature, nucleus and cap.
             seed: The same seed, prompts and weights give the same completions on one machine.
+        """
+        ...
+
+    def sample_batches(
+        self, batches: Sequence[PromptBatch], sampling: SamplingParams
+    ) -> list[list[Completion]]:
+        """What `sample` gives for each batch, of weights that stay the same.
+
+        An engine that can takes all batches at once: then one wait for the last response, not one a
+        batch.
         """
         ...
 

@@ -20,7 +20,7 @@ from geosd.rollout.decode_session import (
     takes_preallocated_cache,
 )
 from geosd.rollout.decode_step import DecodeStep, EagerStep
-from geosd.rollout.sampler import Completion, OnFinish, SamplingParams
+from geosd.rollout.sampler import Completion, OnFinish, PromptBatch, SamplingParams
 from geosd.rollout.token_draws import draw_tokens, request_uniforms
 
 CPU_STRIDE = 1  # tokens between two looks for rows that have ended
@@ -85,6 +85,12 @@ class TransformersSampler:
         finally:
             self.model.train(training)
         return [done[i] for i in range(len(prompts))]
+
+    def sample_batches(
+        self, batches: Sequence[PromptBatch], sampling: SamplingParams
+    ) -> list[list[Completion]]:
+        """One batch after another, so that each has the same rounding alone and among others."""
+        return [self.sample(batch.prompts, sampling, batch.seed) for batch in batches]
 
     def record(self) -> dict[str, Any]:
         """Engine, version, rows, how a step is computed, and how requests are seeded."""

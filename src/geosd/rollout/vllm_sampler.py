@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from safetensors.torch import save_file
 from tqdm import tqdm
 
-from geosd.rollout.sampler import Completion, OnFinish, SamplingParams
+from geosd.rollout.sampler import Completion, OnFinish, PromptBatch, SamplingParams
 from geosd.rollout.vllm_engine import StartedEngine
 from geosd.rollout.weight_transfer import SHARD, NamedTensor, shards
 from geosd.seeds import seed_of
@@ -69,13 +70,28 @@ class VllmSampler:
             ValueError: A prompt is too long for the engine, or the temperature too low.
             RuntimeError: The engine gave a request up.
         """
+        return self.sample_batches([PromptBatch(prompts, seed)], sampling)[0]
+
+    def sample_batches(
+        self, batches: Sequence[PromptBatch], sampling: SamplingParams
+    ) -> list[list[Completion]]:
+        """What `sample` gives for each batch, all in one queue; see `Sampler.sample_batches`.
+
+        `on_finish` gets a prompt's place among those of all batches.
+        """
+        prompts = [prompt for batch in batches for prompt in batch.prompts]
+        parameters = [
+            self._parameters(sampling, batch.seed, place)
+            for batch in batches
+            for place in range(len(batch.prompts))
+        ]
         self._check(prompts, sampling)
         if self.weights is not None:
             self.sync(self.weights())
         llm = self.engine.llm
         requests = llm.enqueue(
             [{"prompt_token_ids": list(prompt)} for prompt in prompts],
-            [self._parameters(sampling, seed, place) for place in range(len(prompts))],
+            parameters,
             use_tqdm=False,
         )
         # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
@@ -92,7 +108,8 @@ class VllmSampler:
                         if self.on_finish is not None and done[place].finish == "stop":
                             self.on_finish(place, done[place])
                         bar.update()
-        return [done[place] for place in range(len(prompts))]
+        completions = iter([done[place] for place in range(len(prompts))])
+        return [list(islice(completions, len(batch.prompts))) for batch in batches]
 
     def sync(self, weights: Iterable[NamedTensor]) -> None:
         """Replace the engine's weights, and forget what it has cached of the old ones.

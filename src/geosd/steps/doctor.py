@@ -20,10 +20,8 @@ import yaml
 from geosd.config import Study, load, resolve, settings
 from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RESULTS, RunFolders
-from geosd.costs.hours_and_disk import disk_bytes
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
-from geosd.models.published_architectures import published_architectures
 from geosd.models.released_checkpoints import cached_checkpoint
 from geosd.prerequisites import files, gpus, packages, slurm
 from geosd.prerequisites.check import Check, missing, report
@@ -32,7 +30,7 @@ from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_catalogue import load_catalogue
 from geosd.problems.dataset_download import cached_file
 from geosd.steps import begin
-from geosd.steps.plan import model_workload
+from geosd.steps.plan import study_peak
 
 
 def main(
@@ -145,16 +143,10 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
 
 
 def _disk(study: Study) -> Iterator[Check]:
-    """Free space against what the plan says that the study's published models keep."""
-    usages = [
-        disk_bytes(model_workload(study, model, DEFAULTS), DEFAULTS)
-        for model in study.models
-        if model in published_architectures()
-    ]
-    if not usages:
+    """Free space against the most that the plan says the study has on disk at once."""
+    if not (parts := study_peak(study, DEFAULTS)):
         return
-    weights, samples, resuming = zip(*usages, strict=True)
-    planned = sum(weights) + sum(samples) + max(resuming)
+    planned = sum(part.bytes for part in parts)
     there = files.bytes_below(map(Path, RunFolders(study).shared()))
     folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
     yield files.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, there)

@@ -1,6 +1,7 @@
 """Say what a study will cost before anything is spent: jobs, GPUs, memory, hours, disk.
 
-Nothing is run, fetched or written, and no data need be there.
+Nothing is run, fetched or written, and no data need be there. Where results have manifests, the
+seconds that these record stand beside what was reckoned.
 """
 
 from __future__ import annotations
@@ -8,16 +9,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+import yaml
 
-from geosd.claims.published import published_gpu_hours
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
-from geosd.config.params_schema import StudySchema
-from geosd.costs import hours_and_disk, training_memory
+from geosd.config.run_folders import RunFolders
+from geosd.config.weight_readers import kept_for
+from geosd.costs import hours, training_memory
+from geosd.costs.disk import PeakPart, peak_disk
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,
@@ -26,15 +31,16 @@ from geosd.costs.workload import (
     KfacSettings,
     ModelWorkload,
     SamplingWorkload,
+    StoredWeights,
     TrainingWorkload,
 )
 from geosd.models.published_architectures import architecture, published_architectures
 from geosd.objectives.objective import build
+from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
 from geosd.steps import begin
 
-BASELINE = "fwdkl"
-"""The variant whose hours at 8B stand for the paper's "single 8B baseline method"."""
+SITE = Path("profiles/slurm/site.yaml")
 BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
 """Problems of the whole benchmarks."""
 
@@ -45,48 +51,59 @@ def main(
     params: Path = Path("params.yaml"),
     assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = DEFAULTS,
 ) -> None:
-    """Print the plan of a study, or of one of its models in detail: jobs, GPUs, hours.
+    """Print the plan of a study, or of one of its models in detail: jobs, GPUs, hours, disk.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
-        model: Name of one of the paper's models: its memory, units, and seconds of a step.
+        model: Name of one of the paper's models: its memory.
         params: The configuration.
         assumed: What is not known before a run.
     """
     try:
         resolved = resolve(load(params), study)
-        paper = _paper_workload(resolved, assumed)
-        ratios = hours_and_disk.paper_hours_ratio(paper, BASELINE, published_gpu_hours(), assumed)
         if model is None:
-            parts = _of_study(resolved, ratios, assumed)
+            parts = _of_study(resolved, assumed)
         else:
-            parts = _of_model(resolved, model, ratios, assumed)
+            parts = _of_model(resolved, model, assumed)
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
     print("\n\n".join(parts))
 
 
-def _of_study(study: Study, ratios: Mapping[str, float], assumed: Assumptions) -> list[str]:
-    """A line for each model and rule; of models without a GPU, as the miniature's, a mere count."""
-    works = [model_workload(study, model, assumed) for model in study.models]
-    rows = [row for work in works for row in hours_and_disk.plan_rows(work, ratios, assumed)]
+def _of_study(study: Study, assumed: Assumptions) -> list[str]:
+    """A line for each model and rule; the peak of the disk where GPUs are asked for."""
+    measured = measured_hours(study)
+    works = {model: model_workload(study, model, assumed) for model in study.models}
+    rows = [
+        row
+        for model, work in works.items()
+        for row in hours.plan_rows(work, measured.get(model, {}), assumed)
+    ]
     parts = [
         f"# Study {study.name}: {study.params.studies[study.name].about}",
         plan_tables.job_table(rows),
         f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
     ]
     if any(row.gpus for row in rows):
-        parts.append(
-            plan_tables.disk_sentence([hours_and_disk.disk_bytes(work, assumed) for work in works])
-        )
-        parts.append(plan_tables.assumption_table(assumed, ratios))
+        beyond = study.section("evaluation")
+        further = len(BENCHMARKS) * (beyond["coverage"] > beyond["samples"])
+        calls = 1 if study.section("data")["purpose"] != "study" else 1 + len(BENCHMARKS) + further
+        savings = {
+            model: hours.evaluation_savings(
+                work, calls, study.section("rollout", model)["memory"], assumed
+            )
+            for model, work in works.items()
+        }
+        parts += [
+            plan_tables.evaluation_table(savings),
+            plan_tables.peak_table(study_peak(study, assumed)),
+            plan_tables.assumption_table(assumed),
+        ]
     return parts
 
 
-def _of_model(
-    study: Study, model: str, ratios: Mapping[str, float], assumed: Assumptions
-) -> list[str]:
-    """Memory by part, units and seconds of a step, hours of a job."""
+def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
+    """Memory by part, and the whole state of a training."""
     known = [name for name in study.params.models if name in published_architectures()]
     if model not in known:
         raise ConfigError(
@@ -95,58 +112,76 @@ def _of_model(
         )
     work, shape = model_workload(study, model, assumed), architecture(model)
     request = work.gpu_requests["train"]
-    units = {
-        name: hours_and_disk.training_update_units(shape, one)
-        for name, one in work.trainings.items()
-    }
-    seconds = {
-        name: hours_and_disk.step_seconds(shape, one, request, assumed)
-        for name, one in work.trainings.items()
-    }
-    memory = {
-        name: [
-            parts_of(shape, one, request, assumed)
-            for parts_of in (
-                training_memory.training_gpu_memory,
-                training_memory.inference_gpu_memory,
-            )
-        ]
-        for name, one in work.trainings.items()
-    }
-    largest = max(memory, key=lambda name: sum(map(training_memory.total_bytes, memory[name])))
-    fewest = training_memory.gpus_needed(shape, work.trainings[largest], request.inference, assumed)
-    parts = [
-        f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion",
-        f"A training asks for {request.gpus} GPUs: {request.trainers} train, {request.inference}"
-        f" generate and score the anchor. Its state needs {fewest} or more to train.",
-    ]
+    parts_of = (training_memory.training_gpu_memory, training_memory.inference_gpu_memory)
+    largest = max(
+        (
+            [part(shape, one, request, assumed) for part in parts_of]
+            for one in work.trainings.values()
+        ),
+        key=lambda memory: sum(map(training_memory.total_bytes, memory)),
+    )
+    parts = [f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion"]
     gpus = {"training": request.trainers, "inference": request.inference}
-    for (role, n), parts_of_gpu in zip(gpus.items(), memory[largest], strict=True):
+    for (role, n), parts_of_gpu in zip(gpus.items(), largest, strict=True):
         if n:
             title = f"One of {n} {role} GPUs"
             parts.append(plan_tables.gpu_memory_table(title, parts_of_gpu, assumed))
     kfac = study.section("training", model)["optimiser"]["kfac"]
     parts.append(plan_tables.training_state_table(model, kfac["blocks"], kfac["storage"]))
-    parts.append(plan_tables.update_units_table(model, units, seconds))
-    if model in study.models:
-        parts.append(plan_tables.job_table(hours_and_disk.plan_rows(work, ratios, assumed)))
-    else:
-        homes = [name for name, s in study.params.studies.items() if model in s.models]
-        parts.append(f"Study {study.name} does not run it; {', '.join(homes) or 'none'} does.")
-    return [*parts, plan_tables.assumption_table(assumed, ratios)]
+    return [*parts, plan_tables.assumption_table(assumed)]
 
 
-def model_workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkload:
-    """What the jobs of a model do, out of the resolved configuration."""
-    pool, evaluation = study.section("pool", model), study.section("evaluation", model)
-    recipe, data = study.section("training", model), study.section("data", model)
-    counts, resources = job_counts(study), study.params.resources_of(model)
+def study_peak(study: Study, assumed: Assumptions) -> list[PeakPart]:
+    """The most that the study's published models have on disk at once, on the site's schedule."""
+    if SITE.exists():
+        site = yaml.safe_load(SITE.read_text(encoding="utf-8"))
+        assumed = replace(assumed, jobs=site["jobs"], trainings=site["trainings"])
+    # A study's early stops are links to snapshots that it has counted.
+    waiting = [file for file in kept_for(study) if "/stopped_" not in file]
+    works = [
+        model_workload(study, model, assumed, sum(f"/{model}/" in file for file in waiting))
+        for model in study.models
+        if model in published_architectures()
+    ]
+    return peak_disk(works, study.overlay.keep, assumed) if works else []
+
+
+def measured_hours(study: Study) -> dict[str, dict[str, list[float]]]:
+    """Hours of each finished job by its manifest: model -> rule -> hours."""
+    folders, jobs = RunFolders(study), {}
+    for row in folders.rows():
+        jobs[row.base] = (row.model, "base")
+        jobs[folders.pool(row.model, row.draw)] = (row.model, "pool")
+        jobs[folders.states(row.model, row.draw)] = (row.model, "states")
+        if row.train and row.variant not in study.early_stops:
+            jobs[row.train] = (row.model, "train")
+        jobs[row.evaluate] = (row.model, "evaluate" if row.train else "evaluate_pi_0")
+    measured: dict[str, dict[str, list[float]]] = {}
+    for folder, (model, rule) in jobs.items():
+        with suppress(DamagedManifestError):  # absent, or not whole
+            seconds = read_manifest(Path(folder))["wall_s"]
+            measured.setdefault(model, {}).setdefault(rule, []).append(seconds / hours.HOUR)
+    return measured
+
+
+def model_workload(
+    study: Study, model: str, assumed: Assumptions, waiting: int = 0
+) -> ModelWorkload:
+    """What the jobs of a model do; `waiting` files of weights other studies have yet to read."""
+    pool, storage = study.section("pool", model), study.section("training", model)["storage"]
+    data, counts = study.section("data", model), job_counts(study)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
     trainings = {variant: study.training(model, variant) for variant in study.trained}
     # Variants of equal settings are one run; an early stop's weights and its snapshot of the longer
     # run are one file.
-    runs = {json.dumps(one, sort_keys=True): one for one in trainings.values()}
-    snapshots = [len(one["snapshots"]) for one in runs.values()]
+    runs = {json.dumps(one, sort_keys=True): v for v, one in trainings.items()}
+    stops = [study.early_stops[v] for v in runs.values() if v in study.early_stops]
+    files = {
+        v: 1 + len(trainings[v]["snapshots"]) + stops.count(v)
+        for v in runs.values()
+        if v not in study.early_stops
+    }
+    resources = study.params.resources_of(model)
     jobs = {rule: resources.job(rule) for rule in (*counts, "train")}
     return ModelWorkload(
         model=model,
@@ -155,28 +190,32 @@ def model_workload(study: Study, model: str, assumed: Assumptions) -> ModelWorkl
             rule: GpuRequest(job.gpus, getattr(job, "inference_gpus", 0))
             for rule, job in jobs.items()
         },
-        pool=SamplingWorkload(problems * pool["rollouts"], pool["response_tokens"]),
-        evaluation=SamplingWorkload(
-            _evaluated_samples(data, evaluation), evaluation["response_tokens"]
-        ),
+        pool=SamplingWorkload(problems * pool["rollouts"], pool["response_tokens"], problems, 1),
+        evaluation=_evaluation(data, study.section("evaluation", model)),
         trainings={
             variant: _training(settings, assumed)
             for variant, settings in trainings.items()
             if variant not in study.early_stops
         },
-        states=SamplingWorkload(problems, recipe["response_tokens"]),
-        checkpoints=max(snapshots) + 2,  # and pi_0 and the end
-        weights=counts["base"] + len(study.seeds) * sum(kept + 1 for kept in snapshots),
+        stored=StoredWeights(
+            {"float32": 4, "bfloat16": 2}[storage],
+            len(study.seeds) * sum(files.values()),
+            max(files.values()),
+            waiting,
+        ),
     )
 
 
-def _evaluated_samples(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> int:
-    """Samples of an evaluation."""
+def _evaluation(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> SamplingWorkload:
+    """Samples of an evaluation: all benchmarks are one call."""
+    cap, samples = evaluation["response_tokens"], evaluation["samples"]
     if data["purpose"] != "study":
-        return data["select_validation"] * evaluation["samples"]
+        problems = data["select_validation"]
+        return SamplingWorkload(problems * samples, cap, problems, 1)
     each = data["test_per_benchmark"]
     ood = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
-    return data["test_id"] * evaluation["samples"] + ood * evaluation["coverage"]
+    sequences = data["test_id"] * samples + ood * evaluation["coverage"]
+    return SamplingWorkload(sequences, cap, data["test_id"] + ood, 1)
 
 
 def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWorkload:
@@ -195,20 +234,6 @@ def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWork
         chunk=settings["chunk"],
         microbatch=settings["microbatch"] or settings["problems"],
     )
-
-
-def _paper_workload(study: Study, assumed: Assumptions) -> ModelWorkload:
-    """The paper's protocol at 8B, whatever the studies of params.yaml change in it."""
-    protocol = StudySchema(
-        about="the protocol",
-        kind="main",
-        models=[hours_and_disk.REFERENCE],
-        methods=[BASELINE],
-        seeds=[0],
-        outputs=["claims"],
-    )
-    params = study.params.model_copy(update={"studies": {"protocol": protocol}})
-    return model_workload(resolve(params, "protocol"), hours_and_disk.REFERENCE, assumed)
 
 
 if __name__ == "__main__":

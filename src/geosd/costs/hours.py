@@ -1,0 +1,206 @@
+"""Hours of a study before it is run: a roofline, and beside it what finished jobs took.
+
+Decoding reads all weights and the caches of all sequences once a token, so it is bound by the
+memory's bandwidth unless very many sequences are decoded side by side. Passes over whole sequences
+are bound by operations. Both get a share of what the data sheet promises. Left out are the start
+of an engine, moving weights to it, grading, and what is measured for the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import NamedTuple
+
+from geosd.costs.training_memory import BF16, kv_bytes
+from geosd.costs.update_operations import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
+from geosd.costs.workload import (
+    Assumptions,
+    GpuRequest,
+    ModelWorkload,
+    SamplingWorkload,
+    TrainingWorkload,
+)
+from geosd.models.published_architectures import Architecture, architecture
+
+HOUR = 3600.0
+RECOMPUTE = FORWARD
+"""Units of the forward pass that checkpointed blocks make again in the backward pass."""
+
+
+def decoding_seconds(
+    model: Architecture, sampling: SamplingWorkload, gpus: int, assumed: Assumptions
+) -> float:
+    """Seconds of sampling responses on GPUs that share the model; one starts when another ends.
+
+    Each question is read once, for all of its samples (vLLM's prefix cache). A call of the sampler
+    ends with its last response, which is taken to be a longest one that is decoded alone.
+
+    Raises:
+        ValueError: The weights leave no room for one sequence.
+    """
+    tokens = assumed.length * sampling.cap
+    context = assumed.prompt + tokens / 2  # in the mean, over the steps of a response
+    weights = BF16 * model.parameters
+    cache = kv_bytes(model) * context
+    room = int((gpus * assumed.usable_bytes - weights) // cache)
+    concurrent = min(sampling.sequences, assumed.concurrent, room)
+    if concurrent < 1:
+        raise ValueError(
+            f"{model.label} leaves no room for a response on {gpus} {assumed.device.label}.\n"
+            "Hint: ask for more GPUs in params.yaml, section resources."
+        )
+    bandwidth = assumed.bandwidth_share * assumed.device.bandwidth
+    # forward_units takes a sequence's length, whose tokens meet half of it in the mean.
+    units = concurrent * model.parameters * forward_units(model, 2 * context)
+    token = max((weights + concurrent * cache) / bandwidth, units / assumed.flops)
+    seconds = sampling.sequences * tokens / concurrent * token
+    seconds += sampling.calls * sampling.cap * weights / bandwidth
+    seconds += sampling.prompts * assumed.prompt * FORWARD * model.parameters / assumed.flops
+    return seconds / gpus
+
+
+def training_update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
+    """Model-pass units of a training's update, from which its seconds follow.
+
+    By the paper's rule: 2 forward, 4 backward, and K-FAC as it is counted.
+    `teacher` holds pi_0's pass too, where a method has one.
+    """
+    kfac = None
+    if training.kfac is not None:
+        g, s, _ = training.kfac
+        kfac = kfac_units(model, training.update, g, s, share_inputs=True).total
+    teacher = training.update.teacher_ratio * ("teacher" in training.needs)
+    return UpdateUnits(
+        student=FORWARD + BACKWARD,
+        teacher=FORWARD * (teacher + ("reference" in training.needs)),
+        anchor=FORWARD if "anchor" in training.needs else None,
+        kfac=kfac,
+    )
+
+
+def step_seconds(
+    model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
+) -> tuple[float, float]:
+    """Seconds of one training step: of generating, and of the update that waits for it.
+
+    The anchor's pass runs on the inference GPUs, while they wait for the longest response or for
+    the next step, and costs no time of its own; without inference GPUs it is part of the update,
+    and the training GPUs generate.
+    """
+    units = training_update_units(model, training)
+    on_trainers = RECOMPUTE * training.recompute + units.total
+    if request.inference:
+        on_trainers -= units.anchor or 0.0
+    operations = on_trainers * model.parameters * training.update.total
+    update = operations / (request.trainers * assumed.flops)
+    if not training.generates:
+        return 0.0, update
+    # A step waits for its longest response; the rollouts of a step fit beside the anchor.
+    rollouts = SamplingWorkload(training.update.sequences, training.cap)
+    gpus, longest = request.inference or request.trainers, replace(assumed, length=1.0)
+    return decoding_seconds(model, rollouts, gpus, longest), update
+
+
+def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | None:
+    """Wall-clock hours of one job of a rule; of a training, the mean over the variants.
+
+    None of rules that ask for no GPU, or that take minutes (states, alignment).
+    """
+    if not (request := work.gpu_requests[rule]).gpus:
+        return None
+    model = architecture(work.model)
+    sampled = {"pool": work.pool, "evaluate": work.evaluation, "evaluate_pi_0": work.evaluation}
+    if rule == "train":
+        steps = [
+            training.steps * sum(step_seconds(model, training, request, assumed))
+            for training in work.trainings.values()
+        ]
+        return fmean(steps) / HOUR
+    if rule in sampled:
+        return decoding_seconds(model, sampled[rule], request.gpus, assumed) / HOUR
+    return None
+
+
+def evaluation_savings(
+    work: ModelWorkload, calls: int, memory: float, assumed: Assumptions
+) -> dict[str, float]:
+    """Hours of one evaluation as it is, and without each of the means by which it takes less.
+
+    Args:
+        work: What the model's jobs do.
+        calls: Benchmarks, and their further samples, that would wait for one another.
+        memory: Share of a GPU's memory that the engine has beside a training's models.
+        assumed: What is taken for granted.
+    """
+    model, gpus, sampling = (
+        architecture(work.model),
+        work.gpu_requests["evaluate"].gpus,
+        work.evaluation,
+    )
+    apart = sampling._replace(calls=calls)
+    cases = {
+        "as it is": (sampling, assumed),
+        "one benchmark after another": (apart, assumed),
+        "questions read for each sample": (sampling._replace(prompts=sampling.sequences), assumed),
+        "memory as in training": (sampling, replace(assumed, usable=memory)),
+        "one after another, memory as in training": (apart, replace(assumed, usable=memory)),
+    }
+    return {
+        name: decoding_seconds(model, one, gpus, given) / HOUR
+        for name, (one, given) in cases.items()
+    }
+
+
+class PlanRow(NamedTuple):
+    """Jobs, GPUs and hours of one rule for one model, a row of a study's plan.
+
+    `reckoned` are the roofline's hours of a job (`job_hours`); `measured` the mean hours of the
+    `done` jobs that have a manifest.
+    """
+
+    model: str
+    rule: str
+    jobs: int
+    gpus: int
+    reckoned: float | None
+    done: int
+    measured: float | None
+
+    @property
+    def off(self) -> float | None:
+        """Measured hours over reckoned ones; None where one of them is not there."""
+        return self.measured / self.reckoned if self.measured and self.reckoned else None
+
+
+def plan_rows(
+    work: ModelWorkload, measured: Mapping[str, Sequence[float]], assumed: Assumptions
+) -> list[PlanRow]:
+    """The plan of a model: jobs, GPUs and hours of each rule.
+
+    `measured`: rule -> hours of each finished job.
+    """
+    rows = []
+    for rule, jobs in work.jobs.items():
+        gpus, hours = work.gpu_requests[rule].gpus, measured.get(rule, ())
+        mean = fmean(hours) if hours else None
+        reckoned = job_hours(work, rule, assumed)
+        rows.append(PlanRow(work.model, rule, jobs, gpus, reckoned, len(hours), mean))
+    return rows
+
+
+def likely_hours(rows: Sequence[PlanRow]) -> list[float | None]:
+    """Hours of a job of each row: measured, else reckoned times how far off its rule was elsewhere.
+
+    None where neither is known. How far off is the mean over the models of which jobs are done, 1
+    where none is.
+    """
+    factors: dict[str, list[float]] = {}
+    for row in rows:
+        if row.off:
+            factors.setdefault(row.rule, []).append(row.off)
+    return [
+        row.measured or (row.reckoned and row.reckoned * fmean(factors.get(row.rule) or [1.0]))
+        for row in rows
+    ]
