@@ -17,10 +17,11 @@ from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_ar
 from geosd.config.errors import alternatives
 from geosd.config.inheritance import lineage
 from geosd.config.job_resources import TrainingResources
-from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout, Training
+from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section
 from geosd.config.study import Study
+from geosd.config.training_schema import Training
 from geosd.models.shipped_checkpoints import SHIPPED
 
 SECTIONS: dict[str, type[Section]] = {

@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator
 
 from geosd.config.grids import Grid, grid_candidates, grids_of_variants
 from geosd.config.job_resources import ModelResources
-from geosd.config.protocol_schema import Protocol, Training
+from geosd.config.protocol_schema import Protocol
 from geosd.config.schema_base import (
     Count,
     Distinct,
@@ -25,6 +25,7 @@ from geosd.config.schema_base import (
     Seed,
     overlay_of,
 )
+from geosd.config.training_schema import Training
 
 Axis = Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$", max_length=64)]
 Values = Annotated[list[Scalar], Field(min_length=1), Distinct]
