@@ -185,8 +185,10 @@ def run(arguments: list[str], lock: int | None = None) -> int:
     unblock = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
     kept = [] if lock is None else [lock]
     child = subprocess.Popen(arguments, env=environment, pass_fds=kept, preexec_fn=unblock)
-    told = arguments[0] != "srun"
-    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number) if told else None)
+    handed_on = arguments[0] != "srun"
+    signal.signal(
+        signal.SIGTERM, lambda number, _: child.send_signal(number) if handed_on else None
+    )
     unblock()
     status = child.wait()
     return status if status >= 0 else 128 - status
