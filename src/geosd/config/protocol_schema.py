@@ -189,8 +189,7 @@ class Recipe(Section):
     the device has instructions for it (CUDA, AVX512-BF16, AMX); the manifest says which it was.
     Table hparams: bfloat16."""
     storage: Literal["float32", "bfloat16"]
-    """Type in which final weights and snapshots are stored; the states that a run continues from
-    are float32 either way. Not given; bfloat16, in which the checkpoints are sampled."""
+    """Type of stored final weights and snapshots. Not given; bfloat16, as they are sampled."""
     top_k: Count
     """Logits K kept of student, teacher and anchor each; the union is renormalised. Table hparams:
     1024."""
@@ -285,8 +284,8 @@ class Rollout(Section):
     tensor_parallel: Count
     """Devices that share each matrix. Read by vllm only, as all that follow."""
     memory: Share
-    """Share of a device's memory for the engine's weights and cache where a training's models lie
-    beside it, and of the host's memory on a CPU; alone on a GPU the engine takes .9."""
+    """Share of a device's memory for the engine's weights and cache beside a training's models, and
+    of the host's on a CPU; alone on a GPU the engine takes .9."""
     process: Literal["own", "same"]
     """Whether the engine has a process of its own, or runs in the trainer's."""
 
