@@ -284,8 +284,7 @@ class Rollout(Section):
     tensor_parallel: Count
     """Devices that share each matrix. Read by vllm only, as all that follow."""
     memory: Share
-    """Share of a device's memory for the engine's weights and cache beside a training's models, and
-    of the host's on a CPU; alone on a GPU the engine takes .9."""
+    """Share of a GPU's memory for the engine beside a training's models; of the host's on a CPU."""
     process: Literal["own", "same"]
     """Whether the engine has a process of its own, or runs in the trainer's."""
 
