@@ -11,6 +11,7 @@ import itertools
 import json
 import re
 import runpy
+import stat
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,12 @@ def test_a_damaged_lock_of_raw_files_is_named(tmp_path, content):
     with pytest.raises(WrongFileError, match=rf"(?s){lock} is no lock.*\nHint: "):
         fetch_file(entry, tmp_path, lock)
     assert lock.read_text() == content
+
+
+def test_the_test_clusters_folder_lies_where_others_cannot_write(root):
+    script = (root / "tests/slurm/cluster.sh").read_text()
+    (folder,) = re.findall(r"^FOLDER=\$\{FOLDER:-(.+)\}$", script, re.M)
+    assert not Path(folder).parent.stat().st_mode & stat.S_IWOTH
 
 
 def test_every_test_that_the_table_names_is_there(root):

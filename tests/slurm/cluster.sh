@@ -6,14 +6,14 @@
 #   tests/slurm/cluster.sh mend      brings killed nodes back
 #   tests/slurm/cluster.sh stop
 #
-# FOLDER holds its state (default /tmp/geosd-slurm). No systemd, cgroups or containers are needed, so
+# FOLDER holds its state (default /run/geosd-slurm). No systemd, cgroups or containers are needed, so
 # memory limits are scheduled but not enforced. /etc/slurm is written: Snakemake's job step drops
 # SLURM_CONF, so the configuration must lie where SLURM looks. A configuration of others is left alone,
 # and `stop` removes ours: with it and without a controller every snakemake on this machine, under any
 # profile, waits nine seconds, because the SLURM plugin asks the controller while it is imported.
 set -euo pipefail
 
-FOLDER=${FOLDER:-/tmp/geosd-slurm}
+FOLDER=${FOLDER:-/run/geosd-slurm}
 CONF=/etc/slurm/slurm.conf GRES=/etc/slurm/gres.conf
 NODES=3 CPUS=4 GPUS=2 MEMORY=16000
 HOST=$(hostname -s)

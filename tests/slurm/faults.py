@@ -23,7 +23,7 @@ from pathlib import Path
 from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
 
 HERE = Path(__file__).resolve().parent
-FOLDER = Path(os.environ.get("FOLDER", "/tmp/geosd-slurm"))
+FOLDER = Path(os.environ.get("FOLDER", "/run/geosd-slurm"))
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--profile", "slurm"]
 PATIENCE_S = 900
 STRUCK = "fwdkl"  # the variant whose training is hit
