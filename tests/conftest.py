@@ -25,6 +25,9 @@ def one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+    # A fork has torch's pool of threads without the threads. Its first two threads to compute would
+    # both replace the pool, and one of them find none ("Invalid thread pool!"): so it is done here.
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 MODEL, DRAWS = "mini-qwen3", 2

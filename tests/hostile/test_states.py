@@ -193,8 +193,12 @@ def dies_at(number, work):
 
         os.replace, os.fsync = or_die(os.replace), or_die(os.fsync)
         torch.save = or_die(save, last=half)
-        work()
-        os._exit(0)
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:  # or an error would let pytest go on in the fork
+            os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert status in (0, -signal.SIGKILL)
     return status != 0

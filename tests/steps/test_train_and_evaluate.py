@@ -146,8 +146,10 @@ def test_a_killed_write_leaves_nothing_under_the_final_name(small, tmp_path):
     child = os.fork()
     if child == 0:
         os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
-        small.sampled(tmp_path)
-        os._exit(1)
+        try:
+            small.sampled(tmp_path)
+        finally:  # or an error would let pytest go on in the fork
+            os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []

@@ -2,7 +2,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from geosd.problems.dapo.text_normalization import is_english, normalize_text, word_tokens
@@ -61,6 +61,7 @@ def test_normalising_twice_changes_nothing_more(text):
     assert normalize_text(normalize_text(text)) == normalize_text(text)
 
 
+@example("T\u00a8")
 @given(AWKWARD)
 def test_the_normal_form_has_no_white_space_and_no_compatibility_forms(text):
     form = normalize_text(text)

@@ -69,7 +69,9 @@ def normalize_text(text: str) -> str:
 
 
 def _normalize_once(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).casefold().translate(_SIGNS)
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    # Again: to fold a letter can take its accent from it.
+    folded = unicodedata.normalize("NFKC", folded).translate(_SIGNS)
     kept = (c for c in folded if unicodedata.category(c) not in ("Cc", "Cf"))
     return "".join("".join(kept).split())
 
