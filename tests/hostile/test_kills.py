@@ -75,6 +75,8 @@ BY_HAND = (
     " --out selected/rates.yaml",
     "python -m geosd.steps.redraw --study small",
     "python -m geosd.steps.results_page",
+    "python -m geosd.steps.remove_weights --study small --weights given/model.safetensors"
+    " --out removed.json",
     "python -m geosd.steps.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
@@ -264,6 +266,7 @@ def given(folder: Path) -> None:
     (folder / "given").mkdir()
     table = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
     table.to_csv(folder / "given/scores.csv", index=False)
+    (folder / "given/model.safetensors").write_text("Weights that every study has read.")
     lines = [{"gold": str(n), "response": f"The answer is {n % 2}."} for n in range(4)]
     (folder / "given/rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 

@@ -49,7 +49,7 @@ def test_a_study_that_shows_them_makes_each_once_by_its_module_and_trains_nothin
     [
         ("subsample: 0.125 ", "subsample: 0.25 ", {"table_flops"}),
         ("    top_k: 1024 ", "    top_k: 512 ", {"table_memory"}),
-        ("    problems: 8 ", "    problems: 4 ", {"table_flops", "table_memory"}),
+        ("    problems: 8 ", "    problems: 16 ", {"table_flops", "table_memory"}),
         ("      top_k: 16 ", "      top_k: 8 ", set()),
     ],
 )

@@ -32,7 +32,7 @@ FILES = {
     "evaluate": "samples.jsonl",
     "states": "states.csv states.jsonl",
     "alignment": "alignment.csv",
-    "analyse": "scores.csv drift.csv consensus.csv metrics.json",
+    "analyse": "scores.csv drift.csv consensus.csv training_curves.csv metrics.json",
 }
 step, given, values = Path(__file__).stem, {}, []
 given[""] = values
@@ -49,6 +49,9 @@ if step in ("render", "environment"):  # no manifest lists what they write
     for ending in endings:
         write_text(out / f"{name}.{ending}", "| a |\\n|---|\\n| b |\\n")
     raise SystemExit
+if step == "front_page":
+    write_text(out, "# A study")
+    raise SystemExit
 seed = int(one["seed"]) if "seed" in one else None
 job = Job(step, Path("params.yaml"), one["study"], one.get("model"), one.get("variant"), seed=seed)
 checkpoints = [one[key] for key in ("base", "checkpoint", "longer") if key in one]
@@ -62,6 +65,7 @@ for file in written:
 job.write_manifest(out, inputs, written, snapshots=steps)
 """
 STEPS = "data base pool train early_stop evaluate states alignment analyse render environment"
+STEPS += " front_page"
 STUDY = {
     "extends": "quick",
     "about": "One seed, two methods, an early stop and snapshots.",
