@@ -193,7 +193,7 @@ def plan_rows(
 def likely_hours(rows: Sequence[PlanRow]) -> list[float | None]:
     """Hours of a job of each row: measured, else reckoned times how far off its rule was elsewhere.
 
-    None where neither is known. How far off is the mean over the models of which jobs are done, 1
+    None where neither is known. How far off is the mean over the models with finished jobs, 1
     where none is.
     """
     factors: dict[str, list[float]] = {}
