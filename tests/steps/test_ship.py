@@ -14,10 +14,11 @@ import pytest
 
 from geosd.config import load, resolve
 from geosd.files import sha256
+from geosd.reporting.captions import output_title
 from geosd.reporting.results_page import results_markdown
 from geosd.reporting.shipping import changed_files, read_shipped, shown_rows
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import claims_on, output_title
+from geosd.reporting.study_page import claims_on
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import redraw, ship
 

@@ -1,4 +1,4 @@
-"""Hours of a study before it is run: a roofline, and beside it what finished jobs took.
+"""Hours of a study before it is run: a roofline, and what finished jobs took.
 
 Decoding reads all weights and the caches of all sequences once a token, so it is bound by the
 memory's bandwidth unless very many sequences are decoded side by side. Passes over whole sequences

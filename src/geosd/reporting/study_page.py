@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from geosd.reporting.captions import output_title
 from geosd.reporting.claims_page import FORMS, verdict_counts
 from geosd.reporting.specs import OutputSpec, output_kind, output_specs
 from geosd.reporting.tables import MISSING, markdown_table
@@ -79,12 +80,6 @@ def study_sections(study: StudyPage, level: int) -> dict[str, str]:
         shown = _verdicts(study, claims) if name == CLAIMS else _output(study, name, claims)
         sections[title] = f"{'#' * level} {title}\n\n{shown}"
     return sections
-
-
-def output_title(name: str) -> str:
-    """The heading of a table or figure on a study's page: what it shows, capitalised."""
-    title = output_specs()[name].title
-    return f"{title[0].upper()}{title[1:]}"
 
 
 def alt_text(caption: str) -> str:

@@ -1,4 +1,4 @@
-"""Write the front page of a study, as Markdown with links to the files beside it."""
+"""Write the front page of a study, as Markdown with links to its files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(
     Args:
         study: Name of the study.
         figures: Folder of its tables, figures and claims.
-        out: The page; `pages/` and Snakemake's report lie beside it.
+        out: The page; `pages/` and Snakemake's report lie in the same folder.
         tidy: The tidy files behind its outputs, each known by its own name.
         params: The configuration.
     """
