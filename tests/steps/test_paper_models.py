@@ -46,22 +46,22 @@ NARROWER, FEWER = 64, 8
 
 def narrow(published):
     """A published configuration with d and d_ff by 64, heads and their width by 8, two layers."""
-    told = {
+    config = {
         k: v for k, v in published.items() if k not in ("_note", "architectures", "torch_dtype")
     }
-    heads, kv = told["num_attention_heads"], told["num_key_value_heads"]
-    width = told.get("head_dim") or told["hidden_size"] // heads
-    told |= {
-        "hidden_size": told["hidden_size"] // NARROWER,
-        "intermediate_size": told["intermediate_size"] // NARROWER,
+    heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
+    width = config.get("head_dim") or config["hidden_size"] // heads
+    config |= {
+        "hidden_size": config["hidden_size"] // NARROWER,
+        "intermediate_size": config["intermediate_size"] // NARROWER,
         "num_hidden_layers": 2,
         "num_attention_heads": heads // FEWER,
         "num_key_value_heads": kv // FEWER,
         "head_dim": width // FEWER,
     }
-    if "layer_types" in told:  # one of each
-        told |= {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
-    return AutoConfig.for_model(**told)
+    if "layer_types" in config:  # one of each
+        config |= {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
+    return AutoConfig.for_model(**config)
 
 
 @cache
@@ -138,6 +138,8 @@ def problems(shared_data, root, tmp_path_factory):
     }
     study["evaluation"] = {"samples": 2, "pass_k": [1, 2], "response_tokens": 6}
     judged = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
+    # The others would be checked again by each of 105 steps, at half a second each.
+    values["studies"] = {"quick": values["studies"]["quick"]}
     values["studies"] |= {"seven": {**study, "models": list(MODELS)}}
     values["studies"] |= {f"judged-{name}": {**judged, "models": [name]} for name in MODELS}
     for name in MODELS:
