@@ -39,7 +39,7 @@ THREE = GpuRequest(3, 1)  # two train, one generates
 
 
 def part(parts, name):
-    (found,) = [one.bytes for one in parts if one.name == name]
+    (found,) = [entry.bytes for entry in parts if entry.name == name]
     return found
 
 
@@ -92,7 +92,7 @@ def test_8b_with_its_state_of_131_gb_fits_on_two_gpus_and_not_on_one():
         assert (sum(p.bytes for p in parts) <= DEFAULTS.usable_bytes) == fits
 
 
-def test_weights_that_leave_no_room_are_told_with_a_hint():
+def test_weights_that_leave_no_room_are_refused_with_a_hint():
     with pytest.raises(ValueError, match="no room for a response.*\nHint:"):
         decoding_seconds(
             architecture("qwen3-32b"),
@@ -183,11 +183,11 @@ def test_training_on_pool_solutions_generates_nothing():
 
 
 def test_a_question_is_read_once_and_every_call_waits_for_its_last_response():
-    a, one = Assumptions(prompt=100), SamplingWorkload(64, 4096)
-    plain = decoding_seconds(M8B, one, 1, a)
-    read = decoding_seconds(M8B, one._replace(prompts=4), 1, a) - plain
+    a, workload = Assumptions(prompt=100), SamplingWorkload(64, 4096)
+    seconds = decoding_seconds(M8B, workload, 1, a)
+    read = decoding_seconds(M8B, workload._replace(prompts=4), 1, a) - seconds
     assert read == pytest.approx(4 * 100 * 2 * N / (0.4 * 989e12))
-    waited = decoding_seconds(M8B, one._replace(calls=9), 1, a) - plain
+    waited = decoding_seconds(M8B, workload._replace(calls=9), 1, a) - seconds
     assert waited == pytest.approx(9 * 4096 * 2 * N / (0.7 * 4.8e12))
 
 
@@ -212,7 +212,8 @@ SWEEP = ModelWorkload(
 
 def test_hours_of_trainings_are_the_mean_over_the_methods():
     each = [
-        one.steps * sum(step_seconds(M8B, one, THREE, DEFAULTS)) / 3600 for one in NINE.values()
+        training.steps * sum(step_seconds(M8B, training, THREE, DEFAULTS)) / 3600
+        for training in NINE.values()
     ]
     assert job_hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
 

@@ -65,10 +65,10 @@ def test_forward_kl_pulls_hardest_where_hellinger_lets_go():
 
 @pytest.fixture(scope="module")
 def model():
-    made = build("mini-qwen3-xs", V, 0, 1, seed=0)
+    network = build("mini-qwen3-xs", V, 0, 1, seed=0)
     with torch.no_grad():
-        made.lm_head.weight.mul_(30)  # far from uniform
-    return made.double()
+        network.lm_head.weight.mul_(30)  # far from uniform
+    return network.double()
 
 
 ROLLOUTS = ([[3, 5], [4, 6, 7]], [[3, 9, 9, 5], [4, 8, 6, 7]], [[10, 11, 12], [13, 14, 15, 16, 1]])
