@@ -63,9 +63,9 @@ def test_a_value_that_was_found_late_is_refused_at_once(root, project, path, val
     file.write_text(_configurations["dumped"](values))
     with pytest.raises(ConfigError) as refused:
         load(file)
-    said = str(refused.value)
-    assert (path[-1] if path[-1] != "default" else "resources") in said
-    assert said.splitlines()[-1].startswith("Hint: ")
+    message = str(refused.value)
+    assert (path[-1] if path[-1] != "default" else "resources") in message
+    assert message.splitlines()[-1].startswith("Hint: ")
 
 
 def test_a_method_whose_hyperparameter_is_not_given_has_the_papers_value(root, project):

@@ -100,12 +100,12 @@ def tiny(seed, name="mini-qwen3-xs"):
 
 
 def test_weights_come_back_bit_for_bit_and_as_the_same_bytes(tmp_path):
-    one, other = tiny(0), tiny(1)
-    save_weights(one, tmp_path / "a")
-    load_weights(other, tmp_path / "a")
-    save_weights(other, tmp_path / "b")
-    state = one.state_dict()
-    assert all(torch.equal(value, state[name]) for name, value in other.state_dict().items())
+    saved, loaded = tiny(0), tiny(1)
+    save_weights(saved, tmp_path / "a")
+    load_weights(loaded, tmp_path / "a")
+    save_weights(loaded, tmp_path / "b")
+    state = saved.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in loaded.state_dict().items())
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
