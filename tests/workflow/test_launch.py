@@ -68,24 +68,24 @@ time.sleep(60)
 
 
 @pytest.mark.parametrize(
-    ("asked", "visible", "job", "message"),
+    ("requested", "visible", "job", "message"),
     [
         (4, "0,1", None, "asked for 4 GPUs and this machine shows it 2"),
         (1, "0,1", "17", "asked for 1 GPUs and SLURM job 17 shows it 2"),
         (1, "", "17", "asked for 1 GPUs and SLURM job 17 shows it 0"),
     ],
 )
-def test_other_gpus_than_were_asked_for_stop_the_start(launch, asked, visible, job, message):
+def test_other_gpus_than_were_asked_for_stop_the_start(launch, requested, visible, job, message):
     environment = {"CUDA_VISIBLE_DEVICES": visible} | ({"SLURM_JOB_ID": job} if job else {})
     with pytest.raises(SystemExit, match=message):
-        launch.check_gpus(asked, environment)
+        launch.check_gpus(requested, environment)
 
 
 @pytest.mark.parametrize(
-    ("asked", "visible", "job"), [(2, "0,3", "17"), (0, "", "17"), (1, "0,1", "")]
+    ("requested", "visible", "job"), [(2, "0,3", "17"), (0, "", "17"), (1, "0,1", "")]
 )
-def test_the_gpus_asked_for_are_enough(launch, asked, visible, job):
-    launch.check_gpus(asked, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
+def test_the_gpus_asked_for_are_enough(launch, requested, visible, job):
+    launch.check_gpus(requested, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
 
 
 def test_one_process_is_the_program_itself_and_several_are_started_by_accelerate(launch):
