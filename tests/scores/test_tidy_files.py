@@ -70,7 +70,7 @@ def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, what):
         read_tidy("scores", path)
 
 
-def test_rows_have_all_the_values_asked_for():
+def test_selected_rows_have_all_the_values_given():
     table = pd.DataFrame({"model": ["a", "a", "b"], "seed": [0, 1, 1]}, index=[5, 6, 7])
     assert list(select_rows(table, model="a", seed=1).index) == [6]
     assert select_rows(table, model="c").empty
