@@ -84,8 +84,8 @@ def test_each_is_written_as_what_its_rule_declares(study, tmp_path, name, inputs
     files = tuple(study / f"{tidy}.csv" for tidy in inputs)
     render.main(name, "made_up", tmp_path, files, study / "params.yaml")
     endings = ("csv", "md", "tex") if name.startswith("table_") else ("pdf", "svg", "png")
-    made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == sorted(f"{name}.{ending}" for ending in endings)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == sorted(f"{name}.{ending}" for ending in endings)
     assert all(path.stat().st_size for path in tmp_path.iterdir())
 
 
