@@ -98,9 +98,9 @@ def test_one_rank_with_sharded_weights_takes_the_steps_of_a_plain_process(inner,
 @pytest.mark.slow
 def test_two_ranks_with_half_the_rows_each_take_the_steps_of_one(tmp_path):
     code = (
-        "import runpy, sys; there = runpy.run_path(sys.argv[1]);"
-        "[there['compare'](int(sys.argv[2]), 2, inner, blocks, f'{sys.argv[3]}{inner}{blocks}')"
-        " for inner, blocks in there['CASES']]"
+        "import runpy, sys; module = runpy.run_path(sys.argv[1]);"
+        "[module['compare'](int(sys.argv[2]), 2, inner, blocks, f'{sys.argv[3]}{inner}{blocks}')"
+        " for inner, blocks in module['CASES']]"
     )
     command = [sys.executable, "-c", code, __file__]
     ranks = [subprocess.Popen([*command, str(rank), str(tmp_path / "store")]) for rank in (0, 1)]

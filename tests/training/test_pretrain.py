@@ -30,9 +30,9 @@ def trained(name="mini-qwen3-xs", args=ARGS, **rest):
     return model, losses
 
 
-def same_bits(one, other):
-    weights = other.state_dict()
-    return all(torch.equal(tensor, weights[name]) for name, tensor in one.state_dict().items())
+def same_bits(first, second):
+    weights = second.state_dict()
+    return all(torch.equal(tensor, weights[name]) for name, tensor in first.state_dict().items())
 
 
 @pytest.mark.parametrize("killed_at", [5, 8, 11])
@@ -57,11 +57,11 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
 
 
 def test_the_seed_names_the_documents():
-    one = draw_batches(ChainCorpus(), 4, 5, 0)
-    assert one == draw_batches(ChainCorpus(), 4, 5, 0)
-    assert one != draw_batches(ChainCorpus(), 4, 6, 0)
-    assert one != draw_batches(ChainCorpus(), 4, 5, 1)
-    assert [len(batch) for batch in one] == [4] * BUCKET
+    batches = draw_batches(ChainCorpus(), 4, 5, 0)
+    assert batches == draw_batches(ChainCorpus(), 4, 5, 0)
+    assert batches != draw_batches(ChainCorpus(), 4, 6, 0)
+    assert batches != draw_batches(ChainCorpus(), 4, 5, 1)
+    assert [len(batch) for batch in batches] == [4] * BUCKET
 
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
