@@ -68,8 +68,10 @@ def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
         assert re.search(f"{run} --checkpoint [^ ]+ {states}", printed)
         assert f"--variant pi_0 --seed {seed} --checkpoint {base} " in printed
     for draw in (0, 1):
-        made = f"--draw {draw} --out {folders.base(MODEL, draw)} "
-        assert f"steps.base --study quick --params params.yaml --model {MODEL} {made}" in printed
+        arguments = f"--draw {draw} --out {folders.base(MODEL, draw)} "
+        assert (
+            f"steps.base --study quick --params params.yaml --model {MODEL} {arguments}" in printed
+        )
     # The paper's figure is of one pi_0.
     density = re.search(r"steps.render figure_density .*--tidy (.*) --out", printed)[1]
     assert density == f"{folders.states(MODEL, 0)}/states.csv"

@@ -154,7 +154,7 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
     for path in [Path(dep.fs_path) for dep in deps if dep.fs_path and not dep.exists]:
         path.write_text(path.name)
 
-    def made() -> str:
+    def make_lock() -> str:
         done = subprocess.run(
             ["make", f"BIN={Path(sys.executable).parent}", "dvc.lock"],
             cwd=folder,
@@ -165,10 +165,10 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    made()
+    make_lock()
     with Repo(str(folder)) as repo:
         assert repo.status() == {}
-    assert "up to date" in made()
+    assert "up to date" in make_lock()
 
     (folder / "figures/quick/claims.md").write_text("other")
     with Repo(str(folder)) as repo:

@@ -60,7 +60,7 @@ def published(workflow, action: str, *targets: str, study: str = "quick") -> str
     return call(workflow, sys.executable, script, action, "--study", study, *targets)
 
 
-def one(workflow) -> Path:
+def first_geosd_run(workflow) -> Path:
     """The folder of the first run of GeoSD."""
     with (workflow.folder / "results/quick/runs.csv").open() as index:
         rows = list(csv.DictReader(index))
@@ -150,7 +150,7 @@ def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it
     call(clone, sys.executable, "workflow/dvc/generate.py")
     call(clone, *stage)
     clone.snakemake("--profile", "local", "--cores", "1", "results/quick/runs.csv")
-    assert "7e-06" in (one(clone) / "settings.json").read_text()
+    assert "7e-06" in (first_geosd_run(clone) / "settings.json").read_text()
     wanted = clone.wanted()
     assert (wanted["train"], wanted["evaluate"]) == (2, 3)  # the other two seeds; all three
 
@@ -168,7 +168,7 @@ def test_dvc_says_what_has_changed_since_the_published_study(clone):
 
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
     call(clone, "dvc", "pull")
-    (one(clone) / "model.safetensors").write_text("somebody else's")
+    (first_geosd_run(clone) / "model.safetensors").write_text("somebody else's")
     call(clone, sys.executable, "-c", INSTALL)
     assert clone.wanted()["train"] == 1
 

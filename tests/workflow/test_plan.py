@@ -82,7 +82,7 @@ def test_the_command_line_may_set_nothing_but_the_study(fresh):
     assert "Hint:" in printed
 
 
-def test_a_mistake_in_params_is_told_before_anything_is_planned(done):
+def test_a_mistake_in_params_is_named_before_anything_is_planned(done):
     done.edit("params.yaml", "top_k: 1024 ", "top_k: many ")
     printed = done.snakemake("-n", "--cores", "1", check=False)
     assert re.search(r'params.yaml:\d+: protocol.training.top_k: "many" is not allowed', printed)

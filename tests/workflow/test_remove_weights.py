@@ -17,7 +17,7 @@ from geosd.provenance.manifest_file import read_manifest, write_manifest
 pytestmark = pytest.mark.slow
 
 # A step that writes its files' names, and a true manifest of them.
-MADE_UP = """
+STAND_IN_STEP = """
 import sys
 from pathlib import Path
 from geosd.files import write_text
@@ -124,7 +124,7 @@ def ran(fresh, root, tmp_path_factory):
     values["studies"] = {"quick": quick, "kept": STUDY, "later": LATER}
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     for step in STEPS.split():
-        (folder / f"src/geosd/steps/{step}.py").write_text(MADE_UP)
+        (folder / f"src/geosd/steps/{step}.py").write_text(STAND_IN_STEP)
     (folder / "src/geosd/steps/forkserver.py").write_text("def run_forked(): pass\n")
     (folder / "dvc.yaml").unlink()
     for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
@@ -142,7 +142,7 @@ def test_weights_go_but_those_that_another_study_keeps_or_has_yet_to_read(ran):
     marks = [json.loads(p.read_text()) for p in ran.folder.glob("results/kept/removed/**/*.json")]
     # GeoSD's last weights and two snapshots; FwdKL's, its snapshot, and the early stop's.
     assert len(marks) == 6
-    kept = sorted(one["kept_for"] for one in marks if not one["removed"])
+    kept = sorted(mark["kept_for"] for mark in marks if not mark["removed"])
     assert kept == [["later"], ["quick"]]
 
 

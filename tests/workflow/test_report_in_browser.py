@@ -71,8 +71,8 @@ def report(fresh, root, tmp_path_factory) -> Path:
     for path in sorted(outputs, key=is_manifest):  # which lists what the others hold
         make_up(path, workflow.folder, runs)
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
-    for made in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
-        shutil.rmtree(workflow.folder / made)
+    for folder in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
+        shutil.rmtree(workflow.folder / folder)
     workflow.snakemake("--profile", "local", "--cores", "1")
     assert workflow.wanted() == {}
 
@@ -420,8 +420,8 @@ def test_the_environment_names_packages_and_machine(reader):
     reader.follow("Environment")
     reader.page.locator("nav tbody tr").first.get_by_role("link").first.click()
     text = reader.page.locator("iframe").content_frame.locator("body").inner_text()
-    for told in ("torch", "snakemake", "Machines", os.uname().release):
-        assert told in text
+    for word in ("torch", "snakemake", "Machines", os.uname().release):
+        assert word in text
 
 
 def test_a_figure_that_no_browser_can_draw_and_a_foreign_address_are_noticed(

@@ -51,20 +51,20 @@ def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
     workflow = type(fresh)(tmp_path / "copy")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
     shrink(workflow.folder / "params.yaml")
-    made: list[str] = []
+    files: list[str] = []
     for study in order:
         outputs = planned(workflow, study)
         make(workflow, study, outputs)
-        made += outputs
-    assert len(made) == len(set(made))
+        files += outputs
+    assert len(files) == len(set(files))
     params = load(workflow.folder / "params.yaml")
     rows = {row for name in order for row in RunFolders(resolve(params, name)).rows()}
     runs = {row.train for row in rows if row.train and "/stopped_" not in row.train}
     trained = [
-        str(Path(name).parent) for name in made if re.search(r"train/.*/\d+/model.saf", name)
+        str(Path(name).parent) for name in files if re.search(r"train/.*/\d+/model.saf", name)
     ]
     assert sorted(trained) == sorted(runs)
-    sampled = [str(Path(name).parent) for name in made if name.endswith("samples.jsonl")]
+    sampled = [str(Path(name).parent) for name in files if name.endswith("samples.jsonl")]
     assert sorted(sampled) == sorted({row.evaluate for row in rows})
     for study in order:
         assert not planned(workflow, study), study
