@@ -76,7 +76,7 @@ def test_the_spread_between_draws_is_that_of_a_mixed_model():
     each = gains(table)
     model = sm.MixedLM(each["gain"], np.ones(SEEDS), groups=each["seed"] % DRAWS).fit(reml=True)
     assert findings(table)["m"].draw_sd == pytest.approx(np.sqrt(model.cov_re.iloc[0, 0]), rel=1e-3)
-    # One run a draw: the two spreads cannot be told apart.
+    # One run a draw: the two spreads cannot be separated.
     once = findings(study(seeds=DRAWS))["m"]
     assert np.isnan(once.draw_sd) and once.units == DRAWS
 

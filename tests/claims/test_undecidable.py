@@ -64,7 +64,7 @@ def test_a_rise_from_the_floor_is_evidence_and_one_from_the_ceiling_is_not():
     assert ceiling.verdict == "undecidable" and "pi_0 lies at 100 %" in ceiling.note
 
 
-def test_two_methods_at_one_bound_tell_nothing_of_each_other():
+def test_two_methods_at_one_bound_are_undecidable():
     claim = [false_consensus("geosd") < false_consensus("fwdkl")]
     table = {"pi_0": 10.0, "geosd": 0.05, "fwdkl": 0.2}
     moved = scores({"pi_0": 50.0, "geosd": 60.0, "fwdkl": 40.0})

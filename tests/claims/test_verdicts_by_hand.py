@@ -66,7 +66,7 @@ def test_a_clear_difference_in_the_other_direction_is_not_reproduced():
     assert found.verdict == "not reproduced" and found.high < 0
 
 
-def test_what_the_data_cannot_tell_is_undetermined():
+def test_what_the_data_cannot_decide_is_undetermined():
     found = verdict(GREATER, scores({"geosd": [40, 50, 60], "pi_0": [45, 50, 52]}))
     assert found.verdict == "undetermined" and found.low < 0 < found.high
 
@@ -252,7 +252,7 @@ def test_published_differences_of_the_ledger_follow_from_the_papers_tables():
     for entry in ledger():
         triples = re.findall(f"{NUMBER} / {NUMBER} / {NUMBER}", entry.published)
         expected = [weakest_published(entry, name) for name in FAMILIES]
-        # With several triples the text tells them one by one; the weakest then is not the text's.
+        # A text with several triples gives no weakest one.
         if len(triples) == 1 and None not in expected:
             assert [float(n) for n in triples[0]] == pytest.approx(expected), entry.id
             checked += 1

@@ -1,4 +1,4 @@
-"""A mistake in params.yaml is told with its key, its line, what is allowed, and a hint."""
+"""A mistake in params.yaml is named with its key, its line, what is allowed, and a hint."""
 
 from __future__ import annotations
 

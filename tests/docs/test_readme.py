@@ -40,7 +40,7 @@ def names():
     }
 
 
-def test_the_lines_run_and_g_is_seen_beside_the_damping(blocks):
+def test_the_lines_run_and_g_is_large_enough_against_the_damping(blocks):
     namespace = names()
     before = namespace["model"].model.layers[0].mlp.up_proj.weight.detach().clone()
     exec(blocks, namespace)

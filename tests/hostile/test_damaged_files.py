@@ -439,7 +439,7 @@ def whole(study, tmp_path) -> dict:
     return written
 
 
-def test_no_damaged_file_is_believed(study, whole, tmp_path, capsys):
+def test_no_damaged_file_is_accepted(study, whole, tmp_path, capsys):
     draw, counts = random.Random(SEED), {}
     kinds = sorted(study.kinds.keys() - {"rows.jsonl"})  # a person's own, which no step lists
     for number in range(PROVEN + UNPROVEN):

@@ -1,4 +1,4 @@
-"""What was once taken, late found or not said, where no other test holds it by name.
+"""Mistakes that were once accepted, found late or not reported, and have no test elsewhere.
 
 docs/reliability.md lists all of these cases with the tests that hold them.
 """

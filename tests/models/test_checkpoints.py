@@ -175,7 +175,7 @@ def test_a_tied_head_need_not_be_in_the_file(tmp_path):
 
 @pytest.fixture
 def with_a_program(tmp_path, monkeypatch):
-    """A checkpoint with a program beside its weights that must not run, and nobody to ask."""
+    """A checkpoint with a program beside its weights; it must not run, and no prompt appears."""
     saved("mini-llama", tmp_path)
     ran = tmp_path / "ran"
     program = f"open({str(ran)!r}, 'w')\nfrom transformers import LlamaConfig as Evil"

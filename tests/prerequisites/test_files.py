@@ -23,7 +23,7 @@ def raw(tmp_path):
     return tmp_path
 
 
-def test_raw_files_that_nobody_has_are_named(raw):
+def test_raw_files_that_are_not_available_are_named(raw):
     check = check_raw_files(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=False)
     assert check.state == "missing"
     assert "math500" in check.found and "aime24" not in check.found and "train" not in check.found

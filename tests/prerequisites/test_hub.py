@@ -1,4 +1,4 @@
-"""A hub answers, says no, is not there, or must not be asked."""
+"""A hub answers, refuses, does not exist, or must not be contacted offline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hub():
         server.shutdown()
 
 
-def test_any_answer_is_one(hub):
+def test_any_answer_counts(hub):
     assert hub_answers(hub.url, offline=False)
     assert hub.RequestHandlerClass.requests == 1
 
@@ -41,6 +41,6 @@ def test_nothing_is_requested_offline(hub):
     assert hub.RequestHandlerClass.requests == 0
 
 
-def test_nobody_answers_at_a_closed_port(hub):
+def test_a_closed_port_gives_no_answer(hub):
     hub.server_close()
     assert not hub_answers(hub.url, offline=False, timeout_s=1)

@@ -115,7 +115,7 @@ def test_a_clock_that_differs_is_seen_from_both_sides(shift, state):
     assert slurm.check_clock("gpu", report).state == state
 
 
-def test_a_job_must_see_the_gpus_that_it_asked_for_and_torch_must_see_them_too():
+def test_a_job_must_see_the_requested_gpus_and_so_must_torch():
     seen = {"host": "n1", "gpus": 2, "torch": ["H100", "H100"]}
     assert check_job_gpus("gpu", 2, seen).state == "ok"
     assert check_job_gpus("gpu", 4, seen).state == "missing"

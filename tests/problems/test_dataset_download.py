@@ -1,4 +1,4 @@
-"""RawFiles files are the pinned ones, or refused; a network is asked only for what is not there."""
+"""Raw files are the pinned ones, or refused; only absent files are fetched from the network."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ ENTRY = CatalogueEntry(
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A hub in a folder: what was asked of the network is in `asked`."""
+    """A hub in a folder; `downloads` lists the files that were fetched from it."""
     file = tmp_path / "hub/test.parquet"
     file.parent.mkdir()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), file)

@@ -20,7 +20,7 @@ ALL = list(METHODS)
 def made_up_table(
     models: Sequence[str], variants: Sequence[str], seeds: int, n: int
 ) -> pd.DataFrame:
-    """A table of the shape that analyse writes, with numbers that nobody measured."""
+    """A table of the shape that analyse writes, with made-up numbers."""
     draw, rows = np.random.default_rng(7), []
     for model in models:
         for at, variant in enumerate(variants):

@@ -1,4 +1,4 @@
-"""The sweeps stand where the runs scored, and a study without them is told so."""
+"""The sweeps stand where the runs scored, and a study without them is refused."""
 
 from __future__ import annotations
 

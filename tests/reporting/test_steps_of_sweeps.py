@@ -23,7 +23,7 @@ STUDIES = """
     models: [mini-qwen3, mini-llama]
     methods: [pi_0, fwdkl, geosd, geosd_no_prox]
     seeds: [0, 1]
-    variants:                  # of its own: the quick study's rates are selected anew at times
+    variants:                  # rates of these tests: a new selection changes those of quick
       fwdkl: {training: {learning_rate: 1.0e-6}}
       geosd: {training: {learning_rate: 3.0e-5}}
     grid:

@@ -62,7 +62,7 @@ def test_the_papers_numbers_stand_beside_the_model_of_its_ablations_only():
     assert not any("mini-llama" in c.key and "paper" in c.key for c in table.columns)
 
 
-def test_the_papers_coverage_says_its_k_where_ours_is_another():
+def test_the_papers_coverage_names_its_k_where_the_studys_is_another():
     scores, drift = made_up_tables()
     for rows, label in ((scores, "paper"), (scores[scores["k"] == 1], "paper @16")):
         both = pd.concat([scores[scores["metric"] == "avg@k"], rows[rows["metric"] == "pass@k"]])

@@ -1,4 +1,4 @@
-"""Each setting beside the paper's, on settings made up and on those of params.yaml."""
+"""Each setting beside the paper's, for made-up settings and for those of params.yaml."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_values_stand_beside_the_papers_with_their_place():
     assert rows["training.steps"] == ["625", "625", "yes", "Table hparams"]
     assert rows["runs"] == ["10", "10", "yes", "Table main_id_ood"]
     assert rows["evaluation.samples"] == ["8", "16", "no", "Table hparams"]
-    assert rows["evaluation.pass_k"][2] == "yes"  # 16 is among ours
+    assert rows["evaluation.pass_k"][2] == "yes"  # 16 is one of the study's k
     assert "data.seed" not in rows  # nothing is set
 
 

@@ -72,7 +72,7 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
         build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
 
 
-def test_an_engine_alone_on_a_gpu_takes_more_memory_than_beside_a_model(model, monkeypatch):
+def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, monkeypatch):
     engine_options = []
     monkeypatch.setattr(build_module, "require_vllm", lambda: None)
     monkeypatch.setattr(

@@ -13,7 +13,7 @@ RIGHT, OTHER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1
 
 
 class Scripted:
-    """A sampler that says what it is told to."""
+    """A sampler whose completions are given texts."""
 
     def __init__(self, texts, finish="stop"):
         self.texts, self.finish = texts, finish

@@ -133,7 +133,7 @@ def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
     assert llm.calls == ["start", "update", "finish", "reset", "generate"]
 
 
-def test_a_request_says_what_the_decoding_says_and_cuts_nothing_else():
+def test_a_request_has_the_sampling_parameters_and_no_other_truncation():
     llm = StandIn()
     sampler(llm).sample(PROMPTS[:1], DECODING, seed=0)
     ((prompts, (parameters,)),) = llm.requests

@@ -14,7 +14,7 @@ RATES = {"small": 1e-6, "middle": 1e-5, "large": 1e-4}
 
 
 def scores(model="m", **values) -> pd.DataFrame:
-    """avg@8 of each candidate by seed on the validation problems, beside numbers not to be read."""
+    """avg@8 of each candidate by seed on the validation problems, and decoys in other rows."""
     rows = [
         (model, name, seed, 0, benchmark, "ID", metric, 8, value)
         for name, by_seed in values.items()

@@ -139,7 +139,7 @@ def scancelled(driver: Driver, number: str) -> None:
 
 
 def preempted(driver: Driver, number: str) -> None:
-    """An urgent job takes all nodes; SLURM requeues ours."""
+    """An urgent job takes all nodes; SLURM requeues the study's jobs."""
     urgent = ["-p", "urgent", "-N3", "--exclusive", "--mem=0", "-t", "1", "-o", "/dev/null"]
     output_of("sbatch", "--wait", *urgent, "--wrap", "sleep 3")
     for running in output_of(
@@ -185,7 +185,7 @@ def driver_killed(driver: Driver, number: str) -> None:
 
 
 def driver_interrupted(driver: Driver, number: str) -> None:
-    """Ctrl-C: the driver cancels its jobs and ends; later somebody starts it again."""
+    """Ctrl-C: the driver cancels its jobs and ends; later it is started again."""
     assert driver.process is not None
     driver.process.send_signal(signal.SIGINT)
     driver.process.wait(PATIENCE_S)

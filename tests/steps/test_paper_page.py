@@ -1,4 +1,4 @@
-"""The page on the paper's study tells what the plan prints."""
+"""The page on the paper's study holds what the plan prints."""
 
 from __future__ import annotations
 

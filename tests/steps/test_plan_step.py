@@ -1,4 +1,4 @@
-"""The plan of params.yaml: what is asked for suffices, and what is printed says so."""
+"""The plan of params.yaml: the requested resources suffice, and the printed plan shows it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_trainers_of_each_model_share_a_steps_responses_evenly(paper):
                 assert recipe[responses] % trainers == 0, (model, responses)
 
 
-def test_the_seconds_of_finished_jobs_stand_beside_what_was_reckoned(
+def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(
     root, tmp_path, monkeypatch, capsys
 ):
     for name in ("selected", "base_models", "profiles"):

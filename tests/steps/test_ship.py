@@ -27,7 +27,7 @@ STUDY = resolve(load(ROOT / "params.yaml"), "quick")
 
 
 def made_up_tables() -> dict[str, pd.DataFrame]:
-    """Tidy tables of study quick with numbers that nobody measured, and runs that it has not."""
+    """Tidy tables of study quick with made-up numbers, and runs of a foreign variant."""
     draw, rows, drift, curves = np.random.default_rng(3), [], [], []
     runs = [(m, v, s, 0) for m in STUDY.models for v in STUDY.methods for s in STUDY.seeds]
     for run in [*runs, *((*run[:1], "left_over", *run[2:]) for run in runs[:3])]:

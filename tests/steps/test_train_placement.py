@@ -16,7 +16,7 @@ from geosd.config import load
 
 ROOT = Path(__file__).parents[2]
 SRUN = """#!{python}
-# Starts a command once for each node that it is asked for, all on this machine.
+# Starts a command once for each requested node, all on this machine.
 import os, subprocess, sys
 options = [word for word in sys.argv[1:] if word.startswith("--") and "=" in word]
 nodes = int(dict(word.split("=") for word in options)["--nodes"])

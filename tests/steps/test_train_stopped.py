@@ -1,4 +1,4 @@
-"""The program of the rule `train` when it is asked to stop, and when accelerate starts it."""
+"""The program of the rule `train` when a signal stops it, and when accelerate starts it."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 LONG = 30
-"""Steps enough to be asked to stop on the way."""
+"""Enough steps for a signal to arrive before the last one."""
 
 
 TWO = (

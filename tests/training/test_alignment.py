@@ -1,4 +1,4 @@
-"""Student and teacher are asked about the same token at every position of a response.
+"""Student and teacher predict the same token at every position of a response.
 
 The reference is naive: each prefix is run through the model by itself, without padding, without a
 cache, without packing, and its last logits are the prediction of the next token.

@@ -105,7 +105,7 @@ def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, reference
     assert furthest(weights, reference_run[0]) < 1e-5
 
 
-def test_a_teacher_of_another_time_is_refused_beside_a_worker(tiny, settings):
+def test_a_teacher_of_another_time_is_refused_with_a_worker(tiny, settings):
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     with pytest.raises(ValueError, match="training.teacher is 'fixed'"):
         assemble_run(settings | {"teacher": "fixed"}, *inputs(tiny), worker=worker)
@@ -121,7 +121,7 @@ def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, setti
     sampler.on_finish = reported.__setitem__
     assert sampler.sample(prompts, sampling, 0) == expected
     assert reported == {i: c for i, c in enumerate(expected) if c.finish == "stop"}
-    assert 0 < passes[-1]  # some were told before the last token was sampled
+    assert 0 < passes[-1]  # some were reported before the last token was sampled
 
 
 @pytest.mark.slow

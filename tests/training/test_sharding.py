@@ -65,7 +65,7 @@ def test_it_computes_what_the_unsharded_model_does(unsharded, packed, group):
     torch.testing.assert_close(logits(sharded, packed), expected, rtol=1e-6, atol=1e-7)
 
 
-def test_a_copy_has_a_life_of_its_own_until_it_is_refreshed(unsharded, packed, group):
+def test_a_copy_is_independent_until_it_is_refreshed(unsharded, packed, group):
     student = shard(copy.deepcopy(unsharded), group, CPU, torch.float32)
     anchor = frozen_copy(student)
     expected = logits(unsharded, packed)

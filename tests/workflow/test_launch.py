@@ -75,7 +75,7 @@ time.sleep(60)
         (1, "", "17", "asked for 1 GPUs and SLURM job 17 shows it 0"),
     ],
 )
-def test_other_gpus_than_were_asked_for_stop_the_start(launch, requested, visible, job, message):
+def test_other_gpus_than_requested_stop_the_start(launch, requested, visible, job, message):
     environment = {"CUDA_VISIBLE_DEVICES": visible} | ({"SLURM_JOB_ID": job} if job else {})
     with pytest.raises(SystemExit, match=message):
         launch.check_gpus(requested, environment)
@@ -84,7 +84,7 @@ def test_other_gpus_than_were_asked_for_stop_the_start(launch, requested, visibl
 @pytest.mark.parametrize(
     ("requested", "visible", "job"), [(2, "0,3", "17"), (0, "", "17"), (1, "0,1", "")]
 )
-def test_the_gpus_asked_for_are_enough(launch, requested, visible, job):
+def test_the_requested_gpus_are_enough(launch, requested, visible, job):
     launch.check_gpus(requested, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
 
 

@@ -24,7 +24,7 @@ def orphaned_jobs(root):
     return module
 
 
-def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(orphaned_jobs, tmp_path):
+def test_only_jobs_of_this_folder_that_a_driver_named_are_listed(orphaned_jobs, tmp_path):
     listing = "\n".join(
         [
             "slurm_load_jobs error: Unable to contact slurm controller",
@@ -58,7 +58,7 @@ def test_a_driver_lives_while_its_process_is_a_snakemake(orphaned_jobs):
     assert not orphaned_jobs.Job("1", driver.pid, orphaned_jobs.this_host()).driver_lives()
 
 
-def test_of_a_driver_on_another_machine_nobody_guesses(orphaned_jobs):
+def test_a_driver_on_another_machine_is_an_error(orphaned_jobs):
     with pytest.raises(RuntimeError, match="belongs to a Snakemake on login-9"):
         orphaned_jobs.Job("1", os.getpid(), "login-9").driver_lives()
 

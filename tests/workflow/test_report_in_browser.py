@@ -142,7 +142,7 @@ BEHIND = {
     scope="module", params=[(1400, "light"), (1400, "dark"), (400, "light"), (400, "dark")]
 )
 def front(request, browser, report) -> Iterator[Page]:
-    """The front page: the browser writes nothing to its console meanwhile and asks for nothing."""
+    """The front page; meanwhile the browser must write no message and send no request."""
     width, scheme = request.param
     url, heard = (report.parent / "report.html").as_uri(), []
     page = browser.new_page(
@@ -230,7 +230,7 @@ def test_every_link_of_the_front_page_opens_what_it_names(browser, report):
 
 
 class Reader:
-    """Somebody who opens the report, and keeps what the browser said and asked for meanwhile."""
+    """An open report, with the messages and the requests of its browser."""
 
     def __init__(self, browser: Browser, report: Path, width: int = 1400, **view: Any) -> None:
         self.messages: list[str] = []
@@ -282,7 +282,7 @@ class Reader:
         shown = self.page.locator("#app div.p-3 > img" if figures else "iframe")
         try:
             shown.wait_for(timeout=5000)
-        except Exception as error:  # the library's own timeout, told beside the other faults
+        except Exception as error:  # the library's own timeout is one of the faults
             return f"not shown: {error}"
         if figures:
             width = shown.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)")

@@ -81,7 +81,7 @@ def test_what_a_copy_may_differ_in_does_not_count():
 
 
 @pytest.mark.parametrize("other", ["Compute $5-3$.", "Compute $5+4$.", "Compute $5+3!$."])
-def test_signs_and_numbers_tell_problems_apart(other):
+def test_signs_and_numbers_distinguish_problems(other):
     assert normalize_text("Compute $5+3$.") != normalize_text(other)
 
 

@@ -14,10 +14,10 @@ from geosd.problems.grading.typed_grader import (
 
 
 class Untouchable:
-    """Fails the test that asks it: integers need no symbolic comparison."""
+    """A pool that fails the test when it is used: integers need no symbolic comparison."""
 
     def compare(self, gold, answer):
-        raise AssertionError(f"asked to compare {gold} with {answer}")
+        raise AssertionError(f"compares {gold} with {answer}")
 
 
 @pytest.fixture(scope="module")
