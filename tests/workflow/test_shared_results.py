@@ -14,6 +14,7 @@ from geosd.config.run_folders import SHARED, RunFolders
 
 # They share runs in every way there is: same runs, some of them, early stops, other samples.
 MINIATURE = "miniature miniature_selection miniature_rates miniature_stepsize".split()
+METHODS = ["pi_0", "fwdkl", "grpo", "geosd"]
 SHARED_RULES = ("data", "base", "pool", "states", "train", "early_stop", "evaluate")
 
 
@@ -34,11 +35,16 @@ def make(workflow, study: str, outputs: list[str]) -> None:
 
 
 def shrink(params: Path) -> None:
-    """Leave the miniature two models, two seeds and the ends of its learning rates."""
+    """Leave the miniature a few methods, two models, two seeds and the ends of its rates."""
     values = yaml.safe_load(params.read_text(encoding="utf-8"))
+    values["studies"] = {name: values["studies"][name] for name in ("quick", *MINIATURE)}
     for name in MINIATURE:
         study = values["studies"][name]
         study |= {key: study[key][:2] for key in ("seeds", "models") if key in study}
+        if "methods" in study:
+            study["methods"] = [name for name in study["methods"] if name in METHODS]
+        if "grid" in study:
+            study["grid"] = {name: study["grid"][name] for name in METHODS if name in study["grid"]}
         for axes in study.get("grid", {}).values():
             for axis in axes if isinstance(axes, list) else [axes]:
                 axis |= {key: axis[key][:: len(axis[key]) - 1 or 1] for key in axis}
