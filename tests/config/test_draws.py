@@ -132,12 +132,12 @@ def test_an_early_stop_and_its_snapshot_are_of_the_seeds_draw(folders):
         values["studies"]["quick"]["grid"] = {"geosd": {"steps": [20]}}
 
     study = folders(change)
-    wanted = wanted_snapshots(study.study)
+    snapshots = wanted_snapshots(study.study)
     for seed in range(4):
         stopped = study.train(MODEL, "geosd-steps_20", seed)
         assert stopped == f"{study.train(MODEL, 'geosd', seed)}/stopped_20"
-        assert wanted[MODEL, study.recipe(MODEL, "geosd", seed % 2), seed] == (20,)
-        assert (MODEL, study.recipe(MODEL, "geosd", 1 - seed % 2), seed) not in wanted
+        assert snapshots[MODEL, study.recipe(MODEL, "geosd", seed % 2), seed] == (20,)
+        assert (MODEL, study.recipe(MODEL, "geosd", 1 - seed % 2), seed) not in snapshots
 
 
 def test_the_index_says_the_draw_and_links_lead_to_its_folders(folders):

@@ -107,8 +107,8 @@ def test_the_printed_state_shows_every_digit_of_the_papers_ladder(model):
     row = LADDER[model]
     rows = {}
     for line in training_state_table(model, row["blocks"], row["storage"]).splitlines()[2:]:
-        name, here, rounded, paper = (cell.strip() for cell in line.strip("|").split("|"))
-        rows[name.split(",")[0]] = (float(rounded or here), paper)
+        name, computed, rounded, paper = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[name.split(",")[0]] = (float(rounded or computed), paper)
     for name, key in (
         ("dense K-FAC covariances", "full"),
         ("K-FAC factors and inverses", "kfac"),
@@ -230,8 +230,8 @@ def test_what_jobs_took_stands_for_those_to_come_of_the_model_and_corrects_the_o
     took = [2 * reckoned, 4 * reckoned]
     rows = plan_rows(SWEEP, {"evaluate": took}, DEFAULTS) + plan_rows(other, {}, DEFAULTS)
     likely = dict(zip([(row.model, row.rule) for row in rows], likely_hours(rows), strict=True))
-    here = next(row for row in rows if row.rule == "evaluate")
-    assert (here.done, here.off) == (2, pytest.approx(3))
+    measured_row = next(row for row in rows if row.rule == "evaluate")
+    assert (measured_row.done, measured_row.off) == (2, pytest.approx(3))
     assert likely["qwen3-8b", "evaluate"] == pytest.approx(3 * reckoned)
     elsewhere = job_hours(other, "evaluate", DEFAULTS)
     assert likely["ds-r1-llama-8b", "evaluate"] == pytest.approx(3 * elsewhere)

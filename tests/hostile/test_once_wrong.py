@@ -170,5 +170,5 @@ def test_broken_manifests_of_runs_stop_no_plan(root, project):
         if row.train:
             (project / row.train).mkdir(parents=True)
             (project / row.train / "manifest.json").write_text(next(contents))
-    assert workflow.wanted()["train"] == 12
+    assert workflow.planned_jobs()["train"] == 12
     assert not (project / "pwned").exists()

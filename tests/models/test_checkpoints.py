@@ -139,7 +139,7 @@ LAST = "model.layers.1.self_attn.v_proj.weight"
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "expected"),
     [
         (lambda w: [w.pop(n) for n in list(w) if n != LAST], "{rest} missing, the first lm_head"),
         (lambda w: w.pop(LAST), f"1 missing, the first {LAST}"),
@@ -152,14 +152,14 @@ LAST = "model.layers.1.self_attn.v_proj.weight"
     ids=["all but one missing", "one missing", "one unknown", "one of another shape"],
 )
 def test_weights_of_another_architecture_than_the_configurations_are_refused(
-    change, says, tmp_path
+    change, expected, tmp_path
 ):
     model, _ = saved("mini-llama", tmp_path)
     change_weights(tmp_path, change)
     tensors = len(model.state_dict())
-    says = says.format(rest=tensors - 1)
+    expected = expected.format(rest=tensors - 1)
     with pytest.raises(
-        CheckpointError, match=f"(?s)model.safetensors: .*{tensors} tensors: {says}.*Hint:"
+        CheckpointError, match=f"(?s)model.safetensors: .*{tensors} tensors: {expected}.*Hint:"
     ):
         load_model(tmp_path)
 

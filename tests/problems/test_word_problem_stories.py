@@ -75,11 +75,11 @@ def test_a_larger_training_set_leaves_the_test_problems_alone():
     assert get_data_source("word-problems").prepare({**SETTINGS, "seed": 1}).test != test
 
 
-@pytest.mark.parametrize("wanted", [{"test_per_benchmark": None}, {"train": 10**7}])
-def test_what_cannot_be_drawn_is_refused(wanted, monkeypatch):
+@pytest.mark.parametrize("sizes", [{"test_per_benchmark": None}, {"train": 10**7}])
+def test_what_cannot_be_drawn_is_refused(sizes, monkeypatch):
     monkeypatch.setattr("geosd.problems.problem_splits.TRIES", 0)
     with pytest.raises(ValueError, match="Hint:"):
-        get_data_source("word-problems").prepare({**SETTINGS, **wanted})
+        get_data_source("word-problems").prepare({**SETTINGS, **sizes})
 
 
 def test_numbers_lie_where_the_kind_says():

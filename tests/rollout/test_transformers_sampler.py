@@ -45,9 +45,9 @@ def test_tokens_are_drawn_from_the_models_own_distribution(model):
     counts = Counter(completion.ids[0] for completion in drawn)
     often = [token for token in range(len(expected)) if expected[token] > 5]
     observed = [counts[token] for token in often]
-    wanted = expected[often] * sum(observed) / expected[often].sum()
+    expected_counts = expected[often] * sum(observed) / expected[often].sum()
     assert len(often) > 10
-    assert chisquare(observed, wanted.tolist()).pvalue > 1e-4
+    assert chisquare(observed, expected_counts.tolist()).pvalue > 1e-4
 
 
 def test_the_nucleus_keeps_the_smallest_set_with_that_mass(model):

@@ -43,7 +43,7 @@ WHOLE = HEAD + "".join(ROWS)
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "expected"),
     [
         (HEAD, "has no row"),
         ("", "cannot be read"),
@@ -61,12 +61,12 @@ WHOLE = HEAD + "".join(ROWS)
         (HEAD + "".join(ROWS[:-2]), "b on m has no row of seed 1"),
     ],
 )
-def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, what):
+def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, expected):
     path = tmp_path / "scores.csv"
     path.write_text(WHOLE)
     assert len(read_tidy("scores", path)) == len(ROWS)
     path.write_text(text)
-    with pytest.raises(DamagedFileError, match=f"(?s)^{path}.*{what}.*\nHint: `rm {path}`"):
+    with pytest.raises(DamagedFileError, match=f"(?s)^{path}.*{expected}.*\nHint: `rm {path}`"):
         read_tidy("scores", path)
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
 
-HERE = Path(__file__).resolve().parent
+SLURM_TESTS = Path(__file__).resolve().parent
 FOLDER = Path(os.environ.get("FOLDER", "/run/geosd-slurm"))
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--profile", "slurm"]
 PATIENCE_S = 900
@@ -273,7 +273,7 @@ def main() -> int:
         except (AssertionError, RuntimeError, LookupError, TimeoutError) as error:
             row = {"fault": fault.__name__, "results": f"FAILED: {error}"}
             failures += 1
-        subprocess.run([HERE / "cluster.sh", "mend"], check=True)
+        subprocess.run([SLURM_TESTS / "cluster.sh", "mend"], check=True)
         rows.append(row)
         print(row, flush=True)
     columns = ["fault", "seconds", "starts", "again after", "went on from", "nodes", "results"]

@@ -58,11 +58,11 @@ def test_a_shorter_run_of_the_same_is_an_early_stop_of_the_longest(study):
     assert study.early_stops == {
         f"{name}-steps_3": f"{name}-learning_rate_3e-05" for name in ("geosd", "grpo")
     }
-    folders, wanted = RunFolders(study), wanted_snapshots(study)
+    folders, snapshots = RunFolders(study), wanted_snapshots(study)
     for name in ("geosd", "grpo"):
         longer = folders.recipe(MODEL, f"{name}-learning_rate_3e-05")
-        assert wanted[MODEL, longer, 0] == (3,)
-        assert (MODEL, folders.recipe(MODEL, f"{name}-learning_rate_1e-05"), 0) not in wanted
+        assert snapshots[MODEL, longer, 0] == (3,)
+        assert (MODEL, folders.recipe(MODEL, f"{name}-learning_rate_1e-05"), 0) not in snapshots
         own = settings("early_stop", study, MODEL, f"{name}-steps_3")
         assert own == settings("train", study, MODEL, f"{name}-steps_3") and own["steps"] == 3
     with pytest.raises(ConfigError, match="no trained variant"):

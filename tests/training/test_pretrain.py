@@ -66,15 +66,15 @@ def test_the_seed_names_the_documents():
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
     documents = [document for batch in draw_batches(ChainCorpus(), 4, 5, 0) for document in batch]
-    for document, row, wanted in zip(documents, *tensors(TOKENIZER, documents), strict=True):
+    for document, row, target in zip(documents, *tensors(TOKENIZER, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
         tokens = TOKENIZER.convert_ids_to_tokens(row.tolist())
         assert tokens[: len(words)] == words
         assert set(tokens[len(words) :]) <= {TOKENIZER.pad_token}
         first = next(at for at, word in enumerate(words) if word in ("R:", "S:"))
-        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        places = (target != IGNORED).nonzero().flatten().tolist()
         assert places == list(range(first, len(words) - 1))
-        assert torch.equal(wanted[places], row[1:][places])
+        assert torch.equal(target[places], row[1:][places])
 
 
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
@@ -102,13 +102,13 @@ def test_an_attempt_behind_the_prompt_is_context_and_no_target():
     tokenizer = build_tokenizer(SearchCorpus().vocabulary)
     documents = [d for batch in draw_batches(SearchCorpus(), 16, 5, 0) for d in batch]
     attempts = 0
-    for document, row, wanted in zip(documents, *tensors(tokenizer, documents), strict=True):
+    for document, row, target in zip(documents, *tensors(tokenizer, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
         solution, begin = words.index("S:"), len(document.prompt.split())
         attempts += begin > solution + 1
         reference = words.index("R:") if "R:" in words else solution
-        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        places = (target != IGNORED).nonzero().flatten().tolist()
         last = len(words) - 1 if document.ends else len(words) - 2
         assert places == [*range(reference, solution), *range(begin - 1, last)]
-        assert torch.equal(wanted[places], row[1:][places])
+        assert torch.equal(target[places], row[1:][places])
     assert attempts > 5

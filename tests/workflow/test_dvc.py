@@ -80,13 +80,13 @@ def test_every_stage_checks_and_forces_exactly_its_rule_on_an_output_of_that_rul
 
 
 def test_stages_and_jobs_are_the_same_ones(stages, fresh):
-    wanted = fresh.wanted()
+    jobs = fresh.planned_jobs()
     for rule in REPORT_ONLY:
-        del wanted[rule]
-    counted = {rule: 0 for rule in wanted}
+        del jobs[rule]
+    counted = {rule: 0 for rule in jobs}
     for stage in stages:
         counted[rule_of(stage)] += 1
-    assert counted == wanted
+    assert counted == jobs
 
 
 def test_a_run_is_a_stage_by_its_model_variant_and_seed(stages, root):

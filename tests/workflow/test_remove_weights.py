@@ -149,7 +149,7 @@ def test_weights_go_but_those_that_another_study_keeps_or_has_yet_to_read(ran):
 def test_all_that_is_made_from_weights_is_there_and_nothing_is_left_to_do(ran):
     for name, rule in ran.outputs("kept").items():
         assert (ran.folder / name).exists() or name.endswith(".safetensors"), (name, rule)
-    assert ran.wanted("--config", "study=kept") == {}
+    assert ran.planned_jobs("--config", "study=kept") == {}
 
 
 def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
@@ -176,13 +176,13 @@ def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path
     store = str(ran.folder / "dvc-store")
     call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
     call(clone, sys.executable, script, "restore", "--study", "kept")
-    assert clone.wanted("--config", "study=kept") == {}
+    assert clone.planned_jobs("--config", "study=kept") == {}
     assert weights(clone) == weights(ran)
 
 
 def test_the_last_study_that_reads_the_weights_removes_them_and_trains_nothing(ran):
-    assert ran.wanted("--config", "study=later")["train"] == 0
+    assert ran.planned_jobs("--config", "study=later")["train"] == 0
     make(ran, "later")
     assert weights(ran) == [("fwdkl", "model.safetensors")]
     for study in ("kept", "later"):
-        assert ran.wanted("--config", f"study={study}") == {}
+        assert ran.planned_jobs("--config", f"study={study}") == {}

@@ -74,7 +74,7 @@ def report(fresh, root, tmp_path_factory) -> Path:
     for folder in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
         shutil.rmtree(workflow.folder / folder)
     workflow.snakemake("--profile", "local", "--cores", "1")
-    assert workflow.wanted() == {}
+    assert workflow.planned_jobs() == {}
 
     target = workflow.folder / "results/quick/provenance.html"
     style = ("--report-stylesheet", "workflow/report/style.css")

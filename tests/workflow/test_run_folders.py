@@ -139,7 +139,7 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
 
     names = ("miniature_ablation", "miniature_stepsize")
     ablation, stepsize = (folders(name, one_seed_more) for name in names)
-    wanted = wanted_snapshots(ablation.study)
+    snapshots = wanted_snapshots(ablation.study)
     recipe = ablation.recipe(MODEL, "geosd")
     own = set(ablation.study.training(MODEL, "geosd")["snapshots"])
     stops = {
@@ -148,10 +148,12 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
         if stepsize.recipe(MODEL, longest) == recipe
     }
     assert own and stops
-    assert set(wanted[MODEL, recipe, 0]) == own | stops
-    assert set(wanted[MODEL, recipe, 12]) == own  # stepsize has twelve seeds
+    assert set(snapshots[MODEL, recipe, 0]) == own | stops
+    assert set(snapshots[MODEL, recipe, 12]) == own  # stepsize has twelve seeds
     for study in ("miniature", "miniature_stepsize"):
-        assert wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == wanted[MODEL, recipe, 0]
+        assert (
+            wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == snapshots[MODEL, recipe, 0]
+        )
 
 
 def test_an_index_is_read_as_it_was_written(folders, tmp_path):
