@@ -144,16 +144,18 @@ BEHIND = {
 def front(request, browser, report) -> Iterator[Page]:
     """The front page; meanwhile the browser must write no message and send no request."""
     width, scheme = request.param
-    url, heard = (report.parent / "report.html").as_uri(), []
+    url, messages = (report.parent / "report.html").as_uri(), []
     page = browser.new_page(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
     )
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda request: heard.append(request.url[:99]))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: messages.append(request.url[:99]))
     page.goto(url)
     yield page
-    assert [text for text in heard if text != url and not text.startswith("data:image/png")] == []
+    assert [
+        text for text in messages if text != url and not text.startswith("data:image/png")
+    ] == []
     page.close()
 
 
