@@ -1,4 +1,4 @@
-"""Each benchmark runs at its smallest size, so that none is left behind by the code it measures."""
+"""Each benchmark runs at its smallest size, so that a change of the code breaks none unseen."""
 
 import importlib
 import importlib.util
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def program(root, monkeypatch, tmp_path):
-    """Runs a benchmark in this process, and gives what it wrote."""
+    """Runs a benchmark in this process, and returns the JSON that it wrote."""
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
 
     def run(name, *words):

@@ -40,7 +40,7 @@ def study(models=("m",), draws: int | None = DRAWS, seeds: int = SEEDS) -> pd.Da
 
 
 def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """What GeoSD gains: models and seeds by rows, from another road than the code's."""
+    """GeoSD's gains, a row for each model and seed, computed apart from geosd.claims."""
     wide = table.pivot(index=["model", "seed"], columns="variant", values="value")
     return (wide["geosd"] - wide["pi_0"]).rename("gain").reset_index()
 

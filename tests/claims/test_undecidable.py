@@ -1,4 +1,4 @@
-"""What is no evidence is not judged as if it were: bounds, methods that did not move, reach."""
+"""What is no evidence is undecidable: bounds, methods that did not move, effects out of reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GeoSD's loss for other trainers against the loss of our own loop, and against its formula."""
+"""GeoSD's loss for other trainers against the training loop's loss, and against its formula."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def batch():
     return packed, models
 
 
-def own_loop(packed, models, top_k, over, chunk, **settings):
+def loss_of_loop(packed, models, top_k, over, chunk, **settings):
     """The loss as training.step makes it."""
     objective = build("geosd", **settings)
     names = ["student", *(name for name in models if name in objective.needs)]
@@ -53,9 +53,9 @@ def parameters_gradient(model, loss):
         ({"divergence": "jsd"}, "sequence"),
     ],
 )
-def test_loss_and_gradient_are_those_of_our_own_loop(batch, settings, over, chunk, hidden):
+def test_loss_and_gradient_are_those_of_the_training_loop(batch, settings, over, chunk, hidden):
     packed, models = batch
-    expected = own_loop(packed, models, 6, over, chunk=5, **settings)
+    expected = loss_of_loop(packed, models, 6, over, chunk=5, **settings)
     mask = torch.zeros_like(packed.mask)
     mask[packed.row, packed.column] = True
     states = [model.model(input_ids=packed.ids).last_hidden_state for model in models.values()]

@@ -1,4 +1,4 @@
-"""GeoSD over TRL's trainer, where TRL is installed (`make test-core`), against our own loop."""
+"""GeoSD over TRL's trainer, where TRL is installed (`make test-core`), against geosd.training."""
 
 import json
 import runpy
@@ -101,7 +101,7 @@ def loaded(folder, weights=None):
 
 
 def packed(microbatches):
-    """What student and teacher read, as our own loop packs it."""
+    """What student and teacher read, as the training loop packs it."""
 
     def unpadded(ids, mask):
         return [row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)]
@@ -117,7 +117,7 @@ def packed(microbatches):
     return pack(prompts, responses, pad_id=0), pack(privileged, responses, pad_id=0)
 
 
-def own_loss(student, anchor, microbatches):
+def loss_of_loop(student, anchor, microbatches):
     """The loss as training.step makes it, with gradient."""
     objective = build("geosd")
     inputs, privileged = packed(microbatches)
@@ -129,13 +129,13 @@ def own_loss(student, anchor, microbatches):
     return mean_loss(local, torch.ones_like(local), inputs.row), inputs
 
 
-def test_the_loss_of_every_step_is_that_of_our_own_loop(folder, tmp_path):
+def test_the_loss_of_every_step_is_that_of_the_training_loop(folder, tmp_path):
     geosd_trainer = trainer(folder, config(tmp_path), [KFACCallback(**FACTORS)], anchor_every=2)
     geosd_trainer.train()
     assert len(geosd_trainer.seen) == 6
     for number, (inputs, loss, copies) in enumerate(geosd_trainer.seen):
         student, anchor = (loaded(folder, copies[name]) for name in ("student", "anchor"))
-        expected, _ = own_loss(student, anchor, [inputs])
+        expected, _ = loss_of_loop(student, anchor, [inputs])
         assert 2 * loss == pytest.approx(expected.item(), abs=1e-6, rel=1e-4)
         refreshed = all(
             torch.equal(a, b)
@@ -160,7 +160,7 @@ def test_kfac_of_a_step_is_that_of_one_pass_over_its_microbatches(folder, tmp_pa
     lengths = torch.cat([inputs["completion_mask"].sum(1) for inputs in microbatches])
     mask = packed(microbatches)[0].mask
     with kfac.observe(mask, loss_terms(lengths, "sequence")):
-        own_loss(student, loaded(folder), microbatches)[0].backward()
+        loss_of_loop(student, loaded(folder), microbatches)[0].backward()
     kfac.step()
     for expected, average in zip(
         kfac.state_dict()["factors"]["averages"],

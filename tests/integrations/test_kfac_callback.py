@@ -74,7 +74,7 @@ def weights(trained):
 
 
 class MeanOfMicrobatches(Trainer):
-    """A trainer that knows nothing of the step's other microbatches, as many are written."""
+    """A trainer whose loss is the mean of each microbatch, whatever the others hold."""
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         return model(**inputs).loss

@@ -19,7 +19,7 @@ SETTINGS = {**SIZES, "test_id": 20, "test_per_benchmark": 10, "seed": 0}
 
 
 def read(question):
-    """The answer that the words alone give."""
+    """The answer that follows from the question's words alone."""
     *statements, last = re.split(r"(?<=[.?]) ", question)
     assert last.startswith("How many")
     value = int(re.search(r"\d+", statements[0])[0])

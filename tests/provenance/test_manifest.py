@@ -1,4 +1,4 @@
-"""A manifest names what made a file, and survives where git or an input's neighbour is absent."""
+"""A manifest names the inputs, settings and code of a step; without git it names no commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stale is what today's inputs, settings and code would make otherwise, and all that follows."""
+"""Results of changed inputs, settings or code are stale, and so are results made from those."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on what made the numbers."""
+"""The page on the code, packages and machines behind the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables and figures declare of themselves is what they are."""
+"""Tables and figures have the arguments and kinds that their SPEC declares."""
 
 from __future__ import annotations
 

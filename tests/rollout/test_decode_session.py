@@ -1,4 +1,4 @@
-"""Logits of our sessions against transformers' own generate(), token for token."""
+"""Logits of decode sessions against transformers' own generate(), token for token."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""vLLM itself, on tiny models of the paper's architectures, held to transformers token by token.
+"""An installed vLLM on tiny models of the paper's architectures, against transformers by token.
 
 Run by `make test-vllm`, in an environment of its own.
 """
@@ -166,7 +166,7 @@ def test_after_each_sync_greedy_tokens_are_those_of_transformers_and_before_it_t
 
 
 def print_gaps(gaps, name):
-    """For docs/rollouts.md, shown by pytest -s."""
+    """Print the numbers of docs/rollouts.md, which pytest -s shows."""
     figures = {"largest": gaps.abs().max(), "mean": gaps.abs().mean(), "bias": gaps.mean()}
     figures = {key: f"{value.item():.1e}" for key, value in figures.items()}
     print("\nlog-probability gap,", name, json.dumps({**figures, "tokens": len(gaps)}))

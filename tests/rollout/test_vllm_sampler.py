@@ -1,4 +1,4 @@
-"""The sampler's side of vLLM's interface, against an engine that stands where vLLM would.
+"""The sampler's side of vLLM's interface, against a stand-in for vLLM's engine.
 
 The stand-in keeps vLLM's promises, the unpleasant ones too: weights change only between start and
 finish, and a prompt that is cached is answered by the old weights until the cache is reset.
@@ -26,7 +26,7 @@ DECODING = SamplingParams(0.7, 0.95, 8)
 
 @dataclass(frozen=True)
 class Parameters:
-    """vLLM's SamplingParams as far as they are used; an unknown name is an error here too."""
+    """The fields of vLLM's SamplingParams that are used; any other name is an error."""
 
     temperature: float
     top_p: float

@@ -1,4 +1,4 @@
-"""What leaves a live model on its way to an engine."""
+"""The weights that a live model sends to an engine."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Tidy files are read as what they are, and a damaged one is named with the rule that writes it."""
+"""Tidy files are read with their types; a damaged file is named with the rule that writes it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def output_of(*command: str) -> str:
 
 
 def wait_for(event: str, happens: Callable[[], object], patience: float = PATIENCE_S) -> float:
-    """Wait until something happens; the seconds it took."""
+    """Wait until an event happens; returns the seconds it took."""
     began = time.monotonic()
     while not happens():
         if time.monotonic() - began > patience:
@@ -48,7 +48,7 @@ def wait_for(event: str, happens: Callable[[], object], patience: float = PATIEN
 
 @dataclass
 class Driver:
-    """A running `snakemake --profile slurm`, and what is seen of its trainings meanwhile."""
+    """A running `snakemake --profile slurm`, and how many processes its trainings have."""
 
     project: Path
     process: subprocess.Popen[str] | None = None
@@ -70,7 +70,7 @@ class Driver:
             )
 
     def end(self) -> None:
-        """Wait for the driver's end, which must be a good one."""
+        """Wait for the driver's end; its exit status must be 0."""
         assert self.process is not None
         try:
             status = self.process.wait(PATIENCE_S)

@@ -1,4 +1,4 @@
-"""A run that is the beginning of a longer one: taken from there, it is what training makes."""
+"""An early stop taken from a longer run has the bytes of a run trained to that step."""
 
 import json
 
@@ -39,7 +39,7 @@ def study(stopped):
 
 @pytest.fixture(scope="module", params=["geosd float32", "grpo bfloat16"])
 def taken(request, small, stopped):
-    """A longer run, the shorter one that is taken from it, and the shorter one trained."""
+    """A longer run, the shorter run taken from it, and the same shorter run trained."""
     name, storage = request.param.split()
     values = yaml.safe_load((stopped / "params.yaml").read_text())
     values["studies"]["quick"]["training"]["storage"] = storage

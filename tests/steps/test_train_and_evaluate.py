@@ -1,4 +1,4 @@
-"""The programs from a checkpoint to kept samples: repeatable, whole, plain about damage."""
+"""The programs from a checkpoint to samples: repeatable, complete, with errors that name damage."""
 
 import json
 import os

@@ -25,7 +25,7 @@ TWO = (
 
 
 def command(small, out, steps, launcher=(), *more):
-    """How the workflow starts it."""
+    """The command by which the workflow starts the program."""
     values = yaml.safe_load(small.shared["params"].read_text())
     values["studies"]["quick"]["training"]["steps"] = steps
     params = out.with_name("params.yaml")

@@ -32,7 +32,7 @@ def models(bias):
 
 
 def by_autograd(objective, chunked, token):
-    """The method's quantities from logits that autograd keeps."""
+    """The method's quantities, computed by autograd from whole logits."""
     z = {name: model.logits(slice(None)) for name, model in chunked.items()}
     names = [name for name in ("student", "teacher", "anchor") if name in z]
     log_prob = {}

@@ -29,7 +29,7 @@ def inputs(tiny):
 
 
 def trained(tiny, settings, out, ranks=None, worker=None, steps=None):
-    """Weights and log of a run; None but on the first training rank."""
+    """Weights and log of a run; None on other ranks than the first."""
     run = assemble_run(settings, *inputs(tiny), ranks, worker)
     args = training_arguments(settings)
     args = dataclasses.replace(args, steps=steps or args.steps)
@@ -79,7 +79,7 @@ def furthest(first, second):
 
 @pytest.fixture(params=["geosd", "sft"])
 def reference_run(tiny, settings, tmp_path, request):
-    """A run whose trainer does everything itself."""
+    """A run without a worker: its trainer samples and scores."""
     settings |= {"objective": {"name": request.param}, "final_rollouts": FINAL}
     settings |= {"steps": 5, "learning_rate": 3e-4, "problems": 6, "response_tokens": 30}
     return trained(tiny, settings, tmp_path / "plain")

@@ -45,7 +45,7 @@ def with_rewards(local):
 
 
 def five_steps(ranks, settings, tiny, out, steps=5, singular=False, link=None):
-    """First gradients, last factors, weights and log; None but on the first rank.
+    """First gradients, last factors, weights and log; None on other ranks than the first.
 
     `singular` spoils a block of the last rank at its third update; `link` leads to a worker.
     """

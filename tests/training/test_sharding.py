@@ -1,4 +1,4 @@
-"""A sharded model is the model: in what it computes, in its copies, in what is written of it."""
+"""A sharded model equals the unsharded one: its logits, its copies and its saved weights."""
 
 import copy
 

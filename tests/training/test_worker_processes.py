@@ -1,4 +1,4 @@
-"""A worker of several processes, which have its models in shards, against one process alone.
+"""A worker of several processes with sharded models, against a single process.
 
 Run as a program, this file is what each of the processes does.
 """

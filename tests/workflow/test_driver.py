@@ -1,4 +1,4 @@
-"""What the driver does with Snakemake itself."""
+"""The driver schedules jobs when one ends, and after a failure looks for jobs of its own."""
 
 from __future__ import annotations
 
