@@ -137,7 +137,7 @@ def tidy(path: Path, name: str, rows: list[tuple]) -> None:
 
 @pytest.fixture(scope="module")
 def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
-    """Files of a made-up study by kind, and the steps that read them; the study is the work folder."""
+    """Files of a made-up study by kind, and the steps that read them; it is the work folder."""
     folder, draw = tmp_path_factory.mktemp("study"), random.Random(SEED)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
