@@ -134,10 +134,10 @@ test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, n
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-core:  ## the core alone and beside TRL, in an environment of its own
-	$(or $(PYTHON),python3) tests/core/beside_trl.py .venv-trl $(PIP_ARGS)
+	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
 
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
-	.venv-vllm/bin/python -m pytest -s tests/rollout/test_vllm_for_real.py
+	.venv-vllm/bin/python -m pytest -s tests/rollout/test_installed_vllm.py
 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install

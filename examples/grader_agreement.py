@@ -28,9 +28,9 @@ Row = dict[str, Any]
 def main(folder: Path) -> str:
     """The tables, in Markdown."""
     with GradingPool(workers=2, seconds=30) as pool:
-        graded = judged(read(folder / "graded_responses.jsonl"), pool)
-        symbolic = judged(read(folder / "graded_responses.jsonl"), pool, "symbolic")
-        pairs = judged_pairs(read(folder / "equivalence_pairs.jsonl"), pool)
+        graded = grade_rows(read(folder / "graded_responses.jsonl"), pool)
+        symbolic = grade_rows(read(folder / "graded_responses.jsonl"), pool, "symbolic")
+        pairs = grade_pairs(read(folder / "equivalence_pairs.jsonl"), pool)
     return "\n\n".join(
         [by_source(graded, symbolic), disagreements(graded), by_family(pairs), failures(pairs)]
     )
@@ -40,7 +40,7 @@ def read(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.open(encoding="utf-8")]
 
 
-def judged(
+def grade_rows(
     rows: list[Row], pool: GradingPool, grader: GraderMode = "auto"
 ) -> list[tuple[Row, str, Verdict]]:
     """Each row, what was judged (the response's own answer, or the source's), and the verdict."""
@@ -57,7 +57,7 @@ def judged(
         return list(threads.map(judge, rows))
 
 
-def judged_pairs(rows: list[Row], pool: GradingPool) -> list[tuple[Row, Verdict]]:
+def grade_pairs(rows: list[Row], pool: GradingPool) -> list[tuple[Row, Verdict]]:
     def answer(row: Row, field: str) -> str:
         text = row[field]
         if row["kind"] == "bare":

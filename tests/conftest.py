@@ -104,7 +104,7 @@ def tex() -> str:
 
 
 @pytest.fixture(scope="session")
-def plain(tex) -> str:
+def paper_prose(tex) -> str:
     """The paper's words without LaTeX markup, white space as single blanks."""
     text = re.sub(r"(?<!\\)%.*", "", tex)
     for pattern, replacement in (

@@ -48,7 +48,7 @@ def test_rows_come_back_as_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "expected"),
     [
         ('"count": 1', '"count": "1"', "count is '1': Input should be a valid integer"),
         ('"count": 1', '"count": true', "count is True: Input should be a valid integer"),
@@ -70,7 +70,7 @@ def test_rows_come_back_as_written(tmp_path):
         (LINE, "", "not a Row"),
     ],
 )
-def test_a_damaged_line_names_file_and_line(tmp_path, old, new, says):
+def test_a_damaged_line_names_file_and_line(tmp_path, old, new, expected):
     damaged = LINE.replace(old, new)
     if old == '"ok": true}':
         damaged = LINE[: LINE.index('"ok"') + 8]
@@ -79,7 +79,7 @@ def test_a_damaged_line_names_file_and_line(tmp_path, old, new, says):
     with pytest.raises(DamagedLineError) as error:
         read_jsonl(path, Row)
     assert f"{path}:2: " in str(error.value)
-    assert says in str(error.value)
+    assert expected in str(error.value)
     assert "Hint: " in str(error.value)
 
 

@@ -12,8 +12,8 @@ def test_seeds_are_the_same_on_every_machine():
 
 
 @given(st.lists(part, min_size=1), st.lists(part, min_size=1))
-def test_other_names_give_other_seeds(one, other):
-    assert (seed_of(*one) == seed_of(*other)) == (one == other)
+def test_other_names_give_other_seeds(first, second):
+    assert (seed_of(*first) == seed_of(*second)) == (first == second)
 
 
 @given(st.lists(part))

@@ -1,4 +1,4 @@
-"""Each benchmark runs at its smallest size, so that none is left behind by the code it measures."""
+"""Each benchmark runs at its smallest size, so that a change of the code breaks none unseen."""
 
 import importlib
 import importlib.util
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def program(root, monkeypatch, tmp_path):
-    """Runs a benchmark in this process, and gives what it wrote."""
+    """Runs a benchmark in this process, and returns the JSON that it wrote."""
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
 
     def run(name, *words):
@@ -29,15 +29,15 @@ def columns_of(table):
 
 
 def test_steps_by_phase(program):
-    made = program("steps_geosd", "--kinds", "fwdkl", "geosd", "grpo", "sft")
-    phases = {run["kind"]: run["phases"][-1] for run in made["data"]["runs"]}
+    result = program("steps_geosd", "--kinds", "fwdkl", "geosd", "grpo", "sft")
+    phases = {run["kind"]: run["phases"][-1] for run in result["data"]["runs"]}
     # A function that was renamed would leave its phase out.
     passes = {"generate", "teacher", "student", "loss", "backward", "optimiser", "rest"}
     assert set(phases["fwdkl"]) == passes
     assert set(phases["geosd"]) == passes | {"anchor", "K-FAC"}
     assert set(phases["grpo"]) == passes - {"teacher"}
     assert set(phases["sft"]) == passes - {"teacher", "generate"}
-    for run in made["data"]["runs"]:
+    for run in result["data"]["runs"]:
         spent = sum(run["phases"][-1].values())
         assert spent == pytest.approx(run["times"][-1]["cpu"], rel=0.1)
         assert run["peak_bytes"] > run["start_bytes"] > 0
@@ -51,11 +51,11 @@ def test_smollm2_is_written_where_its_package_is_installed(root, monkeypatch, tm
 
 
 def test_geosd_against_fwdkl_and_kfac_alone(program):
-    made = program("kfac")
-    whole, alone = made["tables"]
+    result = program("kfac")
+    whole, alone = result["tables"]
     assert columns_of(whole)["FwdKL, tiny"]["× FwdKL"] == "1"
     assert all(float(cell) > 0 for row in alone["rows"] for cell in row[1:])
-    assert made["headlines"]
+    assert result["headlines"]
 
 
 def test_sampling_and_its_floor(program):
@@ -81,9 +81,9 @@ def test_the_bare_loop_is_the_model(root, monkeypatch):
 
 
 def test_the_divergence_is_the_formula(program):
-    made = program("divergence")
-    assert all(error < 1e-4 for error in made["data"]["errors"].values())
-    values = {(run["method"], run["form"]): run["loss"] for run in made["data"]["runs"]}
+    result = program("divergence")
+    assert all(error < 1e-4 for error in result["data"]["errors"].values())
+    values = {(run["method"], run["form"]): run["loss"] for run in result["data"]["runs"]}
     for method in ("fwdkl", "geosd"):
         assert values[method, "ours"] == pytest.approx(values[method, "union, at once"], rel=1e-4)
 
@@ -96,18 +96,18 @@ def test_exponents(program):
 
 
 def test_floors(program):
-    made = program("floors")
-    step, kinds, h200 = made["tables"]
+    result = program("floors")
+    step, kinds, h200 = result["tables"]
     assert all(float(row[1].replace(",", "")) >= float(row[2]) for row in step["rows"][:-2])
     assert h200["rows"][-1][0] == "whole step"
-    assert sum(share for share, _ in made["data"]["miniature"]["kinds"].values()) == pytest.approx(
-        1
-    )
+    assert sum(
+        share for share, _ in result["data"]["miniature"]["kinds"].values()
+    ) == pytest.approx(1)
 
 
 def test_the_workflow(program):
-    made = program("workflow")
-    assert {row[0] for row in made["tables"][0]["rows"]} >= {"start: train", "start: analyse"}
+    result = program("workflow")
+    assert {row[0] for row in result["tables"][0]["rows"]} >= {"start: train", "start: analyse"}
     workflow = importlib.import_module("workflow")
     for _, module, function in workflow.STARTS.values():
         assert callable(getattr(importlib.import_module(module), function))
@@ -156,9 +156,9 @@ def test_results_are_joined_and_the_page_is_filled(root, tmp_path, monkeypatch):
     assert "Not measured here yet." in filled
     (data,) = tmp_path.glob("bench-*.json")
     assert json.loads(data.read_text())["kfac"]["data"] == {"value": 2.0}
-    for made in (joined, data):
-        assert os.uname().nodename not in made.read_text()
-        assert str(root) not in made.read_text()
+    for file in (joined, data):
+        assert os.uname().nodename not in file.read_text()
+        assert str(root) not in file.read_text()
 
 
 def test_a_failed_measurement_is_an_error(root, monkeypatch):

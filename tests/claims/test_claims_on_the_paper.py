@@ -70,7 +70,7 @@ def test_best_on_every_benchmark_is_within_the_noise_on_ds_r1s_aime24(findings):
     assert finding.effect == pytest.approx(0.4)
 
 
-def test_a_gain_within_the_noise_or_beside_its_margin_is_undetermined(findings):
+def test_a_gain_within_the_noise_or_near_its_margin_is_undetermined(findings):
     assert findings["softer-no-gain", "qwen3-8b"].verdict == "reproduced"
     assert findings["softer-no-gain", "ds-r1-llama-8b"].verdict == "undetermined"  # -2.2 of 2.5
     assert findings["grpo-ood-gain", "olmo-3-7b-think"].verdict == "undetermined"  # +0.4

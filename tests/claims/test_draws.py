@@ -40,27 +40,27 @@ def study(models=("m",), draws: int | None = DRAWS, seeds: int = SEEDS) -> pd.Da
 
 
 def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """What GeoSD gains: models and seeds by rows, from another road than the code's."""
+    """GeoSD's gains, a row for each model and seed, computed apart from geosd.claims."""
     wide = table.pivot(index=["model", "seed"], columns="variant", values="value")
     return (wide["geosd"] - wide["pi_0"]).rename("gain").reset_index()
 
 
-def judged(table: pd.DataFrame, claim: Claim = UP):
+def findings(table: pd.DataFrame, claim: Claim = UP):
     return {f.model: f for f in judge_claims([claim], Evidence(table))}
 
 
 def test_without_the_column_or_with_one_draw_runs_are_the_unit():
-    bare, one = study(draws=None), study(draws=1)
-    found = judged(bare)["m"]
-    assert repr(found) == repr(judged(one)["m"])  # NaN differs from itself
-    expected = stats.ttest_1samp(gains(bare)["gain"], 0, alternative="greater")
+    without_column, one_draw = study(draws=None), study(draws=1)
+    found = findings(without_column)["m"]
+    assert repr(found) == repr(findings(one_draw)["m"])  # NaN differs from itself
+    expected = stats.ttest_1samp(gains(without_column)["gain"], 0, alternative="greater")
     assert found.p_for == pytest.approx(expected.pvalue)
     assert found.units == found.n_a == SEEDS and np.isnan(found.draw_sd)
 
 
 def test_with_several_draws_the_test_is_students_on_their_means():
     table = study()
-    found = judged(table)["m"]
+    found = findings(table)["m"]
     each = gains(table)
     means = each.groupby(each["seed"] % DRAWS)["gain"].mean()
     expected = stats.ttest_1samp(means, 0, alternative="greater")
@@ -75,15 +75,16 @@ def test_the_spread_between_draws_is_that_of_a_mixed_model():
     table = study()
     each = gains(table)
     model = sm.MixedLM(each["gain"], np.ones(SEEDS), groups=each["seed"] % DRAWS).fit(reml=True)
-    assert judged(table)["m"].draw_sd == pytest.approx(np.sqrt(model.cov_re.iloc[0, 0]), rel=1e-3)
-    once = judged(study(seeds=DRAWS))["m"]  # one run a draw: nothing to tell the two spreads apart
+    assert findings(table)["m"].draw_sd == pytest.approx(np.sqrt(model.cov_re.iloc[0, 0]), rel=1e-3)
+    # One run a draw: the two spreads cannot be separated.
+    once = findings(study(seeds=DRAWS))["m"]
     assert np.isnan(once.draw_sd) and once.units == DRAWS
 
 
 def test_a_shift_that_all_runs_of_a_draw_share_changes_nothing():
     table = study()
     shifted = table.assign(value=table["value"] + 7.0 * table["draw"])
-    assert judged(shifted)["m"].p_for == pytest.approx(judged(table)["m"].p_for)
+    assert findings(shifted)["m"].p_for == pytest.approx(findings(table)["m"].p_for)
 
 
 def test_over_all_models_the_base_model_is_the_unit():
@@ -91,7 +92,7 @@ def test_over_all_models_the_base_model_is_the_unit():
     table = study(models)
     each = gains(table)
     means = each.groupby(["model", each["seed"] % DRAWS])["gain"].mean()
-    found = judged(table)
+    found = findings(table)
     expected = stats.ttest_1samp(means, 0, alternative="greater")
     assert found[ALL_MODELS].p_for == pytest.approx(expected.pvalue)
     assert found[ALL_MODELS].units == 9 and found[ALL_MODELS].n_a == 36
@@ -101,10 +102,10 @@ def test_over_all_models_the_base_model_is_the_unit():
 
 
 def test_one_model_one_draw_or_a_claim_of_one_family_has_no_row_over_all():
-    assert list(judged(study())) == ["m"]
-    assert list(judged(study(("m1", "m2"), draws=None))) == ["m1", "m2"]
+    assert list(findings(study())) == ["m"]
+    assert list(findings(study(("m1", "m2"), draws=None))) == ["m1", "m2"]
     narrow = Claim("up", "", "", "", "main", UP.holds)
-    assert list(judged(study(("m1", "m2")), narrow)) == ["m1", "m2"]
+    assert list(findings(study(("m1", "m2")), narrow)) == ["m1", "m2"]
 
 
 @pytest.fixture(scope="module")

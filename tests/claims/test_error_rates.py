@@ -41,8 +41,8 @@ def verdicts(rows_corrected: int, share: float, families: int = 1500) -> np.ndar
     for family, of_rows in enumerate(tests.pvalue):
         for row, (m, p_values) in enumerate(zip(PARTS, of_rows, strict=True)):
             parts = [_tested(p) for p in p_values[:m]]
-            one = Row(CLAIM, "model", parts, [""] * m)
-            found[family, row] = decide(one, rows_corrected).verdict
+            claim_row = Row(CLAIM, "model", parts, [""] * m)
+            found[family, row] = decide(claim_row, rows_corrected).verdict
     return found
 
 

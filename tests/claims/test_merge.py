@@ -133,9 +133,9 @@ def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
 def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
     params = load(Path(__file__).parents[2] / "params.yaml")
     names = [n for n in params.studies if n.startswith("miniature") and "selection" not in n]
-    judged = [study for n in names if "claims" in (study := resolve(params, n)).outputs]
-    by_kind = {settings("claims", study)["kind"]: study for study in judged}
-    assert len(by_kind) == len(judged)
+    with_claims = [study for n in names if "claims" in (study := resolve(params, n)).outputs]
+    by_kind = {settings("claims", study)["kind"]: study for study in with_claims}
+    assert len(by_kind) == len(with_claims)
     for entry in ledger():
         study = by_kind[entry.study_kind]
         swept = {variant for variant, _ in study.candidates.values()}

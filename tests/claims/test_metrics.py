@@ -87,7 +87,7 @@ def test_a_claim_on_no_run_of_a_sweep_is_not_tested():
     assert (found.verdict, found.note) == ("not tested", "needs a sweep of more values")
 
 
-def judged(comparison, evidence: Evidence):
+def judge(comparison, evidence: Evidence):
     [found] = judge_claims([Claim("c", "", "", "", "main", [comparison])], evidence, ["m"])
     return found
 
@@ -102,11 +102,11 @@ def test_runs_of_a_seed_are_paired_and_those_of_two_models_are_not():
     stopped, full = runs.stops("f")[0], runs.stops("f")[-1]
     expected = stats.ttest_rel(late, early, alternative="less").pvalue
     for run in (full, runs.learning_rates("f")[-1]):
-        found = judged(accuracy(run) < accuracy(stopped), evidence)
+        found = judge(accuracy(run) < accuracy(stopped), evidence)
         assert found.p == pytest.approx(expected) and found.verdict == "reproduced"
 
     sizes = pd.concat([scored, scored.assign(model="n")])
-    far = judged(
+    far = judge(
         accuracy(VariantRuns("pi_0", "pi_0", "n"))
         > accuracy(VariantRuns("f-3e-07", "f-3e-07", "m")),
         Evidence(sizes, sizes=("m", "n")),
@@ -167,7 +167,7 @@ def seen(problems: int, draw) -> pd.DataFrame:
 
 def test_a_share_of_states_has_the_spread_of_problems_and_not_of_states():
     draw = np.random.default_rng(0)
-    one = mismatch().values(Evidence(states=seen(150, draw)), "m")
+    problem_values = mismatch().values(Evidence(states=seen(150, draw)), "m")
     shares, claimed = [], []
     for _ in range(60):
         table = seen(150, draw)
@@ -175,7 +175,7 @@ def test_a_share_of_states_has_the_spread_of_problems_and_not_of_states():
         assert values.mean() == pytest.approx(100 * states.mismatch_share(table))
         shares.append(values.mean())
         claimed.append(values.std(ddof=1) / np.sqrt(len(values)))
-    assert mismatch().paired_by == "problem" and len(one) == 150
+    assert mismatch().paired_by == "problem" and len(problem_values) == 150
     assert np.mean(claimed) == pytest.approx(np.std(shares, ddof=1), rel=0.25)
 
 
@@ -186,7 +186,7 @@ def test_too_few_states_of_low_overlap_are_not_read():
 
 
 @pytest.mark.parametrize(
-    ("ours", "verdict"),
+    ("value", "verdict"),
     [
         (1.27, "agrees"),
         (1.2799, "agrees"),
@@ -194,14 +194,14 @@ def test_too_few_states_of_low_overlap_are_not_read():
         (1.2, "differs"),
     ],
 )
-def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(ours, verdict):
+def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(value, verdict):
     claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("ratio", "1.27")])
-    [found] = judge_claims([claim], Evidence(costs={"ratio": ours}), [])
-    assert found.verdict == verdict and found.effect == ours
+    [found] = judge_claims([claim], Evidence(costs={"ratio": value}), [])
+    assert found.verdict == verdict and found.effect == value
 
 
 def test_an_upper_bound_is_kept_or_not():
     claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("gb", "< 1")])
-    for ours, verdict in ((0.6, "agrees"), (1.5, "differs")):
-        [found] = judge_claims([claim], Evidence(costs={"gb": ours}), [])
+    for value, verdict in ((0.6, "agrees"), (1.5, "differs")):
+        [found] = judge_claims([claim], Evidence(costs={"gb": value}), [])
         assert found.verdict == verdict

@@ -28,9 +28,9 @@ def test_every_number_of_the_main_table_is_the_papers(table):
     for variant, cells in zip(ROWS, body(table, "tab:main_id_ood"), strict=True):
         assert len(cells) == 9
         for i, name in enumerate(FAMILIES):
-            ours = published()["main_id_ood"]["families"][name][variant]
-            assert [ours["id"], ours["ood_avg"]] == cells[3 * i : 3 * i + 2]
-            delta = [] if ours["delta_ood"] is None else [ours["delta_ood"]]
+            transcribed = published()["main_id_ood"]["families"][name][variant]
+            assert [transcribed["id"], transcribed["ood_avg"]] == cells[3 * i : 3 * i + 2]
+            delta = [] if transcribed["delta_ood"] is None else [transcribed["delta_ood"]]
             assert delta == cells[3 * i + 2]
 
 
@@ -38,36 +38,36 @@ def test_every_number_of_the_benchmark_table_is_the_papers(table):
     for variant, cells in zip(ROWS, body(table, "tab:ood_per_bench"), strict=True):
         assert len(cells) == 12
         for i, name in enumerate(FAMILIES):
-            ours = published()["ood_per_bench"]["families"][name][variant]
-            assert [ours[b] for b in BENCHMARKS] == cells[4 * i : 4 * i + 4]
+            transcribed = published()["ood_per_bench"]["families"][name][variant]
+            assert [transcribed[b] for b in BENCHMARKS] == cells[4 * i : 4 * i + 4]
 
 
 def test_every_number_of_the_ablation_table_is_the_papers(table):
     rows = [cells for _, cells in table("tab:ablation")][1:]  # the header holds pass@16
-    ours = published()["ablation"]["families"]["Qwen3-8B"]
-    assert list(ours) == ["geosd", "geosd_jsd", "geosd_no_prox", "geosd_adamw"]
-    for transcribed, cells in zip(ours.values(), rows, strict=True):
+    variants = published()["ablation"]["families"]["Qwen3-8B"]
+    assert list(variants) == ["geosd", "geosd_jsd", "geosd_no_prox", "geosd_adamw"]
+    for transcribed, cells in zip(variants.values(), rows, strict=True):
         assert [[] if v is None else [v] for v in transcribed.values()] == cells
 
 
 def test_every_number_of_the_significance_table_is_the_papers(table):
     rows = dict(table("tab:sig"))
     names = {"tropd": "TrOPD", "tip": "TIP"}
-    for name, ours in published()["significance"]["families"].items():
+    for name, transcribed in published()["significance"]["families"].items():
         cells = rows[name]
-        assert cells[0] == [ours["geosd"]]
-        assert cells[1] == [ours["baseline_mean"]]
-        assert cells[2] == [ours["difference"], ours["low"], ours["high"]]
-        assert cells[3] == [ours["g"]]
-        assert cells[4] == pytest.approx([ours["p_holm"]], rel=1e-6)
-        assert ours["baseline"] in names
+        assert cells[0] == [transcribed["geosd"]]
+        assert cells[1] == [transcribed["baseline_mean"]]
+        assert cells[2] == [transcribed["difference"], transcribed["low"], transcribed["high"]]
+        assert cells[3] == [transcribed["g"]]
+        assert cells[4] == pytest.approx([transcribed["p_holm"]], rel=1e-6)
+        assert transcribed["baseline"] in names
 
 
-def test_every_number_of_the_text_stands_in_its_sentence(plain):
+def test_every_number_of_the_text_stands_in_its_sentence(paper_prose):
     for entry in published()["text"]:
-        assert entry["text"] in plain, entry["key"]
-        told = f"{entry['value']:g}"
-        assert told in entry["text"] or f"{entry['value']:.2f}" in entry["text"], entry["key"]
+        assert entry["text"] in paper_prose, entry["key"]
+        printed = f"{entry['value']:g}"
+        assert printed in entry["text"] or f"{entry['value']:.2f}" in entry["text"], entry["key"]
 
 
 @pytest.mark.parametrize(("name", "variant"), RUNS)

@@ -32,8 +32,8 @@ def numbers(text):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e['key']}={e['value']}")
-def test_the_value_stands_in_the_papers_words(entry, plain):
-    assert entry["text"] in plain
+def test_the_value_stands_in_the_papers_words(entry, paper_prose):
+    assert entry["text"] in paper_prose
     value = entry["value"]
     if entry["key"] == "training.privilege":
         assert value == 1.0 and "full correct solution" in entry["text"]
@@ -41,7 +41,7 @@ def test_the_value_stands_in_the_papers_words(entry, plain):
         assert WORDS[value] in entry["text"]
     else:
         for number in value if isinstance(value, list) else [value]:
-            assert any(number == pytest.approx(told) for told in numbers(entry["text"]))
+            assert any(number == pytest.approx(quoted) for quoted in numbers(entry["text"]))
 
 
 def test_an_entry_about_some_goes_before_the_one_about_all():

@@ -1,4 +1,4 @@
-"""What is no evidence is not judged as if it were: bounds, methods that did not move, reach."""
+"""What is no evidence is undecidable: bounds, methods that did not move, effects out of reach."""
 
 from __future__ import annotations
 
@@ -41,37 +41,37 @@ def drifts(means: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "variant", "seed", "quantity", "value"])
 
 
-def judged(comparisons, *tables, drift=None, rows: int = 1):
+def judge(comparisons, *tables, drift=None, rows: int = 1):
     """The finding on a claim; further claims on the same data make the family larger."""
-    more = {} if drift is None else {"drift": drifts(drift)}
+    drift_evidence = {} if drift is None else {"drift": drifts(drift)}
     claims = [Claim(f"c{i}", "", "", "", "main", list(comparisons)) for i in range(rows)]
-    return judge_claims(claims, Evidence(pd.concat(tables), **more))[0]
+    return judge_claims(claims, Evidence(pd.concat(tables), **drift_evidence))[0]
 
 
 # ---- Bounds of the scale -------------------------------------------------------------------------
 def test_nothing_falls_below_a_base_model_at_the_floor():
-    less = [accuracy("fwdkl") < accuracy("pi_0")]
-    floor = judged(less, scores({"pi_0": 0.1, "fwdkl": 5.0}))
+    claim = [accuracy("fwdkl") < accuracy("pi_0")]
+    floor = judge(claim, scores({"pi_0": 0.1, "fwdkl": 5.0}))
     assert floor.verdict == "undecidable" and "pi_0 lies at 0 %" in floor.note
-    above = judged(less, scores({"pi_0": 8.0, "fwdkl": 13.0}))
+    above = judge(claim, scores({"pi_0": 8.0, "fwdkl": 13.0}))
     assert above.verdict == "not reproduced"
 
 
 def test_a_rise_from_the_floor_is_evidence_and_one_from_the_ceiling_is_not():
-    more = [accuracy("geosd") > accuracy("pi_0")]
-    assert judged(more, scores({"pi_0": 0.1, "geosd": 5.0})).verdict == "reproduced"
-    ceiling = judged(more, scores({"pi_0": 99.9, "geosd": 95.0}))
+    claim = [accuracy("geosd") > accuracy("pi_0")]
+    assert judge(claim, scores({"pi_0": 0.1, "geosd": 5.0})).verdict == "reproduced"
+    ceiling = judge(claim, scores({"pi_0": 99.9, "geosd": 95.0}))
     assert ceiling.verdict == "undecidable" and "pi_0 lies at 100 %" in ceiling.note
 
 
-def test_two_methods_at_one_bound_tell_nothing_of_each_other():
-    rarer = [false_consensus("geosd") < false_consensus("fwdkl")]
+def test_two_methods_at_one_bound_are_undecidable():
+    claim = [false_consensus("geosd") < false_consensus("fwdkl")]
     table = {"pi_0": 10.0, "geosd": 0.05, "fwdkl": 0.2}
     moved = scores({"pi_0": 50.0, "geosd": 60.0, "fwdkl": 40.0})
-    both = judged(rarer, scores(table, "false_consensus"), moved)
-    assert both.verdict == "undecidable" and "both sides lie at 0 %" in both.note
-    apart = judged(rarer, scores({**table, "fwdkl": 4.0}, "false_consensus"), moved)
-    assert apart.verdict == "reproduced"
+    at_bound = judge(claim, scores(table, "false_consensus"), moved)
+    assert at_bound.verdict == "undecidable" and "both sides lie at 0 %" in at_bound.note
+    off_bound = judge(claim, scores({**table, "fwdkl": 4.0}, "false_consensus"), moved)
+    assert off_bound.verdict == "reproduced"
 
 
 def test_a_gain_starts_from_its_own_benchmarks_base():
@@ -79,14 +79,14 @@ def test_a_gain_starts_from_its_own_benchmarks_base():
         scores({"pi_0": base, "fwdkl": base + 3}, benchmark=name)
         for name, base in (("h1", 0.1), ("e1", 40.0))
     ]
-    less = [gain("fwdkl", "h1") < gain("fwdkl", "e1")]
-    found = judged(less, *tables)
+    claim = [gain("fwdkl", "h1") < gain("fwdkl", "e1")]
+    found = judge(claim, *tables)
     assert found.verdict == "undecidable" and "pi_0 lies at 0 %" in found.note
 
 
 def test_a_margin_that_the_base_model_meets_is_judged_at_the_floor_too():
     table = scores({"pi_0": 0.1, "fwdkl": 0.4 + 2 * MOVED_POINTS})
-    found = judged([accuracy("fwdkl") < accuracy("pi_0") + 1], table)
+    found = judge([accuracy("fwdkl") < accuracy("pi_0") + 1], table)
     assert found.verdict == "not reproduced"
 
 
@@ -96,10 +96,10 @@ FAR = {"fwdkl": 0.5 * MOVED_DRIFT, "geosd": 5 * MOVED_DRIFT}
 
 
 def test_what_a_method_does_cannot_be_judged_if_it_did_not_move():
-    found = judged([accuracy("fwdkl") > accuracy("pi_0")], scores(STILL), drift=FAR)
+    found = judge([accuracy("fwdkl") > accuracy("pi_0")], scores(STILL), drift=FAR)
     assert found.verdict == "undecidable"
     assert found.note == "fwdkl did not move (drift/pi_0 0.010, ood_avg +0.6) on m"
-    beaten = judged([accuracy("geosd") > accuracy("fwdkl")], scores(STILL), drift=FAR)
+    beaten = judge([accuracy("geosd") > accuracy("fwdkl")], scores(STILL), drift=FAR)
     assert beaten.verdict == "undecidable"
 
 
@@ -107,7 +107,7 @@ def test_what_a_method_does_cannot_be_judged_if_it_did_not_move():
     ("points", "far"), [(2 * MOVED_POINTS, 0.5), (0.6 * MOVED_POINTS, 1.5), (-2 * MOVED_POINTS, 0)]
 )
 def test_one_sign_of_movement_is_enough(points, far):
-    found = judged(
+    found = judge(
         [accuracy("fwdkl") > accuracy("pi_0")],
         scores({"pi_0": 50.0, "fwdkl": 50.0 + points}),
         drift={"fwdkl": far * MOVED_DRIFT} if far else None,
@@ -117,42 +117,42 @@ def test_one_sign_of_movement_is_enough(points, far):
 
 def test_id_accuracy_shows_movement_too():
     table = scores(STILL), scores({"pi_0": 60.0, "fwdkl": 70.0}, benchmark="id")
-    found = judged([accuracy("fwdkl") > accuracy("pi_0")], *table)
+    found = judge([accuracy("fwdkl") > accuracy("pi_0")], *table)
     assert found.verdict == "reproduced"
 
 
 def test_a_claim_about_not_moving_is_judged():
     close = [near(accuracy("fwdkl"), accuracy("pi_0"), within=2.5)]
-    assert judged(close, scores(STILL), drift=FAR).verdict == "reproduced"
+    assert judge(close, scores(STILL), drift=FAR).verdict == "reproduced"
     still = [near(gain("fwdkl"), 0, within=2.5)]
-    assert judged(still, scores(STILL), drift=FAR).verdict == "reproduced"
+    assert judge(still, scores(STILL), drift=FAR).verdict == "reproduced"
     among = [near(accuracy("fwdkl"), accuracy("geosd"), within=2.5)]
-    assert judged(among, scores(STILL), drift=FAR).verdict == "undecidable"
+    assert judge(among, scores(STILL), drift=FAR).verdict == "undecidable"
 
 
 def test_less_drift_is_evidence_only_against_a_method_that_moved():
     still, table = [drift("fwdkl") < drift("geosd")], scores(STILL)
-    assert judged(still, table, drift=FAR).verdict == "reproduced"
-    other = judged([drift("geosd") < drift("fwdkl")], table, drift=FAR)
+    assert judge(still, table, drift=FAR).verdict == "reproduced"
+    other = judge([drift("geosd") < drift("fwdkl")], table, drift=FAR)
     assert other.verdict == "undecidable" and "fwdkl did not move" in other.note
 
 
 def test_a_sweep_is_judged_if_any_of_its_runs_moved():
     slow, fast = (VariantRuns("f", f"f-{n}", knob="learning_rate", value=n) for n in (1, 2))
     table = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 40.0})
-    assert judged([accuracy(fast) < accuracy(slow)], table).verdict == "reproduced"
-    none = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 49.8})
-    assert judged([accuracy(fast) < accuracy(slow)], none).verdict == "undecidable"
+    assert judge([accuracy(fast) < accuracy(slow)], table).verdict == "reproduced"
+    unmoved = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 49.8})
+    assert judge([accuracy(fast) < accuracy(slow)], unmoved).verdict == "undecidable"
 
 
 def test_what_is_no_evidence_hides_no_contradiction_and_confirms_nothing():
     best = [accuracy("geosd") > accuracy(other) for other in ("fwdkl", "grpo")]
-    weaker = judged(best, scores({**STILL, "grpo": 60.0}), drift=FAR)
+    weaker = judge(best, scores({**STILL, "grpo": 60.0}), drift=FAR)
     assert weaker.verdict == "not reproduced" and "grpo" in weaker.comparison
     assert weaker.p_against == pytest.approx(
-        2 * judged(best[1:], scores({**STILL, "grpo": 60.0})).p_against
+        2 * judge(best[1:], scores({**STILL, "grpo": 60.0})).p_against
     )
-    stronger = judged(best, scores({**STILL, "grpo": 52.0}), drift=FAR)
+    stronger = judge(best, scores({**STILL, "grpo": 52.0}), drift=FAR)
     assert stronger.verdict == "undecidable" and stronger.p_for == 1
 
 
@@ -160,7 +160,7 @@ def test_what_is_no_evidence_hides_no_contradiction_and_confirms_nothing():
 def test_a_design_that_no_effect_could_decide_says_so():
     table = scores({"pi_0": 50.0, "geosd": 52.0}, spread=50.0)
     claim = [accuracy("geosd") > accuracy("pi_0")]
-    alone, among = judged(claim, table), judged(claim, table, rows=60)
+    alone, among = judge(claim, table), judge(claim, table, rows=60)
     assert alone.verdict == "undetermined" and alone.detectable < 50
     assert among.verdict == "undecidable" and among.detectable > 50
     assert f"{among.detectable:.3g} is detectable, the scale allows 50" in among.note
@@ -168,14 +168,14 @@ def test_a_design_that_no_effect_could_decide_says_so():
 
 def test_a_clear_effect_needs_no_reach():
     table = scores({"pi_0": 5.0, "geosd": 95.0}, spread=5.0)
-    assert judged([accuracy("geosd") > accuracy("pi_0")], table, rows=20).verdict == "reproduced"
+    assert judge([accuracy("geosd") > accuracy("pi_0")], table, rows=20).verdict == "reproduced"
 
 
 @pytest.mark.parametrize(("rows", "parts"), [(1, 1), (5, 1), (5, 3)])
 def test_the_smallest_detectable_effect_is_confirmed_four_times_in_five(rows, parts):
     table = scores({"pi_0": 50.0, "geosd": 52.0}, spread=5.0)
     claim = [accuracy("geosd") > accuracy("pi_0") - shift for shift in range(parts)]
-    found = judged(claim, table, rows=rows)
+    found = judge(claim, table, rows=rows)
     wide = table.pivot(index="seed", columns="variant", values="value")
     se = stats.sem(wide["geosd"] - wide["pi_0"])
     draw = np.random.default_rng(0)
@@ -187,7 +187,7 @@ def test_the_smallest_detectable_effect_is_confirmed_four_times_in_five(rows, pa
 
 def test_within_detects_a_margin():
     table = scores({"pi_0": 50.0, "geosd": 58.0, "jsd": 50.2}, spread=3.0)
-    found = judged([near(accuracy("jsd"), accuracy("pi_0"), within=2.5)], table)
+    found = judge([near(accuracy("jsd"), accuracy("pi_0"), within=2.5)], table)
     wide = table.pivot(index="seed", columns="variant", values="value")
     sd = (wide["jsd"] - wide["pi_0"]).std(ddof=1)
     draw = np.random.default_rng(1)

@@ -27,7 +27,7 @@ FIRST = ledger(
     ("never", "not tested", np.nan, np.nan, np.nan),
     ("sum", "agrees", 1.0, np.nan, np.nan),
 )
-OTHER = ledger(
+SECOND = ledger(
     ("sum", "differs", 2.0, np.nan, np.nan),
     ("never", "not tested", np.nan, np.nan, np.nan),
     ("of one alone", "undetermined", 1.0, -1.0, 3.0),
@@ -38,10 +38,10 @@ OTHER = ledger(
 
 
 def test_the_counts_are_those_made_by_hand():
-    found = changes(FIRST, OTHER)
+    found = changes(FIRST, SECOND)
     assert (found.rows, found.changed, found.reversed) == (4, 3, 1)
     assert (found.effects, found.outside) == (3, 2)
-    assert changes(OTHER, FIRST).outside == 2
+    assert changes(SECOND, FIRST).outside == 2
     assert found.verdicts.loc["reproduced", "undetermined"] == 1
 
 
@@ -52,11 +52,11 @@ def test_a_ledger_compared_with_itself_has_no_change():
 
 def test_ledgers_of_other_claims_are_refused():
     with pytest.raises(ValueError, match="rows of one ledger only: never of m.\nHint: "):
-        changes(FIRST, OTHER[OTHER["claim"] != "never"])
+        changes(FIRST, SECOND[SECOND["claim"] != "never"])
 
 
 def test_files_are_read_and_counted(tmp_path, capsys):
-    for name, frame in (("a", FIRST), ("b", OTHER)):
+    for name, frame in (("a", FIRST), ("b", SECOND)):
         numbers = "p_for p_against detectable draw_sd paper_effect".split()
         frame = frame.assign(**dict.fromkeys(numbers, np.nan))
         frame = frame.assign(**dict.fromkeys("rows n_a n_b units".split(), 3))

@@ -38,8 +38,8 @@ def claim(*comparisons: Comparison, name="c") -> Claim:
 GREATER = claim(accuracy("geosd") > accuracy("pi_0"))
 
 
-def verdict(one: Claim, table, drift=NO_DRIFT):
-    [finding] = judge_claims([one], Evidence(table, drift))
+def verdict(claim: Claim, table, drift=NO_DRIFT):
+    [finding] = judge_claims([claim], Evidence(table, drift))
     return finding
 
 
@@ -49,9 +49,9 @@ def test_the_ledger_has_enough_that_the_quick_study_decides_and_more():
     assert sum(set(c.variants()) <= QUICK and c.study_kind == "main" for c in claims) >= 18
 
 
-def test_every_quote_is_the_papers(plain):
+def test_every_quote_is_the_papers(paper_prose):
     for entry in ledger():
-        assert entry.quote in plain, entry.id
+        assert entry.quote in paper_prose, entry.id
 
 
 def test_a_clear_difference_in_the_claimed_direction_is_reproduced():
@@ -66,7 +66,7 @@ def test_a_clear_difference_in_the_other_direction_is_not_reproduced():
     assert found.verdict == "not reproduced" and found.high < 0
 
 
-def test_what_the_data_cannot_tell_is_undetermined():
+def test_what_the_data_cannot_decide_is_undetermined():
     found = verdict(GREATER, scores({"geosd": [40, 50, 60], "pi_0": [45, 50, 52]}))
     assert found.verdict == "undetermined" and found.low < 0 < found.high
 
@@ -167,7 +167,7 @@ def test_the_correction_runs_over_every_tested_row_and_no_other():
     assert math.isnan(findings[2].p)
 
 
-def test_the_papers_effect_stands_beside_ours():
+def test_a_finding_has_the_papers_effect():
     table = scores({"geosd": [60, 61, 62], "pi_0": [50, 51, 52]}, model="mini-olmo3")
     assert verdict(GREATER, table).paper_effect == pytest.approx(7.6)
     assert math.isnan(verdict(GREATER, table.assign(model="other")).paper_effect)
@@ -198,7 +198,7 @@ def test_what_is_no_comparison_is_refused():
             wrong()
 
 
-def test_comparisons_are_told_in_words():
+def test_comparisons_are_printed_in_words():
     a, b = (VariantRuns("a", f"a-{n}", knob="steps", value=n) for n in (25, 200))
     assert str(accuracy("a", ID) > accuracy("b", ID) - 1.7) == "a - b > -1.7, avg@k of id"
     within = near(accuracy("a"), accuracy("b"), within=2)
@@ -252,7 +252,7 @@ def test_published_differences_of_the_ledger_follow_from_the_papers_tables():
     for entry in ledger():
         triples = re.findall(f"{NUMBER} / {NUMBER} / {NUMBER}", entry.published)
         expected = [weakest_published(entry, name) for name in FAMILIES]
-        # With several triples the text tells them one by one; the weakest then is not the text's.
+        # A text with several triples gives no weakest one.
         if len(triples) == 1 and None not in expected:
             assert [float(n) for n in triples[0]] == pytest.approx(expected), entry.id
             checked += 1

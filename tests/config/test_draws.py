@@ -56,12 +56,12 @@ def test_the_seeds_of_a_study_are_nested_in_draws(folders):
     assert {(row.seed, row.draw) for row in rows} == {(0, 0), (1, 1), (2, 0), (3, 1)}
     for variant, name in itertools.product(("pi_0", "fwdkl", "geosd"), FOLDERS):
         # The folder of a run ends with its seed; what is above follows from the draw.
-        made = {
+        by_seed = {
             row.seed: getattr(row, name).removesuffix(f"/{row.seed}")
             for row in rows
             if row.variant == variant and getattr(row, name)
         }
-        assert not made or made[0] == made[2] != made[1] == made[3], (variant, name)
+        assert not by_seed or by_seed[0] == by_seed[2] != by_seed[1] == by_seed[3], (variant, name)
 
 
 def test_draws_share_no_folder_and_all_are_the_studys(folders, capsys):
@@ -77,8 +77,8 @@ def test_draws_share_no_folder_and_all_are_the_studys(folders, capsys):
 
 def test_one_draw_is_the_first_of_several(folders):
     several = {row.seed: row for row in folders().rows() if row.variant == "geosd"}
-    one = folders(lambda values: values["studies"]["quick"].pop("draws"))
-    for row in one.rows():
+    one_draw = folders(lambda values: values["studies"]["quick"].pop("draws"))
+    for row in one_draw.rows():
         if row.variant == "geosd":
             assert row.draw == 0
             assert (row == several[row.seed]) == (row.seed % 2 == 0)
@@ -132,12 +132,12 @@ def test_an_early_stop_and_its_snapshot_are_of_the_seeds_draw(folders):
         values["studies"]["quick"]["grid"] = {"geosd": {"steps": [20]}}
 
     study = folders(change)
-    wanted = wanted_snapshots(study.study)
+    snapshots = wanted_snapshots(study.study)
     for seed in range(4):
         stopped = study.train(MODEL, "geosd-steps_20", seed)
         assert stopped == f"{study.train(MODEL, 'geosd', seed)}/stopped_20"
-        assert wanted[MODEL, study.recipe(MODEL, "geosd", seed % 2), seed] == (20,)
-        assert (MODEL, study.recipe(MODEL, "geosd", 1 - seed % 2), seed) not in wanted
+        assert snapshots[MODEL, study.recipe(MODEL, "geosd", seed % 2), seed] == (20,)
+        assert (MODEL, study.recipe(MODEL, "geosd", 1 - seed % 2), seed) not in snapshots
 
 
 def test_the_index_says_the_draw_and_links_lead_to_its_folders(folders):

@@ -1,4 +1,4 @@
-"""A mistake in params.yaml is told with its key, its line, what is allowed, and a hint."""
+"""A mistake in params.yaml is named with its key, its line, what is allowed, and a hint."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         (
             "steps: 625 ",
@@ -92,9 +92,9 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         (GRID, GRID.replace("fwdkl", "fwdlk"), "no variant. Did you mean fwdkl?"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, said):
+def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, expected):
     message, line = broken(old, new)
-    assert re.search(said, message), message
+    assert re.search(expected, message), message
     # Whatever is known only of the resolved study points at the study.
     assert f"params.yaml:{line}:" in message or "studies.quick." in message
 
@@ -124,12 +124,12 @@ def test_all_mistakes_are_reported_at_once(broken):
     assert message.index("steps: -1") < message.index("stepz") < message.index("colour")
 
 
-def test_a_file_that_is_not_yaml_is_told_with_a_line(broken):
+def test_a_file_that_is_not_yaml_is_named_with_a_line(broken):
     message, line = broken("  training:\n    steps: 625", "  training\n    steps: 625")
     assert "is not YAML" in message
     assert f"line {line}" in message
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(ConfigError, match="does not exist"):
         load(tmp_path / "none.yaml")

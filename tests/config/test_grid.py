@@ -27,19 +27,22 @@ def test_every_point_of_every_grid_is_one_method(study):
 
 def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
     for name, (variant, point) in study.candidates.items():
-        mine = settings("train", study, "mini-qwen3", name)
-        plain = {**study.training("mini-qwen3", variant), **sampling_settings(study, "mini-qwen3")}
-        assert mine["objective"] == plain["objective"]
-        changed = {key for key in mine if mine[key] != plain[key]} - {"optimiser"}
+        candidate = settings("train", study, "mini-qwen3", name)
+        of_variant = {
+            **study.training("mini-qwen3", variant),
+            **sampling_settings(study, "mini-qwen3"),
+        }
+        assert candidate["objective"] == of_variant["objective"]
+        changed = {key for key in candidate if candidate[key] != of_variant[key]} - {"optimiser"}
         assert changed <= {"learning_rate"}
-        assert mine["learning_rate"] == point["learning_rate"]
+        assert candidate["learning_rate"] == point["learning_rate"]
 
 
 def test_several_axes_make_a_product_and_dots_lead_into_sections():
-    made = grid_candidates(
+    candidates = grid_candidates(
         {"geosd": {"learning_rate": [1.0, 2.0], "optimiser.kfac.damping": [3.0]}}
     )
-    assert made == {
+    assert candidates == {
         f"geosd-learning_rate_{rate}-damping_3.0": (
             "geosd",
             {"learning_rate": rate, "optimiser": {"kfac": {"damping": 3.0}}},
@@ -48,9 +51,11 @@ def test_several_axes_make_a_product_and_dots_lead_into_sections():
     }
 
 
-def test_several_grids_of_a_variant_are_swept_one_beside_the_other():
-    made = grid_candidates({"jsd": [{"learning_rate": [1.0, 2.0]}, {"objective.beta": [0.5]}]})
-    assert made == {
+def test_several_grids_of_a_variant_are_swept_separately():
+    candidates = grid_candidates(
+        {"jsd": [{"learning_rate": [1.0, 2.0]}, {"objective.beta": [0.5]}]}
+    )
+    assert candidates == {
         "jsd-learning_rate_1.0": ("jsd", {"learning_rate": 1.0}),
         "jsd-learning_rate_2.0": ("jsd", {"learning_rate": 2.0}),
         "jsd-beta_0.5": ("jsd", {"objective": {"beta": 0.5}}),
@@ -59,10 +64,10 @@ def test_several_grids_of_a_variant_are_swept_one_beside_the_other():
 
 def test_no_selection_shares_a_problem_with_its_study(study, root):
     quick = resolve(load(root / "params.yaml"), "quick")
-    mine, theirs = settings("data", study), settings("data", quick)
+    selection_data, study_data = settings("data", study), settings("data", quick)
     # The same draw, so that the splits are the disjoint ones of one study.
-    assert {k: v for k, v in mine.items() if k != "purpose"} == {
-        k: v for k, v in theirs.items() if k != "purpose"
+    assert {k: v for k, v in selection_data.items() if k != "purpose"} == {
+        k: v for k, v in study_data.items() if k != "purpose"
     }
 
 

@@ -65,11 +65,11 @@ def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():
         cls = type(objective.build(name))
         hints = typing.get_type_hints(cls, include_extras=True)
         fields = [(field.name, field.default) for field in dataclasses.fields(cls)]
-        assert [(one.name, one.default) for one in hyperparameters] == fields
-        for one in hyperparameters:
-            assert repr(one.annotation) == repr(hints[one.name])
-            assert one.default is not MISSING
-            assert one.meaning, f"{name}.{one.name} has no docstring"
+        assert [(parameter.name, parameter.default) for parameter in hyperparameters] == fields
+        for parameter in hyperparameters:
+            assert repr(parameter.annotation) == repr(hints[parameter.name])
+            assert parameter.default is not MISSING
+            assert parameter.meaning, f"{name}.{parameter.name} has no docstring"
 
 
 def test_a_type_that_cannot_be_read_is_named(tmp_path):

@@ -31,8 +31,8 @@ def test_a_laptops_studies_sample_by_transformers_and_the_papers_by_vllm(params,
 
 
 def test_every_job_of_a_model_is_sampled_alike(params):
-    told = [json.dumps(rollout(params, "paper", "qwen3-8b", rule)) for rule in JOBS]
-    assert len(set(told)) == 1
+    dumped = [json.dumps(rollout(params, "paper", "qwen3-8b", rule)) for rule in JOBS]
+    assert len(set(dumped)) == 1
 
 
 def test_the_largest_model_is_shared_by_as_many_gpus_as_its_job_asks_for(params):

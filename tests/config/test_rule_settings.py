@@ -97,11 +97,11 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
         ("miniature_stepsize", 16, 16),
     ],
 )
-def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_asked_for(
+def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_set(
     root, study, samples, coverage
 ):
-    asked = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
-    assert (asked["samples"], asked["coverage"]) == (samples, coverage)
+    evaluation = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
+    assert (evaluation["samples"], evaluation["coverage"]) == (samples, coverage)
 
 
 def test_studies_that_draw_coverage_to_32_sample_32_for_every_method_they_have(root):

@@ -97,9 +97,11 @@ def test_a_model_with_no_rates_at_all_is_a_mistake_of_its_study(edited):
     )
     with pytest.raises(ConfigError) as error:
         load(params)
-    said = "selected/miniature.yaml has no rates of mini-llama or a model that it extends, only of"
-    said += " mini-qwen3, mini-olmo3; add it to the models of miniature_selection first."
-    assert f"studies.miniature.models: {said}" in str(error.value)
+    expected = (
+        "selected/miniature.yaml has no rates of mini-llama or a model that it extends, only of"
+    )
+    expected += " mini-qwen3, mini-olmo3; add it to the models of miniature_selection first."
+    assert f"studies.miniature.models: {expected}" in str(error.value)
     assert "miniature_selection.models:" not in str(error.value), "which is to be run for them"
 
 

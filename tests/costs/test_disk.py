@@ -107,5 +107,5 @@ def test_an_alignment_holds_all_files_of_a_run_and_no_more_are_held_than_there_a
     parts = {part.name: part.bytes for part in peak_disk([aligned], "samples", DEFAULTS)}
     assert parts["weights"] == DEFAULTS.jobs * 5 * 2 * N
     assert parts["weights for other studies"] == 7 * 2 * N
-    few = replace(WORK, stored=StoredWeights(2, 3, 1))
-    assert {p.name: p.bytes for p in peak_disk([few], "samples", DEFAULTS)}["weights"] == 6 * N
+    small = replace(WORK, stored=StoredWeights(2, 3, 1))
+    assert {p.name: p.bytes for p in peak_disk([small], "samples", DEFAULTS)}["weights"] == 6 * N

@@ -39,7 +39,7 @@ THREE = GpuRequest(3, 1)  # two train, one generates
 
 
 def part(parts, name):
-    (found,) = [one.bytes for one in parts if one.name == name]
+    (found,) = [entry.bytes for entry in parts if entry.name == name]
     return found
 
 
@@ -92,7 +92,7 @@ def test_8b_with_its_state_of_131_gb_fits_on_two_gpus_and_not_on_one():
         assert (sum(p.bytes for p in parts) <= DEFAULTS.usable_bytes) == fits
 
 
-def test_weights_that_leave_no_room_are_told_with_a_hint():
+def test_weights_that_leave_no_room_are_refused_with_a_hint():
     with pytest.raises(ValueError, match="no room for a response.*\nHint:"):
         decoding_seconds(
             architecture("qwen3-32b"),
@@ -107,8 +107,8 @@ def test_the_printed_state_shows_every_digit_of_the_papers_ladder(model):
     row = LADDER[model]
     rows = {}
     for line in training_state_table(model, row["blocks"], row["storage"]).splitlines()[2:]:
-        name, here, rounded, paper = (cell.strip() for cell in line.strip("|").split("|"))
-        rows[name.split(",")[0]] = (float(rounded or here), paper)
+        name, computed, rounded, paper = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[name.split(",")[0]] = (float(rounded or computed), paper)
     for name, key in (
         ("dense K-FAC covariances", "full"),
         ("K-FAC factors and inverses", "kfac"),
@@ -183,11 +183,11 @@ def test_training_on_pool_solutions_generates_nothing():
 
 
 def test_a_question_is_read_once_and_every_call_waits_for_its_last_response():
-    a, one = Assumptions(prompt=100), SamplingWorkload(64, 4096)
-    plain = decoding_seconds(M8B, one, 1, a)
-    read = decoding_seconds(M8B, one._replace(prompts=4), 1, a) - plain
+    a, workload = Assumptions(prompt=100), SamplingWorkload(64, 4096)
+    seconds = decoding_seconds(M8B, workload, 1, a)
+    read = decoding_seconds(M8B, workload._replace(prompts=4), 1, a) - seconds
     assert read == pytest.approx(4 * 100 * 2 * N / (0.4 * 989e12))
-    waited = decoding_seconds(M8B, one._replace(calls=9), 1, a) - plain
+    waited = decoding_seconds(M8B, workload._replace(calls=9), 1, a) - seconds
     assert waited == pytest.approx(9 * 4096 * 2 * N / (0.7 * 4.8e12))
 
 
@@ -212,7 +212,8 @@ SWEEP = ModelWorkload(
 
 def test_hours_of_trainings_are_the_mean_over_the_methods():
     each = [
-        one.steps * sum(step_seconds(M8B, one, THREE, DEFAULTS)) / 3600 for one in NINE.values()
+        training.steps * sum(step_seconds(M8B, training, THREE, DEFAULTS)) / 3600
+        for training in NINE.values()
     ]
     assert job_hours(SWEEP, "train", DEFAULTS) == pytest.approx(sum(each) / 9)
 
@@ -229,8 +230,8 @@ def test_what_jobs_took_stands_for_those_to_come_of_the_model_and_corrects_the_o
     took = [2 * reckoned, 4 * reckoned]
     rows = plan_rows(SWEEP, {"evaluate": took}, DEFAULTS) + plan_rows(other, {}, DEFAULTS)
     likely = dict(zip([(row.model, row.rule) for row in rows], likely_hours(rows), strict=True))
-    here = next(row for row in rows if row.rule == "evaluate")
-    assert (here.done, here.off) == (2, pytest.approx(3))
+    measured_row = next(row for row in rows if row.rule == "evaluate")
+    assert (measured_row.done, measured_row.off) == (2, pytest.approx(3))
     assert likely["qwen3-8b", "evaluate"] == pytest.approx(3 * reckoned)
     elsewhere = job_hours(other, "evaluate", DEFAULTS)
     assert likely["ds-r1-llama-8b", "evaluate"] == pytest.approx(3 * elsewhere)

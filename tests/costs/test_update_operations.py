@@ -33,9 +33,9 @@ def row(model, **options):
 
 def test_every_number_of_the_architecture_table_is_the_papers(table):
     rows = dict(table("tab:archs"))
-    ours = published()["archs"]["models"]
-    assert len(ours) == len(rows) == 7
-    for name, cells in ours.items():
+    transcribed = published()["archs"]["models"]
+    assert len(transcribed) == len(rows) == 7
+    for name, cells in transcribed.items():
         layers, hidden, ffn, heads, head, vocabulary = rows[architecture(name).label]
         assert [cells["layers"], cells["hidden"], cells["ffn"]] == layers + hidden + ffn
         assert [cells["heads"], cells["kv_heads"]] == heads
@@ -47,22 +47,22 @@ def test_every_number_of_the_architecture_table_is_the_papers(table):
 @pytest.mark.parametrize("name", ["flops", "memory_methods"])
 def test_every_number_of_the_tables_at_8b_is_the_papers(table, name):
     printed = [cells for _, cells in table(f"tab:{name}")][-2:]
-    for ours, cells in zip(published()[name]["rows"].values(), printed, strict=True):
-        assert [[] if v is None else [v] for v in ours.values()] == cells
+    for transcribed, cells in zip(published()[name]["rows"].values(), printed, strict=True):
+        assert [[] if v is None else [v] for v in transcribed.values()] == cells
 
 
 def test_every_number_of_the_ladders_table_is_the_papers(table):
     rows = dict(table("tab:kfac_memory"))
     assert len(LADDER) == len([name for name in rows if name.startswith("Qwen3")]) == 5
-    for name, ours in LADDER.items():
+    for name, entry in LADDER.items():
         blocks, storage, full, kfac, snapshot, total = rows[architecture(name).label]
-        assert ([ours["blocks"]], storage) == (blocks, [])
-        assert [ours["full"]] == full and [ours["kfac"]] == kfac
-        assert [ours["snapshot"]] == snapshot and [ours["total"], ours["increase"]] == total
+        assert ([entry["blocks"]], storage) == (blocks, [])
+        assert [entry["full"]] == full and [entry["kfac"]] == kfac
+        assert [entry["snapshot"]] == snapshot and [entry["total"], entry["increase"]] == total
 
 
-def test_blocks_and_types_are_as_the_appendix_says(plain):
-    assert "(fp32, g=16, at \\le 8B; bf16, g=32, at 14B/32B)" in plain
+def test_blocks_and_types_are_as_the_appendix_says(paper_prose):
+    assert "(fp32, g=16, at \\le 8B; bf16, g=32, at 14B/32B)" in paper_prose
     types = {name: (r["blocks"], r["storage"]) for name, r in LADDER.items()}
     large = {"qwen3-14b", "qwen3-32b"}
     assert {n for n, t in types.items() if t == (32, "bfloat16")} == large
@@ -74,10 +74,10 @@ def test_blocks_and_types_are_as_the_appendix_says(plain):
 
 @pytest.mark.parametrize("model", LADDER)
 def test_covariances_reproduce_both_printed_columns(model):
-    got, printed = row(model), LADDER[model]
-    assert round(got.full / GB, 1) == printed["full"]
-    assert round(got.kfac / GB, 1) == printed["kfac"]
-    assert round(got.increase) == printed["increase"]
+    memory, printed = row(model), LADDER[model]
+    assert round(memory.full / GB, 1) == printed["full"]
+    assert round(memory.kfac / GB, 1) == printed["kfac"]
+    assert round(memory.increase) == printed["increase"]
 
 
 @pytest.mark.parametrize("model", LADDER)
@@ -93,9 +93,9 @@ def test_covariances_are_the_papers_formula(model):
 
 
 def test_anchor_and_total_differ_from_print_at_1_7b_14b_and_32b_only():
-    got = {m: row(m) for m in LADDER}
-    anchor = {m for m in LADDER if round(got[m].snapshot / GB, 1) != LADDER[m]["snapshot"]}
-    total = {m for m in LADDER if round(got[m].extra / GB, 1) != LADDER[m]["total"]}
+    memory = {m: row(m) for m in LADDER}
+    anchor = {m for m in LADDER if round(memory[m].snapshot / GB, 1) != LADDER[m]["snapshot"]}
+    total = {m for m in LADDER if round(memory[m].extra / GB, 1) != LADDER[m]["total"]}
     assert anchor == {"qwen3-14b", "qwen3-32b"}
     assert total == {"qwen3-1.7b", "qwen3-32b"}
 
@@ -109,14 +109,14 @@ def test_rounding_the_terms_first_reproduces_every_printed_digit(model):
 
 def test_the_table_at_8b_follows_from_sixteen_bytes_a_parameter():
     printed = published()["memory_methods"]["rows"]["geosd"]
-    got = training_memory(M8B, 16, "float32")
-    assert got.base == 16 * M8B.parameters
-    assert round(got.base / GB) == printed["base"]
-    assert round(got.kfac / GB, 1) == printed["kfac"]
-    assert round(got.snapshot / GB, 1) == printed["snapshot"]
-    assert round(got.total / GB) == printed["total"]
-    assert round(got.total / got.base, 2) == printed["ratio"]
-    assert round(100 * got.kfac / got.base) == 8
+    memory = training_memory(M8B, 16, "float32")
+    assert memory.base == 16 * M8B.parameters
+    assert round(memory.base / GB) == printed["base"]
+    assert round(memory.kfac / GB, 1) == printed["kfac"]
+    assert round(memory.snapshot / GB, 1) == printed["snapshot"]
+    assert round(memory.total / GB) == printed["total"]
+    assert round(memory.total / memory.base, 2) == printed["ratio"]
+    assert round(100 * memory.kfac / memory.base) == 8
 
 
 def test_sharing_inputs_saves_a_part_of_the_factors_only():
@@ -157,10 +157,10 @@ def by_hand(model, tokens, blocks, subsample):
 @pytest.mark.parametrize(("blocks", "subsample"), [(16, 1 / 8), (32, 1 / 8), (1, 1.0)])
 def test_units_of_kfac_are_those_of_its_layers(model, blocks, subsample):
     shape = architecture(model)
-    got = kfac_units(shape, CAP, blocks, subsample)
+    units = kfac_units(shape, CAP, blocks, subsample)
     expected = by_hand(shape, CAP.total, blocks, subsample)
-    assert [got.covariance, got.inverse, got.precondition] == pytest.approx(list(expected))
-    assert got.total == pytest.approx(expected.sum())
+    assert [units.covariance, units.inverse, units.precondition] == pytest.approx(list(expected))
+    assert units.total == pytest.approx(expected.sum())
 
 
 def test_blocks_cut_covariances_by_g_and_inverses_by_g_squared():

@@ -40,23 +40,23 @@ def names():
     }
 
 
-def test_the_lines_run_and_g_is_seen_beside_the_damping(blocks):
-    given = names()
-    before = given["model"].model.layers[0].mlp.up_proj.weight.detach().clone()
-    exec(blocks, given)
-    assert not torch.equal(before, given["model"].model.layers[0].mlp.up_proj.weight)
-    assert given["loss"].isfinite()
-    sizes = given["kfac"].spectrum()
+def test_the_lines_run_and_g_is_large_enough_against_the_damping(blocks):
+    namespace = names()
+    before = namespace["model"].model.layers[0].mlp.up_proj.weight.detach().clone()
+    exec(blocks, namespace)
+    assert not torch.equal(before, namespace["model"].model.layers[0].mlp.up_proj.weight)
+    assert namespace["loss"].isfinite()
+    sizes = namespace["kfac"].spectrum()
     assert sizes["sqrt_damping"] == pytest.approx(1e-3**0.5)
     assert sizes["g_mean"] > 1e-3 * sizes["sqrt_damping"]
     assert sizes["g_max"] > 1e-2 * sizes["sqrt_damping"]
 
 
 def test_without_the_number_of_terms_g_would_vanish(blocks):
-    given, without = names(), names()
-    exec(blocks, given)
+    namespace, without = names(), names()
+    exec(blocks, namespace)
     exec(blocks.replace(", loss_terms=response.sum()", ""), without)
-    terms = int(given["response"].sum())
-    acts, vanishes = (each["kfac"].spectrum()["g_mean"] for each in (given, without))
+    terms = int(namespace["response"].sum())
+    acts, vanishes = (each["kfac"].spectrum()["g_mean"] for each in (namespace, without))
     assert vanishes * terms**2 == pytest.approx(acts, rel=1e-4)
-    assert vanishes < 1e-7 * given["kfac"].spectrum()["sqrt_damping"]
+    assert vanishes < 1e-7 * namespace["kfac"].spectrum()["sqrt_damping"]

@@ -85,7 +85,7 @@ def test_further_samples_of_ood_problems_leave_the_first_ones_as_they_were():
     assert [r.sample for r in rows if r.problem_id == "p2"] == list(range(6))
 
 
-def test_the_student_is_asked_without_a_solution_and_each_benchmark_has_its_seed():
+def test_the_students_prompt_has_no_solution_and_each_benchmark_has_its_seed():
     dice = Dice()
     run(seed=7, sampler=dice)
     [(prompts, decoding, first), (_, _, second)] = dice.calls

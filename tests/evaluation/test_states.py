@@ -65,16 +65,16 @@ def test_forward_kl_pulls_hardest_where_hellinger_lets_go():
 
 @pytest.fixture(scope="module")
 def model():
-    made = build("mini-qwen3-xs", V, 0, 1, seed=0)
+    network = build("mini-qwen3-xs", V, 0, 1, seed=0)
     with torch.no_grad():
-        made.lm_head.weight.mul_(30)  # far from uniform
-    return made.double()
+        network.lm_head.weight.mul_(30)  # far from uniform
+    return network.double()
 
 
 ROLLOUTS = ([[3, 5], [4, 6, 7]], [[3, 9, 9, 5], [4, 8, 6, 7]], [[10, 11, 12], [13, 14, 15, 16, 1]])
 
 
-def ask(model, rows=8, chunk=4096, top_k=V):
+def survey(model, rows=8, chunk=4096, top_k=V):
     return survey_states(model, *ROLLOUTS, pad_id=0, top_k=top_k, batch_size=rows, chunk=chunk)
 
 
@@ -88,7 +88,7 @@ def softmax_after(model, prompt, response):
 
 
 def test_every_position_is_what_two_plain_forward_passes_say(model):
-    found = ask(model)
+    found = survey(model)
     p = np.concatenate([softmax_after(model, s, r) for s, _, r in zip(*ROLLOUTS, strict=True)])
     q = np.concatenate([softmax_after(model, t, r) for _, t, r in zip(*ROLLOUTS, strict=True)])
     best, every = q.argmax(-1), np.arange(len(q))
@@ -111,7 +111,7 @@ def test_every_position_is_what_two_plain_forward_passes_say(model):
 
 @pytest.mark.parametrize(("rows", "chunk"), [(1, 4096), (8, 3), (1, 1)])
 def test_how_much_is_held_at_once_changes_nothing(model, rows, chunk):
-    whole, cut = ask(model, top_k=4), ask(model, rows, chunk, top_k=4)
+    whole, cut = survey(model, top_k=4), survey(model, rows, chunk, top_k=4)
     for name, value in whole.items():
         torch.testing.assert_close(cut[name], value, rtol=1e-9, atol=1e-12, msg=name)
 

@@ -159,9 +159,11 @@ def test_preconditioned_the_proximal_term_pulls_back_to_the_checkpoint():
     against_metric, against_l2 = [], []
     for size in STEPS:
         delta = size * DIRECTION
-        here = fisher(CHECKPOINT + delta)
-        natural = -rate * strength * torch.linalg.solve(here, jacrev(prox)(CHECKPOINT + delta))
-        pull = torch.linalg.solve(here, fisher(CHECKPOINT) @ delta)
+        information = fisher(CHECKPOINT + delta)
+        natural = (
+            -rate * strength * torch.linalg.solve(information, jacrev(prox)(CHECKPOINT + delta))
+        )
+        pull = torch.linalg.solve(information, fisher(CHECKPOINT) @ delta)
         against_metric.append((natural + 2 * rate * strength * pull).norm().item())
         against_l2.append((natural + 2 * rate * strength * delta).norm().item())
     assert torch.linalg.cond(fisher(CHECKPOINT)) < 1e4

@@ -267,8 +267,8 @@ def words_for_words(text, draw):
     lines = text.splitlines(keepends=True)
     deep = "{a: " * 30 + "1" + "}" * 30
     laughs = "[&a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"
-    for one, other in zip("abcdefgh", "bcdefghi", strict=True):
-        laughs += f", &{other} [" + ", ".join([f"*{one}"] * 10) + "]"
+    for anchor, next_anchor in zip("abcdefgh", "bcdefghi", strict=True):
+        laughs += f", &{next_anchor} [" + ", ".join([f"*{anchor}"] * 10) + "]"
     old, new, key = draw.choice(
         [
             ("rollouts: 32 ", "rollouts: 017 ", "rollouts"),
@@ -371,9 +371,9 @@ def test_each_wrong_configuration_is_refused_with_its_key_and_a_hint(root, proje
         try:
             load(project / "params.yaml")
         except ConfigError as error:
-            said = str(error)
-            if key not in said or not said.splitlines()[-1].startswith("Hint: "):
-                failed.append(f"{n} {name}: {key!r} not in {said[:300]}")
+            message = str(error)
+            if key not in message or not message.splitlines()[-1].startswith("Hint: "):
+                failed.append(f"{n} {name}: {key!r} not in {message[:300]}")
         except Exception as error:
             failed.append(f"{n} {name} ({key}): {type(error).__name__}: {error}")
         else:

@@ -71,11 +71,11 @@ class GoesOnError(Exception):
     """The step has read all its files, and would begin to compute."""
 
 
-def sign(folder: Path, inputs: dict[Path, str], names: list[str], to: str = "", **more) -> None:
+def sign(folder: Path, inputs: dict[Path, str], names: list[str], to: str = "", **fields) -> None:
     """Write the manifest of made-up results."""
     listed = {name: sha256(folder / name) for name in names}
-    made = manifest("analyse", inputs, {}, 1.0, listed)
-    write_manifest(folder / f"{to}manifest.json", {**made, **more})
+    content = manifest("analyse", inputs, {}, 1.0, listed)
+    write_manifest(folder / f"{to}manifest.json", {**content, **fields})
 
 
 def make_checkpoint(folder: Path, draw: random.Random) -> None:
@@ -136,8 +136,8 @@ def tidy(path: Path, name: str, rows: list[tuple]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
-    """The made-up study, and the steps that read it; the working directory is its root."""
+def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """Files of a made-up study by kind, and the steps that read them; it is the work folder."""
     folder, draw = tmp_path_factory.mktemp("study"), random.Random(SEED)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -161,10 +161,10 @@ def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         params.write_text(yaml.safe_dump(values), encoding="utf-8")
         study = resolve(load(params), STUDY)
         rows = RunFolders(study).rows()
-        made_of: dict[str, set[Path]] = {}
+        files_of_kind: dict[str, set[Path]] = {}
 
         def keep(kind: str, *paths: Path) -> None:
-            made_of.setdefault(kind, set()).update(paths)
+            files_of_kind.setdefault(kind, set()).update(paths)
 
         for row in rows:
             base, student, samples = map(Path, (row.base, row.train, row.evaluate))
@@ -214,8 +214,10 @@ def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             for at in range(5)
         ]
         tidy(data / "states.csv", "states", states)
-        more = ("drift_over_steps", "alignment", "states")
-        names = [f"{n}.jsonl" for n in ("train", "pool", "states")] + [f"{n}.csv" for n in more]
+        tidy_names = ("drift_over_steps", "alignment", "states")
+        names = [f"{n}.jsonl" for n in ("train", "pool", "states")] + [
+            f"{n}.csv" for n in tidy_names
+        ]
         sign(data, {}, names)
 
         first = next(row for row in rows if row.variant == "geosd")
@@ -229,7 +231,7 @@ def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             claims.main(STUDY, *tables, out, drift_over_steps=drift, **others, params=params)
 
         judge(Path("figures"))
-        for path in (*tables, *(data / f"{name}.csv" for name in more)):
+        for path in (*tables, *(data / f"{name}.csv" for name in tidy_names)):
             keep(path.name, path)
         keep("claims.csv", Path("figures/claims.csv"))
         for name in CHECKPOINT:
@@ -292,7 +294,7 @@ def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
                 lambda out: analyse.main(STUDY, Path("runs.csv"), out, params),
             ),
             "manifest": lambda out: environment.main(STUDY, out, Path("runs.csv")),
-            **dict.fromkeys([*(t.name for t in tables), *(f"{n}.csv" for n in more)], judge),
+            **dict.fromkeys([*(t.name for t in tables), *(f"{n}.csv" for n in tidy_names)], judge),
             "claims.csv": lambda out: merge_claims.main(out, (Path("figures/claims.csv"),), params),
             **dict.fromkeys(CHECKPOINT, learn),
             "tokenizer.json": examine,
@@ -300,7 +302,7 @@ def made(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             "pool.jsonl": learn,
             "states.jsonl": follow,
         }
-        yield SimpleNamespace(kinds=made_of, readers=readers)
+        yield SimpleNamespace(kinds=files_of_kind, readers=readers)
 
 
 def flip_a_bit(data: bytes, draw: random.Random) -> bytes:
@@ -396,10 +398,10 @@ READ_WHOLE = (
 ENDINGS = ("json", "safetensors")
 
 
-def outcome(made: SimpleNamespace, kind: str, file: Path, out: Path, whole: dict) -> str:
+def outcome(study: SimpleNamespace, kind: str, file: Path, out: Path, whole: dict) -> str:
     """How the step that reads a damaged file ends."""
     try:
-        made.readers[kind](out)
+        study.readers[kind](out)
     except GoesOnError:
         return "silently wrong"
     except Exception as error:
@@ -408,7 +410,7 @@ def outcome(made: SimpleNamespace, kind: str, file: Path, out: Path, whole: dict
         if "\nHint: " not in text:
             return f"bare traceback ({type(error).__name__})"
         return "not named" if str(file) not in text else "written" if written else "refused"
-    return "the same result" if contents(out) == whole[made.readers[kind]] else "silently wrong"
+    return "the same result" if contents(out) == whole[study.readers[kind]] else "silently wrong"
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -421,10 +423,10 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def whole(made, tmp_path) -> dict:
+def whole(study, tmp_path) -> dict:
     """What each step writes of the whole study; None where it goes on to compute."""
     written = {}
-    for number, reader in enumerate(dict.fromkeys(made.readers.values())):
+    for number, reader in enumerate(dict.fromkeys(study.readers.values())):
         out = tmp_path / str(number)
         out.mkdir()
         try:
@@ -437,17 +439,17 @@ def whole(made, tmp_path) -> dict:
     return written
 
 
-def test_no_damaged_file_is_believed(made, whole, tmp_path, capsys):
+def test_no_damaged_file_is_accepted(study, whole, tmp_path, capsys):
     draw, counts = random.Random(SEED), {}
-    kinds = sorted(made.kinds.keys() - {"rows.jsonl"})  # a person's own, which no step lists
+    kinds = sorted(study.kinds.keys() - {"rows.jsonl"})  # a person's own, which no step lists
     for number in range(PROVEN + UNPROVEN):
         proven = number < PROVEN
         kind = kinds[number % len(kinds)] if proven else READ_WHOLE[number % len(READ_WHOLE)]
-        file = draw.choice(sorted(made.kinds[kind]))
+        file = draw.choice(sorted(study.kinds[kind]))
         damage = draw.choice(DAMAGES if proven else BROKEN)
         before, signed = file.read_bytes(), file.parent / "manifest.json"
         kept = signed.read_bytes() if signed.exists() else None
-        others = sorted(made.kinds[kind] - {file})
+        others = sorted(study.kinds[kind] - {file})
         if proven and others and draw.random() < 0.1:
             after = draw.choice(others).read_bytes()  # another run's
         else:
@@ -460,7 +462,7 @@ def test_no_damaged_file_is_believed(made, whole, tmp_path, capsys):
             file.write_bytes(after)
             if not proven:
                 signed.unlink(missing_ok=True)
-            end = outcome(made, kind, file, out, whole)
+            end = outcome(study, kind, file, out, whole)
         finally:
             file.write_bytes(before)
             if kept is not None and kind != "manifest":

@@ -341,17 +341,17 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     for command in drawn:
         put(folder, command.before)
         moment = draw.randint(1, command.operations)
-        what = f"{shlex.join(command.words)}, killed before operation {moment}"
+        case = f"{shlex.join(command.words)}, killed before operation {moment}"
         shutil.rmtree(folder / "scratch", ignore_errors=True)
         status, _ = run(command, folder, finished.log, kill_before=moment)
-        assert status == -signal.SIGKILL, what
+        assert status == -signal.SIGKILL, case
         done["killed"] += 1
         for state in sorted((folder / "scratch").rglob("state*.pt")):
             damage = draw.choice(damages)
             damage(state, draw)
             done["states damaged"] += 1
         status, _ = run(command, folder, finished.log)
-        assert status == 0, f"{what}\n{finished.log.read_text()}"
+        assert status == 0, f"{case}\n{finished.log.read_text()}"
         found = contents(folder)
         left = [name for name in found if LEFTOVER.fullmatch(Path(name).name)]
         done["leftovers"] += len(left)
@@ -359,11 +359,11 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
             (folder / name).unlink()
             del found[name]
         done["set aside"] += len([*(folder / "scratch").rglob("*.damaged")])
-        assert found.keys() == finished.contents.keys(), what
+        assert found.keys() == finished.contents.keys(), case
         for name, data in finished.contents.items():
             if data != found[name]:
-                assert name in command.after, f"{what}: {name}"
-                assert comparable(name, found[name]) == comparable(name, data), f"{what}: {name}"
+                assert name in command.after, f"{case}: {name}"
+                assert comparable(name, found[name]) == comparable(name, data), f"{case}: {name}"
         done["the same bytes"] += 1
         put(folder, command.after)
     with capsys.disabled():

@@ -329,8 +329,8 @@ def main(folder):
         try:
             load(own, 4, ranks)
         except RuntimeError as error:
-            said = str(error)
-        found = {"continued from": continued[-1], "of two scratch folders": said}
+            refusal = str(error)
+        found = {"continued from": continued[-1], "of two scratch folders": refusal}
         (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
 
 

@@ -1,4 +1,4 @@
-"""GeoSD's loss for other trainers against the loss of our own loop, and against its formula."""
+"""GeoSD's loss for other trainers against the training loop's loss, and against its formula."""
 
 import pytest
 import torch
@@ -21,18 +21,18 @@ RESPONSES = [[3, 4, 20, 21, 7], [6], [30, 31, 8]]
 def batch():
     """Packed prompts and responses, and the three models."""
     packed = pack(PROMPTS, RESPONSES, pad_id=0)
-    made = {}
+    models = {}
     for seed, name in enumerate(("student", "teacher", "anchor")):
-        made[name] = build_model("mini-qwen3-xs", VOCABULARY, pad_id=0, end_id=1, seed=seed)
-        made[name].requires_grad_(name == "student")
-    return packed, made
+        models[name] = build_model("mini-qwen3-xs", VOCABULARY, pad_id=0, end_id=1, seed=seed)
+        models[name].requires_grad_(name == "student")
+    return packed, models
 
 
-def own_loop(packed, made, top_k, over, chunk, **settings):
+def loss_of_loop(packed, models, top_k, over, chunk, **settings):
     """The loss as training.step makes it."""
     objective = build("geosd", **settings)
-    names = ["student", *(name for name in made if name in objective.needs)]
-    logits = {name: response_logits(made[name], packed) for name in names}
+    names = ["student", *(name for name in models if name in objective.needs)]
+    logits = {name: response_logits(models[name], packed) for name in names}
     local = local_quantities(objective, logits, packed.token, top_k, chunk)["loss"]
     return mean_loss(local, torch.ones_like(local), packed.row, over)
 
@@ -53,13 +53,13 @@ def parameters_gradient(model, loss):
         ({"divergence": "jsd"}, "sequence"),
     ],
 )
-def test_loss_and_gradient_are_those_of_our_own_loop(batch, settings, over, chunk, hidden):
-    packed, made = batch
-    expected = own_loop(packed, made, 6, over, chunk=5, **settings)
+def test_loss_and_gradient_are_those_of_the_training_loop(batch, settings, over, chunk, hidden):
+    packed, models = batch
+    expected = loss_of_loop(packed, models, 6, over, chunk=5, **settings)
     mask = torch.zeros_like(packed.mask)
     mask[packed.row, packed.column] = True
-    states = [model.model(input_ids=packed.ids).last_hidden_state for model in made.values()]
-    heads = [model.lm_head for model in made.values()]
+    states = [model.model(input_ids=packed.ids).last_hidden_state for model in models.values()]
+    heads = [model.lm_head for model in models.values()]
     if not hidden:
         states = [head(state) for head, state in zip(heads, states, strict=True)]
     if settings.get("drift_penalty") == 0:
@@ -70,9 +70,9 @@ def test_loss_and_gradient_are_those_of_our_own_loop(batch, settings, over, chun
     penalty = settings.get("drift_penalty", 1.0)
     sums = terms["distil"] + (penalty * terms["prox"] if penalty else 0)
     torch.testing.assert_close(terms["loss"], sums, rtol=1e-6, atol=1e-6)
-    ours = parameters_gradient(made["student"], expected)
-    theirs = parameters_gradient(made["student"], terms["loss"])
-    assert (ours - theirs).norm() < 1e-6 * ours.norm()
+    expected_gradient = parameters_gradient(models["student"], expected)
+    gradient = parameters_gradient(models["student"], terms["loss"])
+    assert (expected_gradient - gradient).norm() < 1e-6 * expected_gradient.norm()
 
 
 @pytest.mark.parametrize(("name", "divergence"), [("hellinger", hellinger), ("jsd", jsd)])
@@ -114,10 +114,10 @@ def test_only_inputs_are_kept_for_the_backward_pass_and_never_all_logits():
     class Sizes(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, operation, types, arguments=(), keywords=None):
             nonlocal largest
-            made = operation(*arguments, **(keywords or {}))
-            if isinstance(made, torch.Tensor):
-                largest = max(largest, made.numel())
-            return made
+            output = operation(*arguments, **(keywords or {}))
+            if isinstance(output, torch.Tensor):
+                largest = max(largest, output.numel())
+            return output
 
     def keep(tensor):
         nonlocal kept

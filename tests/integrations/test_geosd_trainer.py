@@ -1,4 +1,4 @@
-"""GeoSD over TRL's trainer, where TRL is installed (`make test-core`), against our own loop."""
+"""GeoSD over TRL's trainer, where TRL is installed (`make test-core`), against geosd.training."""
 
 import json
 import runpy
@@ -94,14 +94,14 @@ def trainer(folder, args, callbacks=(), anchor_every=3):
 
 
 def loaded(folder, weights=None):
-    made = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     if weights is not None:
-        made.load_state_dict(weights)
-    return made
+        model.load_state_dict(weights)
+    return model
 
 
 def packed(microbatches):
-    """What student and teacher read, as our own loop packs it."""
+    """What student and teacher read, as the training loop packs it."""
 
     def unpadded(ids, mask):
         return [row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)]
@@ -117,7 +117,7 @@ def packed(microbatches):
     return pack(prompts, responses, pad_id=0), pack(privileged, responses, pad_id=0)
 
 
-def own_loss(student, anchor, microbatches):
+def loss_of_loop(student, anchor, microbatches):
     """The loss as training.step makes it, with gradient."""
     objective = build("geosd")
     inputs, privileged = packed(microbatches)
@@ -129,43 +129,45 @@ def own_loss(student, anchor, microbatches):
     return mean_loss(local, torch.ones_like(local), inputs.row), inputs
 
 
-def test_the_loss_of_every_step_is_that_of_our_own_loop(folder, tmp_path):
-    made = trainer(folder, config(tmp_path), [KFACCallback(**FACTORS)], anchor_every=2)
-    made.train()
-    assert len(made.seen) == 6
-    for number, (inputs, loss, copies) in enumerate(made.seen):
+def test_the_loss_of_every_step_is_that_of_the_training_loop(folder, tmp_path):
+    geosd_trainer = trainer(folder, config(tmp_path), [KFACCallback(**FACTORS)], anchor_every=2)
+    geosd_trainer.train()
+    assert len(geosd_trainer.seen) == 6
+    for number, (inputs, loss, copies) in enumerate(geosd_trainer.seen):
         student, anchor = (loaded(folder, copies[name]) for name in ("student", "anchor"))
-        expected, _ = own_loss(student, anchor, [inputs])
+        expected, _ = loss_of_loop(student, anchor, [inputs])
         assert 2 * loss == pytest.approx(expected.item(), abs=1e-6, rel=1e-4)
         refreshed = all(
             torch.equal(a, b)
             for a, b in zip(copies["student"].values(), copies["anchor"].values(), strict=True)
         )
         assert refreshed == (number // 2 != 1)  # at steps 0 and 2
-    assert made.seen[3][1] > 1e-4
-    prompts = [inputs["teacher_input_ids"] for inputs, _, _ in made.seen]
-    read = made.processing_class.batch_decode(torch.cat([ids[:, :60] for ids in prompts[:1]]))
+    assert geosd_trainer.seen[3][1] > 1e-4
+    prompts = [inputs["teacher_input_ids"] for inputs, _, _ in geosd_trainer.seen]
+    read = geosd_trainer.processing_class.batch_decode(
+        torch.cat([ids[:, :60] for ids in prompts[:1]])
+    )
     assert all("make" in text for text in read)  # the solution, in the teacher's prompt
 
 
 def test_kfac_of_a_step_is_that_of_one_pass_over_its_microbatches(folder, tmp_path):
     callback = KFACCallback(**FACTORS)
-    made = trainer(folder, config(tmp_path, max_steps=1), [callback])
-    made.train()
+    geosd_trainer = trainer(folder, config(tmp_path, max_steps=1), [callback])
+    geosd_trainer.train()
     student = loaded(folder)
     kfac = KFAC(student, **FACTORS)
-    microbatches = [inputs for inputs, _, _ in made.seen]
+    microbatches = [inputs for inputs, _, _ in geosd_trainer.seen]
     lengths = torch.cat([inputs["completion_mask"].sum(1) for inputs in microbatches])
     mask = packed(microbatches)[0].mask
     with kfac.observe(mask, loss_terms(lengths, "sequence")):
-        own_loss(student, loaded(folder), microbatches)[0].backward()
+        loss_of_loop(student, loaded(folder), microbatches)[0].backward()
     kfac.step()
-    for ours, theirs in zip(
+    for expected, average in zip(
         kfac.state_dict()["factors"]["averages"],
         callback.kfac.state_dict()["factors"]["averages"],
         strict=True,
     ):
-        torch.testing.assert_close(theirs, ours, rtol=1e-3, atol=1e-8)
+        torch.testing.assert_close(average, expected, rtol=1e-3, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -180,27 +182,29 @@ def test_a_training_that_continues_has_the_same_bits(folder, tmp_path, stopped, 
     resumed = trainer(folder, config(tmp_path, **settings), [KFACCallback(blocks=2)])
     resumed.train(resume_from_checkpoint=str(checkpoint))
     assert len(resumed.seen) == 2
-    for (asked, one, _), (again, other, _) in zip(whole.seen[-2:], resumed.seen, strict=True):
-        assert torch.equal(asked["prompt_ids"], again["prompt_ids"])
-        assert torch.equal(asked["completion_ids"], again["completion_ids"])
-        assert one == other
-    for mine, theirs in ((resumed.model, whole.model), (resumed.anchor, whole.anchor)):
-        for name, value in mine.named_parameters():
-            assert torch.equal(value, theirs.get_parameter(name)), name
+    for (inputs, loss, _), (resumed_inputs, resumed_loss, _) in zip(
+        whole.seen[-2:], resumed.seen, strict=True
+    ):
+        assert torch.equal(inputs["prompt_ids"], resumed_inputs["prompt_ids"])
+        assert torch.equal(inputs["completion_ids"], resumed_inputs["completion_ids"])
+        assert loss == resumed_loss
+    for model, whole_model in ((resumed.model, whole.model), (resumed.anchor, whole.anchor)):
+        for name, value in model.named_parameters():
+            assert torch.equal(value, whole_model.get_parameter(name)), name
 
 
 def test_the_anchor_of_a_checkpoint_is_used(folder, tmp_path):
     settings = dict(save_strategy="steps", save_steps=2)
-    made = trainer(folder, config(tmp_path, **settings))
-    made.train()
-    for name, value in made.anchor.named_parameters():  # at step 0, for three steps
+    geosd_trainer = trainer(folder, config(tmp_path, **settings))
+    geosd_trainer.train()
+    for name, value in geosd_trainer.anchor.named_parameters():  # at step 0, for three steps
         assert torch.equal(value, loaded(folder).get_parameter(name)), name
     path = tmp_path / "checkpoint-2/anchor.pt"
     saved = torch.load(path, weights_only=True)
     torch.save({name: value + 0.1 for name, value in saved.items()}, path)
     resumed = trainer(folder, config(tmp_path, **settings))
     resumed.train(resume_from_checkpoint=str(path.parent))
-    assert resumed.seen[0][1] > 2 * made.seen[4][1]
+    assert resumed.seen[0][1] > 2 * geosd_trainer.seen[4][1]
 
 
 def test_the_example_is_short_and_trains_three_steps(root, folder, tmp_path, monkeypatch):
@@ -240,14 +244,14 @@ def test_sharded_gradients_a_server_and_a_missing_column_are_refused(folder, tmp
 
 
 def test_logits_that_are_not_the_heads_alone_are_refused(folder, tmp_path):
-    made = trainer(folder, config(tmp_path))
-    forward = made.model.forward
+    geosd_trainer = trainer(folder, config(tmp_path))
+    forward = geosd_trainer.model.forward
 
     def capped(*args, **kwargs):
         output = forward(*args, **kwargs)
         output.logits = 0.5 * torch.tanh(output.logits / 0.5)
         return output
 
-    made.model.forward = capped
+    geosd_trainer.model.forward = capped
     with pytest.raises(ValueError, match="(?s)more to its logits than its output head.*Hint:"):
-        made.train()
+        geosd_trainer.train()

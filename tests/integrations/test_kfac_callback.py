@@ -25,15 +25,15 @@ def model():
 def rows():
     """Padded examples, the first tokens of each outside of the loss."""
     draw = torch.Generator().manual_seed(0)
-    made = []
+    examples = []
     for length, counted in LENGTHS:
         ids = torch.zeros(9, dtype=torch.long)
         ids[:length] = torch.randint(1, 32, (length,), generator=draw)
         labels = torch.full_like(ids, -100)
         labels[length - counted : length] = ids[length - counted : length]
         mask = (torch.arange(9) < length).long()
-        made.append({"input_ids": ids, "attention_mask": mask, "labels": labels})
-    return made
+        examples.append({"input_ids": ids, "attention_mask": mask, "labels": labels})
+    return examples
 
 
 def trainer(rows, folder, callback, cls=Trainer, trained=None, **arguments):
@@ -74,7 +74,7 @@ def weights(trained):
 
 
 class MeanOfMicrobatches(Trainer):
-    """A trainer that knows nothing of the step's other microbatches, as many are written."""
+    """A trainer whose loss is the mean of each microbatch, whatever the others hold."""
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         return model(**inputs).loss
@@ -84,20 +84,20 @@ class MeanOfMicrobatches(Trainer):
 
 def test_factors_and_step_are_those_of_one_pass_over_the_whole_step(rows, tmp_path):
     callback = KFACCallback(**SETTINGS)
-    made = trainer(rows, tmp_path, callback)
-    made.train()
+    hf_trainer = trainer(rows, tmp_path, callback)
+    hf_trainer.train()
     alone = model()
     kfac = one_pass(alone, rows)
     averages = callback.kfac.state_dict()["factors"]["averages"]
-    for ours, theirs in zip(kfac.state_dict()["factors"]["averages"], averages, strict=True):
-        torch.testing.assert_close(theirs, ours, rtol=1e-4, atol=1e-9)
+    for reference, average in zip(kfac.state_dict()["factors"]["averages"], averages, strict=True):
+        torch.testing.assert_close(average, reference, rtol=1e-4, atol=1e-9)
     sizes = kfac.spectrum()
     assert sizes["g_mean"] > 0.01 * sizes["sqrt_damping"]  # G acts
     with torch.no_grad():
         for parameter in alone.parameters():
             parameter -= RATE * parameter.grad
     for (name, value), expected in zip(
-        made.model.named_parameters(), alone.parameters(), strict=True
+        hf_trainer.model.named_parameters(), alone.parameters(), strict=True
     ):
         torch.testing.assert_close(value, expected, rtol=1e-4, atol=1e-6, msg=name)
 
@@ -109,12 +109,12 @@ def test_a_mean_of_microbatch_means_is_counted_by_the_microbatches(rows, tmp_pat
     whole, apart = KFACCallback(**SETTINGS), KFACCallback(**SETTINGS)
     trainer(equal, tmp_path, whole).train()
     trainer(equal, tmp_path, apart, MeanOfMicrobatches).train()
-    for one, other in zip(
+    for whole_average, apart_average in zip(
         whole.kfac.state_dict()["factors"]["averages"],
         apart.kfac.state_dict()["factors"]["averages"],
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-9)
+        torch.testing.assert_close(whole_average, apart_average, rtol=1e-4, atol=1e-9)
 
 
 def test_a_training_continued_from_a_checkpoint_has_the_same_bits(rows, tmp_path):
@@ -153,8 +153,8 @@ def test_a_checkpoint_without_or_with_another_models_factors_is_refused(rows, tm
     first, second = (tmp_path / f"checkpoint-{step}" for step in (1, 2))
 
     def resume():
-        made = trainer(rows, tmp_path, KFACCallback(**SETTINGS), **{**settings, "max_steps": 3})
-        made.train(resume_from_checkpoint=str(second))
+        resumed = trainer(rows, tmp_path, KFACCallback(**SETTINGS), **{**settings, "max_steps": 3})
+        resumed.train(resume_from_checkpoint=str(second))
 
     (second / "kfac.pt").write_bytes((first / "kfac.pt").read_bytes())
     with pytest.raises(ValueError, match="(?s)saved with other weights.*Hint:"):
@@ -169,8 +169,8 @@ def test_a_checkpoint_elsewhere_is_found_by_the_arguments(rows, tmp_path):
     trainer(rows, tmp_path / "one", KFACCallback(**SETTINGS), **settings).train()
     first = str(tmp_path / "one/checkpoint-1")
     callback = KFACCallback(**SETTINGS)
-    made = trainer(rows, tmp_path / "two", callback, resume_from_checkpoint=first, **settings)
-    made.train(resume_from_checkpoint=first)
+    resumed = trainer(rows, tmp_path / "two", callback, resume_from_checkpoint=first, **settings)
+    resumed.train(resume_from_checkpoint=first)
     assert callback.kfac.steps == 2
 
 
@@ -218,17 +218,17 @@ def test_a_trainer_whose_loss_is_outside_of_the_model_must_say_what_it_is(rows, 
     with pytest.raises(RuntimeError, match="(?s)called parts of the model.*Hint:.*observe"):
         trainer(rows, tmp_path, KFACCallback(**SETTINGS), Parts).train()
     equal = [rows[0]] * 6
-    whole, told = KFACCallback(**SETTINGS), KFACCallback(**SETTINGS)
+    whole, by_observe = KFACCallback(**SETTINGS), KFACCallback(**SETTINGS)
     trainer(equal, tmp_path, whole).train()
-    outside = trainer(equal, tmp_path, told, Outside)
-    outside.observed, outside.kfac = True, told
+    outside = trainer(equal, tmp_path, by_observe, Outside)
+    outside.observed, outside.kfac = True, by_observe
     outside.train()
-    for one, other in zip(
+    for whole_average, observed_average in zip(
         whole.kfac.state_dict()["factors"]["averages"],
-        told.kfac.state_dict()["factors"]["averages"],
+        by_observe.kfac.state_dict()["factors"]["averages"],
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-9)
+        torch.testing.assert_close(whole_average, observed_average, rtol=1e-4, atol=1e-9)
 
 
 def test_the_model_has_no_hook_left_after_the_training(rows, tmp_path):

@@ -100,12 +100,12 @@ def tiny(seed, name="mini-qwen3-xs"):
 
 
 def test_weights_come_back_bit_for_bit_and_as_the_same_bytes(tmp_path):
-    one, other = tiny(0), tiny(1)
-    save_weights(one, tmp_path / "a")
-    load_weights(other, tmp_path / "a")
-    save_weights(other, tmp_path / "b")
-    state = one.state_dict()
-    assert all(torch.equal(value, state[name]) for name, value in other.state_dict().items())
+    saved, loaded = tiny(0), tiny(1)
+    save_weights(saved, tmp_path / "a")
+    load_weights(loaded, tmp_path / "a")
+    save_weights(loaded, tmp_path / "b")
+    state = saved.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in loaded.state_dict().items())
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -139,7 +139,7 @@ LAST = "model.layers.1.self_attn.v_proj.weight"
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "expected"),
     [
         (lambda w: [w.pop(n) for n in list(w) if n != LAST], "{rest} missing, the first lm_head"),
         (lambda w: w.pop(LAST), f"1 missing, the first {LAST}"),
@@ -152,14 +152,14 @@ LAST = "model.layers.1.self_attn.v_proj.weight"
     ids=["all but one missing", "one missing", "one unknown", "one of another shape"],
 )
 def test_weights_of_another_architecture_than_the_configurations_are_refused(
-    change, says, tmp_path
+    change, expected, tmp_path
 ):
     model, _ = saved("mini-llama", tmp_path)
     change_weights(tmp_path, change)
     tensors = len(model.state_dict())
-    says = says.format(rest=tensors - 1)
+    expected = expected.format(rest=tensors - 1)
     with pytest.raises(
-        CheckpointError, match=f"(?s)model.safetensors: .*{tensors} tensors: {says}.*Hint:"
+        CheckpointError, match=f"(?s)model.safetensors: .*{tensors} tensors: {expected}.*Hint:"
     ):
         load_model(tmp_path)
 
@@ -175,7 +175,7 @@ def test_a_tied_head_need_not_be_in_the_file(tmp_path):
 
 @pytest.fixture
 def with_a_program(tmp_path, monkeypatch):
-    """A checkpoint with a program beside its weights that must not run, and nobody to ask."""
+    """A checkpoint with a program beside its weights; it must not run, and no prompt appears."""
     saved("mini-llama", tmp_path)
     ran = tmp_path / "ran"
     program = f"open({str(ran)!r}, 'w')\nfrom transformers import LlamaConfig as Evil"

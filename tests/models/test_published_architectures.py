@@ -26,7 +26,7 @@ KEYS = {
 def on_meta(shape: Architecture) -> torch.nn.Module:
     """The model of these dimensions, without memory for its weights."""
     make_config, make_model = architectures.FAMILIES[shape.family]
-    sizes = {theirs: getattr(shape, ours) for ours, theirs in KEYS.items()}
+    sizes = {released_key: getattr(shape, field) for field, released_key in KEYS.items()}
     config = make_config(
         **sizes, attention_bias=False, pad_token_id=0, bos_token_id=None, eos_token_id=1
     )
@@ -41,8 +41,8 @@ def test_dimensions_are_those_of_the_released_configuration(name, shared_data):
     assert config["model_type"] == shape.family
     # A released file may leave the head's size out where it follows from the heads.
     config.setdefault("head_dim", config["hidden_size"] // config["num_attention_heads"])
-    assert {ours: config[theirs] for ours, theirs in KEYS.items()} == {
-        ours: getattr(shape, ours) for ours in KEYS
+    assert {field: config[released_key] for field, released_key in KEYS.items()} == {
+        field: getattr(shape, field) for field in KEYS
     }
     assert config["attention_bias"] is False
 

@@ -51,14 +51,14 @@ def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released
     assert not {name for name in names if not name.endswith((".json", ".jinja", ".safetensors"))}
     assert "model.safetensors.index.json" not in names
     seen = 0
-    with safe_open(tmp_path / "out/model.safetensors", "pt") as one:
+    with safe_open(tmp_path / "out/model.safetensors", "pt") as merged:
         for shard in shard_files(released):
             with safe_open(shard, "pt") as part:
                 for name in part.keys():
-                    assert torch.equal(part.get_tensor(name), one.get_tensor(name))
-                    assert one.get_tensor(name).dtype == torch.bfloat16
+                    assert torch.equal(part.get_tensor(name), merged.get_tensor(name))
+                    assert merged.get_tensor(name).dtype == torch.bfloat16
                     seen += 1
-        assert seen == len(one.keys())
+        assert seen == len(merged.keys())
     model, _ = load_model(tmp_path / "out")
     assert model.lm_head.weight.dtype == torch.float32
 
@@ -178,7 +178,7 @@ def test_without_cache_and_network_the_error_says_how_to_go_on(released, monkeyp
         download_checkpoint("owner/name", COMMIT)
 
 
-def test_pickles_and_programs_are_never_asked_for():
+def test_pickles_and_programs_are_never_requested():
     files = ["a.bin", "model.pt", "x.py", "a.pkl", "model.safetensors", "config.json"]
     allowed = [f for f in files if any(Path(f).match(pattern) for pattern in FETCHED)]
     assert allowed == ["model.safetensors", "config.json"]
@@ -203,6 +203,8 @@ def test_a_package_that_is_not_installed_is_named_with_what_installs_it():
 
 def test_another_file_than_the_pinned_one_is_refused_before_it_is_read(package, tmp_path):
     (tmp_path / "site/gguf.py").write_text("")
-    got = hashlib.sha256(b"weights").hexdigest()
-    with pytest.raises(DamagedReleaseError, match=f"(?s)model.gguf: .*{got}, expected 000.*Hint:"):
+    digest = hashlib.sha256(b"weights").hexdigest()
+    with pytest.raises(
+        DamagedReleaseError, match=f"(?s)model.gguf: .*{digest}, expected 000.*Hint:"
+    ):
         load_gguf_package("carrier", "model.gguf", "0" * 64)

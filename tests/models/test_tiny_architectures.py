@@ -34,10 +34,10 @@ def test_a_few_steps_of_training_lower_the_loss(name):
 
 def test_a_seed_names_its_weights_and_leaves_the_global_generator_alone():
     before = torch.get_rng_state()
-    one, same, other = (build("mini-qwen3-xs", **IDS, seed=seed) for seed in (3, 3, 4))
+    first, again, other_seed = (build("mini-qwen3-xs", **IDS, seed=seed) for seed in (3, 3, 4))
     assert torch.equal(before, torch.get_rng_state())
-    assert torch.equal(one.lm_head.weight, same.lm_head.weight)
-    assert not torch.equal(one.lm_head.weight, other.lm_head.weight)
+    assert torch.equal(first.lm_head.weight, again.lm_head.weight)
+    assert not torch.equal(first.lm_head.weight, other_seed.lm_head.weight)
 
 
 def test_the_ladder_grows():

@@ -38,11 +38,11 @@ def test_a_divergence_control_is_its_divergence_everywhere(
 
 
 def test_the_student_meets_the_teacher_in_the_right_order(states):
-    one = states(slice(0, 1))
-    p, q = one.log_p.exp(), one.log_q.exp()
+    inputs = states(slice(0, 1))
+    p, q = inputs.log_p.exp(), inputs.log_q.exp()
     kept = p > 0
     forward = (q[kept] * (q[kept] / p[kept]).log()).sum()
     reverse = (p[kept] * (p[kept] / q[kept]).log()).sum()
-    torch.testing.assert_close(build("fwdkl").local(one)["loss"][0], forward)
-    torch.testing.assert_close(build("revkl").local(one)["loss"][0], reverse)
+    torch.testing.assert_close(build("fwdkl").local(inputs)["loss"][0], forward)
+    torch.testing.assert_close(build("revkl").local(inputs)["loss"][0], reverse)
     assert abs(forward - reverse) > 1e-2

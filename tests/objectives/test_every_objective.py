@@ -89,7 +89,7 @@ def test_a_method_reads_only_the_models_it_needs(name, hyperparameters, states, 
         absent["log_p"] = None
     objective.combine(objective.local(dataclasses.replace(states(), **absent)), batch)
     for model in objective.needs:
-        without = {field: None for field, whose in owner.items() if whose == model}
+        without = {field: None for field, source in owner.items() if source == model}
         with pytest.raises(ValueError, match="Hint: name it in the objective's `needs`"):
             objective.local(dataclasses.replace(states(), **without))
 
@@ -116,8 +116,8 @@ def test_loss_and_gradient_stay_finite_at_the_extremes(name, hyperparameters, ba
     log_p, log_q = z.log_softmax(-1), other.log_softmax(-1)
     chosen = log_p.gather(-1, torch.tensor([[0], [0], [1], [1]]))[:, 0]
     states = States(log_p, log_q, log_q, chosen, chosen.detach() - 3, chosen.detach() + 3)
-    few = Batch(torch.tensor([0, 0, 1, 1]), torch.tensor([0.0, 1.0]), 4)
-    terms = objective.combine(objective.local(states), few)
-    loss = mean_loss(terms.loss, terms.weight, few.sequence)
+    two_responses = Batch(torch.tensor([0, 0, 1, 1]), torch.tensor([0.0, 1.0]), 4)
+    terms = objective.combine(objective.local(states), two_responses)
+    loss = mean_loss(terms.loss, terms.weight, two_responses.sequence)
     loss.backward()
     assert loss.isfinite() and z.grad.isfinite().all()

@@ -30,17 +30,17 @@ def naive(log_p, log_old, log_ref, responses, rewards, clip, beta, epsilon):
 
 
 def test_agrees_with_a_plain_loop_in_value_and_gradient(states, run, batch):
-    one = states()
+    inputs = states()
     terms = run(build("grpo"))
     value = mean_loss(terms.loss, terms.weight, batch.sequence)
-    log_p, log_ref = one.token_log_p.tolist(), one.token_log_ref.tolist()
+    log_p, log_ref = inputs.token_log_p.tolist(), inputs.token_log_ref.tolist()
     responses = [(batch.sequence == row).nonzero()[:, 0].tolist() for row in range(4)]
     rest = (responses, batch.reward.tolist(), 0.2, 0.03, 1e-4)
     assert value.item() == pytest.approx(naive(log_p, log_p, log_ref, *rest), abs=1e-6)
 
-    x = one.token_log_p.detach().requires_grad_()
+    x = inputs.token_log_p.detach().requires_grad_()
     objective = build("grpo")
-    again = objective.combine(objective.local(of_tokens(x, one.token_log_ref)), batch)
+    again = objective.combine(objective.local(of_tokens(x, inputs.token_log_ref)), batch)
     mean_loss(again.loss, again.weight, batch.sequence).backward()
     step = 1e-6
     for t in range(len(log_p)):

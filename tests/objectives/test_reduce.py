@@ -35,9 +35,9 @@ def test_agrees_with_a_plain_loop(seed, n, over):
     rng = np.random.default_rng(seed)
     loss, sequence = rng.normal(size=n), rng.integers(0, 5, size=n)
     weight = rng.integers(0, 3, size=n).astype(float)
-    ours = mean_loss(*map(torch.from_numpy, (loss, weight, sequence)), over)
+    found = mean_loss(*map(torch.from_numpy, (loss, weight, sequence)), over)
     expected = naive(loss.tolist(), weight.tolist(), sequence.tolist(), over)
-    assert ours.item() == pytest.approx(expected, abs=1e-12)
+    assert found.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_row_without_weight_counts_as_zero():

@@ -19,11 +19,11 @@ def reference(log_p, log_q, lengths, vocabulary, r, omega, mode):
     score = 1 - (1 - h) * (1 - d) if mode == "soft_or" else omega * h + (1 - omega) * d
     weights, start = [], 0
     for length in lengths:
-        mine = score[start : start + length]
+        own_score = score[start : start + length]
         count = math.ceil(round(r * length, 9))
-        kept = sorted(sorted(range(length), key=lambda i, s=mine: -s[i])[:count])
+        kept = sorted(sorted(range(length), key=lambda i, s=own_score: -s[i])[:count])
         weight = np.zeros(length)
-        weight[kept] = mine[kept] / mine[kept].mean() if mode == "reweight" else 1
+        weight[kept] = own_score[kept] / own_score[kept].mean() if mode == "reweight" else 1
         weights.append(weight)
         start += length
     return np.concatenate(weights)
@@ -33,14 +33,14 @@ def reference(log_p, log_q, lengths, vocabulary, r, omega, mode):
 @pytest.mark.parametrize(("r", "omega"), [(0.1, 0.5), (0.5, 0.5), (0.5, 0), (0.5, 1), (1, 0.25)])
 def test_weights_agree_with_a_plain_reference(mode, r, omega, run, states, batch):
     terms = run(build("tip", retained_fraction=r, entropy_weight=omega, mode=mode))
-    one = states()
+    inputs = states()
     lengths = batch.sequence.bincount().tolist()
     expected = reference(
-        one.log_p.detach(), one.log_q.detach(), lengths, batch.vocabulary, r, omega, mode
+        inputs.log_p.detach(), inputs.log_q.detach(), lengths, batch.vocabulary, r, omega, mode
     )
     np.testing.assert_allclose(terms.weight, expected, rtol=1e-9)
     assert terms.metrics["selected_share"] == pytest.approx((expected > 0).mean())
-    assert torch.equal(terms.loss, forward_kl(one.log_p, one.log_q))
+    assert torch.equal(terms.loss, forward_kl(inputs.log_p, inputs.log_q))
 
 
 @pytest.mark.parametrize("mode", ["select", "soft_or"])

@@ -93,8 +93,8 @@ def test_forward_outliers_with_all_tokens_are_forward_kl(states):
 
 
 def test_at_agreement_all_positions_are_reliable_and_the_loss_is_zero(states):
-    one = states()
-    same = dataclasses.replace(one, log_q=one.log_p, token_log_q=one.token_log_p)
+    inputs = states()
+    same = dataclasses.replace(inputs, log_q=inputs.log_p, token_log_q=inputs.token_log_p)
     local = build("tropd", agreement_threshold=1).local(same)
     assert (local["reliable"] == 1).all()
     assert local["loss"].abs().max() < 1e-14

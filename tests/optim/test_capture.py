@@ -17,11 +17,13 @@ def kfac_of(model, **changes):
     return KFAC(model, **(defaults | changes))
 
 
-def close(one, two):
+def close(first, second):
     """Whether two preconditioners have equal averages."""
-    pairs = zip(one.factors.averages(one.decay), two.factors.averages(two.decay), strict=True)
-    for (_, mine), (_, theirs) in pairs:
-        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-14)
+    pairs = zip(
+        first.factors.averages(first.decay), second.factors.averages(second.decay), strict=True
+    )
+    for (_, first_average), (_, second_average) in pairs:
+        torch.testing.assert_close(first_average, second_average, rtol=1e-10, atol=1e-14)
 
 
 class Scalar(nn.Module):
@@ -138,8 +140,8 @@ def test_two_half_batches_make_the_factors_and_the_step_of_one_batch(
         kfac.step()
         results.append((kfac, [p.grad for p in kfac.parameters()]))
     close(results[0][0], results[1][0])
-    for one, two in zip(results[0][1], results[1][1], strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-8, atol=1e-10)
+    for whole_grad, halves_grad in zip(results[0][1], results[1][1], strict=True):
+        torch.testing.assert_close(whole_grad, halves_grad, rtol=1e-8, atol=1e-10)
 
 
 def test_passes_that_say_their_place_draw_together_what_one_pass_draws(make_decoder, batch):
@@ -236,25 +238,28 @@ def test_nothing_is_recorded_without_gradients_nor_by_a_copy(make_decoder, batch
 def test_without_observe_every_position_of_a_training_pass_is_drawn_from(
     make_decoder, batch, response_loss
 ):
-    one, two = make_decoder(), make_decoder()
-    silent, told = kfac_of(one, subsample=0.25), kfac_of(two, subsample=0.25)
+    unobserved_model, observed_model = make_decoder(), make_decoder()
+    unobserved = kfac_of(unobserved_model, subsample=0.25)
+    observed = kfac_of(observed_model, subsample=0.25)
     for _ in range(2):
-        response_loss(one, *batch).backward()
-        with told.observe(torch.ones_like(batch[1])):
-            response_loss(two, *batch).backward()
-        assert set(silent.factors.counts.values()) == {6}
-        silent.step()
-        told.step()
-    close(silent, told)
+        response_loss(unobserved_model, *batch).backward()
+        with observed.observe(torch.ones_like(batch[1])):
+            response_loss(observed_model, *batch).backward()
+        assert set(unobserved.factors.counts.values()) == {6}
+        unobserved.step()
+        observed.step()
+    close(unobserved, observed)
 
 
 def test_hooks_change_no_gradient(make_decoder, batch, response_loss):
-    plain, hooked = make_decoder(), make_decoder()
+    unhooked, hooked = make_decoder(), make_decoder()
     kfac_of(hooked)
-    for model in (plain, hooked):
+    for model in (unhooked, hooked):
         response_loss(model, *batch).backward()
-    pairs = zip(plain.parameters(), hooked.parameters(), strict=True)
-    assert all(torch.equal(one.grad, two.grad) for one, two in pairs)
+    pairs = zip(unhooked.parameters(), hooked.parameters(), strict=True)
+    assert all(
+        torch.equal(parameter.grad, hooked_parameter.grad) for parameter, hooked_parameter in pairs
+    )
 
 
 @pytest.mark.parametrize("bias", [False, True])

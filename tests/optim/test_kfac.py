@@ -140,7 +140,7 @@ def naive(steps, blocks, decay, damping):
 def test_a_run_of_steps_follows_a_naive_loop_written_from_the_formula(blocks):
     layer = linear(6, 4)
     kfac = exact(layer, blocks=blocks, decay=0.8)
-    steps, ours = [], []
+    steps, found = [], []
     for step in range(5):
         x = randn(7, 6, seed=step)
         layer.zero_grad()
@@ -149,8 +149,8 @@ def test_a_run_of_steps_follows_a_naive_loop_written_from_the_formula(blocks):
             output.sin().sum(-1).mean().backward()
         steps.append((x.numpy(), output.cos().detach().numpy(), layer.weight.grad.numpy().copy()))
         kfac.step()
-        ours.append(layer.weight.grad.numpy().copy())
-    np.testing.assert_allclose(ours, naive(steps, blocks, 0.8, 1e-3), rtol=1e-9)
+        found.append(layer.weight.grad.numpy().copy())
+    np.testing.assert_allclose(found, naive(steps, blocks, 0.8, 1e-3), rtol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["Qwen3", "Llama", "Olmo3"])
@@ -163,10 +163,10 @@ def test_a_decoders_gradients_change_in_the_projections_and_nowhere_else(
         response_loss(model, *batch).backward()
     before = {name: p.grad.clone() for name, p in model.named_parameters()}
     kfac.step()
-    mine = {id(p) for p in kfac.parameters()}
-    assert len(mine) == 14
+    kfac_ids = {id(p) for p in kfac.parameters()}
+    assert len(kfac_ids) == 14
     for name, parameter in model.named_parameters():
-        assert torch.equal(parameter.grad, before[name]) == (id(parameter) not in mine), name
+        assert torch.equal(parameter.grad, before[name]) == (id(parameter) not in kfac_ids), name
 
 
 @pytest.mark.parametrize("family", ["Qwen3", "Llama", "Olmo3"])

@@ -9,7 +9,7 @@ from geosd.optim.partition import partition
 def test_blocks_tile_the_dimensions_and_differ_by_at_most_one(dim, blocks):
     runs = partition(dim, blocks)
     assert runs[0].start == 0 and runs[-1].stop == dim
-    assert all(one.stop == two.start for one, two in zip(runs, runs[1:], strict=False))
+    assert all(earlier.stop == later.start for earlier, later in zip(runs, runs[1:], strict=False))
     assert sum(run.count for run in runs) == min(blocks, dim)
     sizes = [run.size for run in runs]
     assert len(sizes) <= 2 and max(sizes) - min(sizes) <= 1 and sizes == sorted(sizes, reverse=True)

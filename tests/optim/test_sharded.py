@@ -46,11 +46,11 @@ def steps(world, rank, group, inner, blocks, model=None, update=None):
     if model is None:
         model, update = model_and_update(world, group, inner, blocks)
     x = torch.randn(8, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    mine = x.chunk(world)[rank]
+    own_rows = x.chunk(world)[rank]
     for _ in range(3):
         update.zero_grad()
-        with update.observe(loss_terms=len(mine)):
-            model(mine).sin().sum(-1).mean().backward()
+        with update.observe(loss_terms=len(own_rows)):
+            model(own_rows).sin().sum(-1).mean().backward()
         update.step()
     return full_state_dict(model), update.relative_step(), update.spectrum(), update
 
@@ -68,8 +68,8 @@ def compare(rank, world, inner, blocks, store):
         states = [copy.deepcopy(state)]
         dist.broadcast_object_list(states)
         again.load_state_dict(states[0])
-        for mine, value in zip(back.parameters(), sharded[0], strict=True):
-            copy_full_into(value, mine.data)
+        for parameter, value in zip(back.parameters(), sharded[0], strict=True):
+            copy_full_into(value, parameter.data)
         *resumed, _ = steps(world, rank, dist.group.WORLD, inner, blocks, back, again)
     finally:
         dist.destroy_process_group()
@@ -80,8 +80,8 @@ def compare(rank, world, inner, blocks, store):
         model, other = model_and_update(1, None, inner, blocks)
         other.load_state_dict(state)
         with torch.no_grad():
-            for mine, value in zip(model.parameters(), sharded[0], strict=True):
-                mine.copy_(value)
+            for parameter, value in zip(model.parameters(), sharded[0], strict=True):
+                parameter.copy_(value)
         *alone, _ = steps(1, 0, None, inner, blocks, model, other)
         torch.testing.assert_close(resumed, alone, rtol=1e-9, atol=1e-12)
 
@@ -98,9 +98,9 @@ def test_one_rank_with_sharded_weights_takes_the_steps_of_a_plain_process(inner,
 @pytest.mark.slow
 def test_two_ranks_with_half_the_rows_each_take_the_steps_of_one(tmp_path):
     code = (
-        "import runpy, sys; there = runpy.run_path(sys.argv[1]);"
-        "[there['compare'](int(sys.argv[2]), 2, inner, blocks, f'{sys.argv[3]}{inner}{blocks}')"
-        " for inner, blocks in there['CASES']]"
+        "import runpy, sys; module = runpy.run_path(sys.argv[1]);"
+        "[module['compare'](int(sys.argv[2]), 2, inner, blocks, f'{sys.argv[3]}{inner}{blocks}')"
+        " for inner, blocks in module['CASES']]"
     )
     command = [sys.executable, "-c", code, __file__]
     ranks = [subprocess.Popen([*command, str(rank), str(tmp_path / "store")]) for rank in (0, 1)]

@@ -27,7 +27,7 @@ def advance(batch, response_loss):
     return steps
 
 
-def made(make_decoder, rule, inner, **changes):
+def model_and_update(make_decoder, rule, inner, **changes):
     model = make_decoder().float()
     kfac = SETTINGS | changes.pop("kfac", {})
     return model, UpdateRule(model, rule=rule, inner=inner, lr=1e-3, kfac=kfac, **changes)
@@ -35,43 +35,47 @@ def made(make_decoder, rule, inner, **changes):
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_the_adamw_rule_is_torchs_adamw(fused, make_decoder, batch, response_loss, advance):
-    ours, update = made(make_decoder, "adamw", "adamw", weight_decay=0.1)
-    theirs = make_decoder().float()
-    adam = torch.optim.AdamW(theirs.parameters(), betas=(0.9, 0.95), weight_decay=0.1, fused=fused)
-    advance(ours, update, 0, 4)
+    model, update = model_and_update(make_decoder, "adamw", "adamw", weight_decay=0.1)
+    torch_model = make_decoder().float()
+    adam = torch.optim.AdamW(
+        torch_model.parameters(), betas=(0.9, 0.95), weight_decay=0.1, fused=fused
+    )
+    advance(model, update, 0, 4)
     for step in range(4):
         adam.zero_grad()
         adam.param_groups[0]["lr"] = 1e-3 * (step + 1)
-        response_loss(theirs, *batch).backward()
+        response_loss(torch_model, *batch).backward()
         adam.step()
     if fused:
-        assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
-    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-7)
+        assert all(map(torch.equal, model.parameters(), torch_model.parameters()))
+    for parameter, expected in zip(model.parameters(), torch_model.parameters(), strict=True):
+        torch.testing.assert_close(parameter, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_inner_adamw_is_adamw_on_preconditioned_gradients(
     make_decoder, batch, response_loss, advance
 ):
-    ours, update = made(make_decoder, "kfac", "adamw")
-    theirs = make_decoder().float()
-    kfac = KFAC(theirs, **SETTINGS)
-    adam = torch.optim.AdamW(theirs.parameters(), betas=(0.9, 0.95), weight_decay=0.0, fused=True)
-    advance(ours, update, 0, 3)
+    model, update = model_and_update(make_decoder, "kfac", "adamw")
+    torch_model = make_decoder().float()
+    kfac = KFAC(torch_model, **SETTINGS)
+    adam = torch.optim.AdamW(
+        torch_model.parameters(), betas=(0.9, 0.95), weight_decay=0.0, fused=True
+    )
+    advance(model, update, 0, 3)
     for step in range(3):
         adam.zero_grad()
         adam.param_groups[0]["lr"] = 1e-3 * (step + 1)
         with kfac.observe(batch[1], loss_terms=12, seed=step):
-            response_loss(theirs, *batch).backward()
+            response_loss(torch_model, *batch).backward()
         kfac.step()
         adam.step()
-    assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
+    assert all(map(torch.equal, model.parameters(), torch_model.parameters()))
 
 
 def test_inner_plain_moves_projections_by_the_formula_and_the_rest_by_adamw(
     make_decoder, batch, response_loss
 ):
-    model, update = made(make_decoder, "kfac", "plain", weight_decay=0.1)
+    model, update = model_and_update(make_decoder, "kfac", "plain", weight_decay=0.1)
     with update.observe(batch[1], loss_terms=12):
         response_loss(model, *batch).backward()
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
@@ -88,7 +92,7 @@ def test_inner_plain_moves_projections_by_the_formula_and_the_rest_by_adamw(
 
 @pytest.mark.parametrize("rule, inner", RULES)
 def test_the_relative_step_is_what_the_weights_moved(rule, inner, make_decoder, advance):
-    model, update = made(make_decoder, rule, inner)
+    model, update = model_and_update(make_decoder, rule, inner)
     advance(model, update, 0, 3)
     before = torch.cat([p.detach().double().flatten() for p in model.parameters()])
     advance(model, update, 3, 4)
@@ -105,7 +109,7 @@ def test_a_run_continued_from_its_saved_state_is_the_run_bit_for_bit(
     rule, inner, storage, make_decoder, advance
 ):
     kfac = {"storage": storage, "inverse_every": 2}
-    model, update = made(make_decoder, rule, inner, kfac=kfac)
+    model, update = model_and_update(make_decoder, rule, inner, kfac=kfac)
     advance(model, update, 0, 3)
     kept = io.BytesIO()
     torch.save({"model": model.state_dict(), "update": update.state_dict()}, kept)
@@ -113,7 +117,7 @@ def test_a_run_continued_from_its_saved_state_is_the_run_bit_for_bit(
 
     kept.seek(0)
     state = torch.load(kept, weights_only=True)
-    again, resumed = made(make_decoder, rule, inner, kfac=kfac)
+    again, resumed = model_and_update(make_decoder, rule, inner, kfac=kfac)
     again.load_state_dict(state["model"])
     resumed.load_state_dict(state["update"])
     advance(again, resumed, 3, 6)
@@ -127,13 +131,13 @@ def test_a_state_saved_between_two_micro_batches_continues_bit_for_bit(
     ids, mask = batch
     states = []
     for interrupted in (False, True):
-        model, update = made(make_decoder, "kfac", "adamw")
+        model, update = model_and_update(make_decoder, "kfac", "adamw")
         for at in (slice(0, 1), slice(1, 3)):
             with update.observe(mask[at], seed=at.start):
                 response_loss(model, ids[at], mask[at]).backward()
             if interrupted and at.start == 0:
                 state = update.state_dict()
-                fresh, update = made(make_decoder, "kfac", "adamw")
+                fresh, update = model_and_update(make_decoder, "kfac", "adamw")
                 update.load_state_dict(state)
                 for parameter, old in zip(fresh.parameters(), model.parameters(), strict=True):
                     parameter.grad = old.grad
@@ -144,8 +148,8 @@ def test_a_state_saved_between_two_micro_batches_continues_bit_for_bit(
 
 
 def test_a_state_of_another_rule_is_refused(make_decoder):
-    _, adamw = made(make_decoder, "adamw", "adamw")
-    _, kfac = made(make_decoder, "kfac", "adamw")
+    _, adamw = model_and_update(make_decoder, "adamw", "adamw")
+    _, kfac = model_and_update(make_decoder, "kfac", "adamw")
     with pytest.raises(ValueError, match="lacks kfac"):
         kfac.load_state_dict(adamw.state_dict())
     with pytest.raises(ValueError, match="has kfac"):

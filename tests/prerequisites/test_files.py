@@ -23,7 +23,7 @@ def raw(tmp_path):
     return tmp_path
 
 
-def test_raw_files_that_nobody_has_are_named(raw):
+def test_raw_files_that_are_not_available_are_named(raw):
     check = check_raw_files(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=False)
     assert check.state == "missing"
     assert "math500" in check.found and "aime24" not in check.found and "train" not in check.found
@@ -61,10 +61,10 @@ def test_a_cache_in_the_home_folder_is_doubted_where_nodes_read_it():
 
 
 def test_a_full_disk_is_missing_and_what_is_there_need_not_be_written_again(tmp_path):
-    check = check_disk(tmp_path, free=2 * 10**12, planned=8.6e12, there=0)
+    check = check_disk(tmp_path, free=2 * 10**12, planned=8.6e12, written=0)
     assert check.state == "missing" and "2.00 TB free" in check.found and "8.60 TB" in check.found
-    assert check_disk(tmp_path, free=2 * 10**12, planned=8.6e12, there=7 * 10**12).state == "ok"
-    assert check_disk(tmp_path, free=0, planned=1.0, there=2).state == "ok"
+    assert check_disk(tmp_path, free=2 * 10**12, planned=8.6e12, written=7 * 10**12).state == "ok"
+    assert check_disk(tmp_path, free=0, planned=1.0, written=2).state == "ok"
 
 
 def test_bytes_are_those_of_all_files_below_the_folders_that_exist(tmp_path):

@@ -1,4 +1,4 @@
-"""A hub answers, says no, is not there, or must not be asked."""
+"""A hub answers, refuses, does not exist, or must not be contacted offline."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def hub():
     """A server that says 405 to HEAD, which is an answer, and counts."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        asked = 0
+        requests = 0
 
         def do_HEAD(self):
-            Handler.asked += 1
+            Handler.requests += 1
             self.send_error(405)
 
         def log_message(self, *_):
@@ -31,16 +31,16 @@ def hub():
         server.shutdown()
 
 
-def test_any_answer_is_one(hub):
+def test_any_answer_counts(hub):
     assert hub_answers(hub.url, offline=False)
-    assert hub.RequestHandlerClass.asked == 1
+    assert hub.RequestHandlerClass.requests == 1
 
 
-def test_nothing_is_asked_offline(hub):
+def test_nothing_is_requested_offline(hub):
     assert not hub_answers(hub.url, offline=True)
-    assert hub.RequestHandlerClass.asked == 0
+    assert hub.RequestHandlerClass.requests == 0
 
 
-def test_nobody_answers_at_a_closed_port(hub):
+def test_a_closed_port_gives_no_answer(hub):
     hub.server_close()
     assert not hub_answers(hub.url, offline=False, timeout_s=1)

@@ -34,15 +34,15 @@ def declared(root, extras):
     left, found = [*extras], [Requirement(text) for text in project["dependencies"]]
     while left:
         for text in project["optional-dependencies"][left.pop()]:
-            one = Requirement(text)
-            left += one.extras if one.name == "geosd" else ()
-            found += [] if one.name == "geosd" else [one]
+            requirement = Requirement(text)
+            left += requirement.extras if requirement.name == "geosd" else ()
+            found += [] if requirement.name == "geosd" else [requirement]
     return found
 
 
 def test_every_requirement_of_a_gpu_node_is_pinned_and_every_pin_satisfies_it(root, gpu):
-    for one in declared(root, EXTRAS):
-        assert one.specifier.contains(gpu[canonicalize_name(one.name)]), one
+    for requirement in declared(root, EXTRAS):
+        assert requirement.specifier.contains(gpu[canonicalize_name(requirement.name)]), requirement
 
 
 LOCKS = ("audit", "gpu", "laptop", "smollm2", "trl", "vllm")
@@ -65,12 +65,16 @@ def test_every_lock_is_tested(root):
 
 def test_each_package_that_pyproject_names_is_pinned_for_a_laptop_and_so_is_what_builds(root):
     laptop = locked_versions(root / "envs/laptop.txt")
-    for one in declared(root, ("test",)):
-        assert one.specifier.contains(laptop[canonicalize_name(one.name)]), one
+    for requirement in declared(root, ("test",)):
+        assert requirement.specifier.contains(laptop[canonicalize_name(requirement.name)]), (
+            requirement
+        )
     assert {"setuptools", "pip"} <= laptop.keys()
     smollm2 = locked_versions(root / "envs/smollm2.txt")
-    for one in declared(root, ("smollm2",)):
-        assert one.specifier.contains((laptop | smollm2)[canonicalize_name(one.name)]), one
+    for requirement in declared(root, ("smollm2",)):
+        assert requirement.specifier.contains(
+            (laptop | smollm2)[canonicalize_name(requirement.name)]
+        ), requirement
 
 
 def test_pip_installs_no_lock_without_hashes(root):
@@ -90,8 +94,8 @@ def test_the_page_of_licences_is_that_of_the_pins(root):
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
     pins = locked_versions(root / "envs/laptop.txt")
     assert {name.strip("| "): version for name, version, _ in rows} == pins
-    made = licences.licence_table(root / "envs/laptop.txt").splitlines()
-    other = [line for line in page.splitlines() if line not in made]
+    table = licences.licence_table(root / "envs/laptop.txt").splitlines()
+    other = [line for line in page.splitlines() if line not in table]
     installed = {name: Version(version).public for name, version in installed_versions().items()}
     assert all(installed[name] != pins[name] for name in [line.split(" ")[1] for line in other])
     assert all(licence.strip(" |") not in ("", "UNKNOWN") for *_, licence in rows)
@@ -115,9 +119,9 @@ def test_the_lock_holds_what_its_packages_need_of_one_another(gpu, overrides):
     assert len(same) > 100
     for name in same:
         for text in importlib.metadata.requires(name) or ():
-            one = Requirement(text)
-            if one.marker is not None and not one.marker.evaluate({"extra": ""}):
+            requirement = Requirement(text)
+            if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
                 continue
-            needed = canonicalize_name(one.name)
-            allowed = overrides.get(needed, one).specifier
+            needed = canonicalize_name(requirement.name)
+            allowed = overrides.get(needed, requirement).specifier
             assert allowed.contains(Version(gpu[needed]), prereleases=True), (name, text)

@@ -21,7 +21,7 @@ MinJobAge               = 300 sec
 SLURM_VERSION           = 22.05.8
 """
 
-SRUN = '#!/bin/sh\necho "$@" > "$ASKED"\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n'
+SRUN = '#!/bin/sh\necho "$@" > "$OPTIONS"\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n'
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_words_of_sbatch_say_why_a_job_would_be_refused(command):
 def node(command, tmp_path, monkeypatch, devices):
     """The report of a made-up node: this machine, by a made-up srun."""
     command("srun", SRUN)
-    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
+    monkeypatch.setenv("OPTIONS", str(tmp_path / "srun_options"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
     (tmp_path / "token").write_text("abc")
     request = TRAIN._replace(gpus=len([*filter(None, devices.split(","))]))
@@ -93,8 +93,8 @@ def node(command, tmp_path, monkeypatch, devices):
 def test_a_node_reports_what_it_sees(command, tmp_path, monkeypatch):
     seen, words = node(command, tmp_path, monkeypatch, "")
     assert (seen["gpus"], seen["torch"], seen["text"], words) == (0, [], "abc", "")
-    asked = (tmp_path / "asked").read_text()
-    assert "--partition=gpu" in asked and f"--immediate={slurm.WAIT_S}" in asked
+    srun_options = (tmp_path / "srun_options").read_text()
+    assert "--partition=gpu" in srun_options and f"--immediate={slurm.WAIT_S}" in srun_options
     assert slurm.check_shared_folder("gpu", seen, "abc").state == "ok"
     assert slurm.check_shared_folder("gpu", seen, "xyz").state == "missing"
     assert slurm.check_clock("gpu", seen).state == "ok"
@@ -115,7 +115,7 @@ def test_a_clock_that_differs_is_seen_from_both_sides(shift, state):
     assert slurm.check_clock("gpu", report).state == state
 
 
-def test_a_job_must_see_the_gpus_that_it_asked_for_and_torch_must_see_them_too():
+def test_a_job_must_see_the_requested_gpus_and_so_must_torch():
     seen = {"host": "n1", "gpus": 2, "torch": ["H100", "H100"]}
     assert check_job_gpus("gpu", 2, seen).state == "ok"
     assert check_job_gpus("gpu", 4, seen).state == "missing"
@@ -124,7 +124,7 @@ def test_a_job_must_see_the_gpus_that_it_asked_for_and_torch_must_see_them_too()
     assert check_job_gpus("gpu", 2, {**seen, "torch": None}).state == "ok"  # no torch to ask
 
 
-def test_a_machine_without_gpus_is_told_where_to_go():
+def test_a_machine_without_gpus_has_a_hint_to_the_cluster():
     check = check_local_gpus(3, 0)
     assert check.state == "missing" and "--profile slurm" in check.cure
     assert check_local_gpus(3, 4).state == "ok"

@@ -23,18 +23,18 @@ def published(shared_data):
 
     def tokenizer(family):
         packed = shared_data / f"tokenizers/{FAMILIES[family]}.tokenizer.json.gz"
-        told = special[family]
+        tokens = special[family]
         return PreTrainedTokenizerFast(
             tokenizer_object=Tokenizer.from_str(gzip.decompress(packed.read_bytes()).decode()),
-            bos_token=told["bos"],
-            eos_token=told["eos"],
-            pad_token=told.get("pad", told["eos"]),
+            bos_token=tokens["bos"],
+            eos_token=tokens["eos"],
+            pad_token=tokens.get("pad", tokens["eos"]),
             chat_template=(shared_data / f"templates/{family}.jinja").read_text(),
             clean_up_tokenization_spaces=False,
         )
 
-    made = {}
-    return lambda family: made.setdefault(family, tokenizer(family))
+    tokenizers = {}
+    return lambda family: tokenizers.setdefault(family, tokenizer(family))
 
 
 TINY = (

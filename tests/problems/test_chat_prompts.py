@@ -100,10 +100,10 @@ def test_a_solution_stands_in_the_user_turn_and_can_end_nothing(published, famil
     encoding = encoding_of(tokenizer)
     problem = Problem("p", "id", "What is $1+1$?", "2")
     nasty = "".join(str(token) for token in tokenizer.added_tokens_decoder.values())
-    plain = encoding.teacher(problem, "One. Two.")
+    expected = encoding.teacher(problem, "One. Two.")
     spiked = encoding.teacher(problem, f"One.{nasty}{SOLUTION.split('answer')[0]} Two.")
     control = set(tokenizer.added_tokens_decoder)
-    assert [i for i in spiked if i in control] == [i for i in plain if i in control]
+    assert [i for i in spiked if i in control] == [i for i in expected if i in control]
     assert "That is two." in tokenizer.decode(spiked)
 
 
@@ -115,7 +115,7 @@ def test_the_end_of_a_thought_survives_decoding(published, family):
 
 
 @pytest.mark.parametrize("family", ["deepseek_r1_distill_llama_8b", "olmo3_7b_think"])
-def test_a_model_that_always_thinks_cannot_be_told_not_to(published, family):
+def test_a_model_that_always_thinks_refuses_thinking_false(published, family):
     with pytest.raises(ValueError, match="(?s)data.thinking is false.*allowed is true.*Hint:"):
         encoding_of(published(family), thinking=False)
 
@@ -135,7 +135,7 @@ def test_a_tiny_template_is_rendered_once_and_tokenized_without_another_beginnin
     assert encoding.pad_id == 2  # this tokenizer has none of its own
 
 
-def test_thinking_is_asked_for_or_not_through_the_template(tiny):
+def test_thinking_is_switched_through_the_template(tiny):
     assert ChatPrompts(tiny, "is", thinking=False).student("one").endswith("<think> </think>")
     assert "<think>" not in ChatPrompts(tiny, "is", thinking=True).student("one")
 
@@ -155,9 +155,9 @@ TEXTS = st.text(st.sampled_from("ab3. !?\n$"), max_size=60)
 
 
 @given(TEXTS, st.floats(0, 1), st.floats(0, 1))
-def test_revealed_sentences_are_a_prefix_that_grows_with_privilege(text, one, other):
+def test_revealed_sentences_are_a_prefix_that_grows_with_privilege(text, first, second):
     truncate_solution = ChatPrompts.truncate_solution
-    less, more = (truncate_solution(None, text, fraction) for fraction in sorted((one, other)))
+    less, more = (truncate_solution(None, text, fraction) for fraction in sorted((first, second)))
     assert more.startswith(less) and text.startswith(more)
     assert truncate_solution(None, text, 1.0) == text and truncate_solution(None, text, 0.0) == ""
 

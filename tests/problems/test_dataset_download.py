@@ -1,4 +1,4 @@
-"""RawFiles files are the pinned ones, or refused; a network is asked only for what is not there."""
+"""Raw files are the pinned ones, or refused; only absent files are fetched from the network."""
 
 import hashlib
 import json
@@ -36,19 +36,19 @@ ENTRY = CatalogueEntry(
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A hub in a folder: what was asked of the network is in `asked`."""
+    """A hub in a folder; `downloads` lists the files that were fetched from it."""
     file = tmp_path / "hub/test.parquet"
     file.parent.mkdir()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), file)
 
     class Hub:
-        asked, path, network = [], file, True
+        downloads, path, network = [], file, True
 
     def download(repo, name, *, repo_type, revision, local_files_only=False):
         assert (repo, name, repo_type, revision) == ("owner/small", file.name, "dataset", COMMIT)
         if local_files_only:
             raise LocalEntryNotFoundError("not in the cache")
-        Hub.asked.append(name)
+        Hub.downloads.append(name)
         if not Hub.network:
             raise LocalEntryNotFoundError("offline")
         return str(file)
@@ -59,7 +59,7 @@ def hub(tmp_path, monkeypatch):
 
 def test_a_file_is_fetched_once_converted_and_remembered(hub, tmp_path):
     lock = tmp_path / "lock.json"
-    told = fetch_file(ENTRY, tmp_path / "raw", lock)
+    record = fetch_file(ENTRY, tmp_path / "raw", lock)
     lines = (tmp_path / "raw/bench/small.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"id": "1", "problem": "One?", "answer": "70"},
@@ -68,9 +68,9 @@ def test_a_file_is_fetched_once_converted_and_remembered(hub, tmp_path):
     ]
     fetched = hashlib.sha256(hub.path.read_bytes()).hexdigest()
     remembered = json.loads(lock.read_text())
-    assert remembered == {ENTRY.name: {"fetched": fetched, "sha256": told["sha256"]}}
+    assert remembered == {ENTRY.name: {"fetched": fetched, "sha256": record["sha256"]}}
     hub.network = False
-    assert fetch_file(ENTRY, tmp_path / "raw", lock) == told and len(hub.asked) == 1
+    assert fetch_file(ENTRY, tmp_path / "raw", lock) == record and len(hub.downloads) == 1
 
 
 def test_the_hub_is_held_to_the_first_fetch(hub, tmp_path):
@@ -80,8 +80,10 @@ def test_the_hub_is_held_to_the_first_fetch(hub, tmp_path):
     shutil.rmtree(tmp_path / "raw")
     changed = [{**ROWS[0], "question": "Other?"}, *ROWS[1:]]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(changed), hub.path)
-    got = hashlib.sha256(hub.path.read_bytes()).hexdigest()
-    with pytest.raises(WrongFileError, match=f"(?s)bench/small.jsonl.*{remembered}.*{got}.*Hint:"):
+    digest = hashlib.sha256(hub.path.read_bytes()).hexdigest()
+    with pytest.raises(
+        WrongFileError, match=f"(?s)bench/small.jsonl.*{remembered}.*{digest}.*Hint:"
+    ):
         fetch_file(ENTRY, tmp_path / "raw", lock)
     assert not (tmp_path / "raw/bench/small.jsonl").exists()
 
@@ -110,7 +112,7 @@ def test_another_edition_is_known_by_its_answers(hub, tmp_path):
         WrongFileError, match="(?s)expected 3 problems whose answers.*another edition"
     ):
         fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
-    assert hub.asked == []
+    assert hub.downloads == []
 
 
 def test_without_network_the_error_says_where_files_go(hub, tmp_path):

@@ -61,11 +61,11 @@ def test_a_folder_has_a_benchmark_for_every_other_file(tmp_path):
 
 def test_neither_the_order_of_lines_nor_more_training_problems_change_the_test_problems(tmp_path):
     file = write(tmp_path / "own.jsonl", rows(range(40)))
-    turned = write(tmp_path / "turned.jsonl", rows(reversed(range(40))))
-    asked = [each.question for each in draw(file).test]
-    assert asked == [each.question for each in draw(turned).test]
-    assert asked == [each.question for each in draw(file, train=28).test]
-    assert asked != [each.question for each in draw(file, seed=1).test]
+    reversed_file = write(tmp_path / "turned.jsonl", rows(reversed(range(40))))
+    questions = [each.question for each in draw(file).test]
+    assert questions == [each.question for each in draw(reversed_file).test]
+    assert questions == [each.question for each in draw(file, train=28).test]
+    assert questions != [each.question for each in draw(file, seed=1).test]
 
 
 def test_repeats_and_problems_of_a_benchmark_are_dropped_and_counted(tmp_path):

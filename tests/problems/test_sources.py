@@ -30,13 +30,15 @@ def test_a_source_cannot_take_a_name_that_is_not_its_modules():
 def test_the_typed_grader_says_why_and_never_only_false(name):
     grade = get_data_source(name).grader()
     try:
-        said = {text: grade(text, "7") for text in ("\\boxed{7}", "Answer: 8", "hm", "Answer: x+1")}
+        verdicts = {
+            text: grade(text, "7") for text in ("\\boxed{7}", "Answer: 8", "hm", "Answer: x+1")
+        }
     finally:
         grade.close()
-    assert [verdict.reason for verdict in said.values()] == [
+    assert [verdict.reason for verdict in verdicts.values()] == [
         "correct",
         "wrong answer",
         "no answer",
         "unreadable",
     ]
-    assert [verdict.correct for verdict in said.values()] == [True, False, False, False]
+    assert [verdict.correct for verdict in verdicts.values()] == [True, False, False, False]

@@ -19,11 +19,11 @@ SETTINGS = {**SIZES, "test_id": 20, "test_per_benchmark": 10, "seed": 0}
 
 
 def read(question):
-    """The answer that the words alone give."""
-    *said, asked = re.split(r"(?<=[.?]) ", question)
-    assert asked.startswith("How many")
-    value = int(re.search(r"\d+", said[0])[0])
-    for sentence in said[1:]:
+    """The answer that follows from the question's words alone."""
+    *statements, last = re.split(r"(?<=[.?]) ", question)
+    assert last.startswith("How many")
+    value = int(re.search(r"\d+", statements[0])[0])
+    for sentence in statements[1:]:
         if found := re.search("doubles|triples", sentence):
             value *= {"doubles": 2, "triples": 3}[found[0]]
             continue
@@ -47,8 +47,8 @@ def test_every_calculation_of_the_worked_solution_is_right_and_the_grader_agrees
     steps = re.findall(r"(\d+) ([-+*]) (\d+) = (\d+)", story.solution)
     assert kind.steps[0] <= len(steps) <= kind.steps[1]
     for before, sign, n, after in steps:
-        made = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}[sign](int(before), int(n))
-        assert made == int(after)
+        result = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}[sign](int(before), int(n))
+        assert result == int(after)
     assert any(sign == "*" for _, sign, *_ in steps) == kind.multiplied
     verdict = TypedGrader()(story.solution, story.answer)
     assert verdict.reason == "correct"
@@ -75,11 +75,11 @@ def test_a_larger_training_set_leaves_the_test_problems_alone():
     assert get_data_source("word-problems").prepare({**SETTINGS, "seed": 1}).test != test
 
 
-@pytest.mark.parametrize("wanted", [{"test_per_benchmark": None}, {"train": 10**7}])
-def test_what_cannot_be_drawn_is_refused(wanted, monkeypatch):
+@pytest.mark.parametrize("sizes", [{"test_per_benchmark": None}, {"train": 10**7}])
+def test_what_cannot_be_drawn_is_refused(sizes, monkeypatch):
     monkeypatch.setattr("geosd.problems.problem_splits.TRIES", 0)
     with pytest.raises(ValueError, match="Hint:"):
-        get_data_source("word-problems").prepare({**SETTINGS, **wanted})
+        get_data_source("word-problems").prepare({**SETTINGS, **sizes})
 
 
 def test_numbers_lie_where_the_kind_says():

@@ -53,10 +53,10 @@ def test_imports_are_followed_wherever_they_stand_and_the_configuration_is_not(s
 
 
 def test_what_settings_name_belongs_to_the_step(sources):
-    plain = names("train", {"objective": {"name": "no"}, "source": "no"}, sources=sources)
+    common = names("train", {"objective": {"name": "no"}, "source": "no"}, sources=sources)
     own = names("train", {"objective": {"name": "jsd"}, "source": "dapo-math"}, sources=sources)
     added = {"objectives/jsd.py", "parts/third.py", "problems/sources/dapo_math.py"}
-    assert own - plain == added
+    assert own - common == added
 
 
 def test_further_modules_are_followed_too(sources):

@@ -1,4 +1,4 @@
-"""A manifest names what made a file, and survives where git or an input's neighbour is absent."""
+"""A manifest names the inputs, settings and code of a step; without git it names no commit."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import sys
 import pytest
 
 from geosd.files import sha256
-from geosd.provenance import manifest as subject
+from geosd.provenance import manifest as manifest_module
 
 
 def test_manifest_is_plain_json_with_the_hashes_of_its_inputs(tmp_path):
     file = tmp_path / "a.txt"
     file.write_bytes(b"geosd")
-    told = subject.manifest("analyse", [file], {"samples": 16}, 1.23456)
-    assert json.loads(json.dumps(told)) == told
-    assert told["inputs"][str(file)] == hashlib.sha256(b"geosd").hexdigest()
-    assert told["settings"] == {"samples": 16}
-    assert told["wall_s"] == 1.235
-    assert told["packages"]["python"].startswith("3.")
-    assert told["peak_memory_bytes"]["host"] > 1_000_000
+    manifest = manifest_module.manifest("analyse", [file], {"samples": 16}, 1.23456)
+    assert json.loads(json.dumps(manifest)) == manifest
+    assert manifest["inputs"][str(file)] == hashlib.sha256(b"geosd").hexdigest()
+    assert manifest["settings"] == {"samples": 16}
+    assert manifest["wall_s"] == 1.235
+    assert manifest["packages"]["python"].startswith("3.")
+    assert manifest["peak_memory_bytes"]["host"] > 1_000_000
 
 
 def test_folder_hash_changes_with_content_and_with_names(tmp_path):
@@ -39,7 +39,7 @@ def test_folder_hash_changes_with_content_and_with_names(tmp_path):
 
 def test_a_missing_input_is_named_with_a_hint(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)absent.*Hint:"):
-        subject.manifest("analyse", [tmp_path / "absent"], {}, 0)
+        manifest_module.manifest("analyse", [tmp_path / "absent"], {}, 0)
 
 
 def test_absent_git_is_tolerated(monkeypatch):
@@ -47,8 +47,8 @@ def test_absent_git_is_tolerated(monkeypatch):
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(subprocess, "run", no_git)
-    assert subject.code_version("analyse", {})["commit"] is None
-    assert subject.code_version("analyse", {})["dirty"] is None
+    assert manifest_module.code_version("analyse", {})["commit"] is None
+    assert manifest_module.code_version("analyse", {})["dirty"] is None
 
 
 def test_manifest_does_not_import_torch():

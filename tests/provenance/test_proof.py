@@ -22,8 +22,8 @@ def run(tmp_path) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"content of {name}")
     listed = {name: sha256(tmp_path / name) for name in NAMES}
-    made = manifest("train", [], {"objective": "geosd", "source": "search"}, 1.0, listed)
-    write_manifest(tmp_path / "manifest.json", made)
+    content = manifest("train", [], {"objective": "geosd", "source": "search"}, 1.0, listed)
+    write_manifest(tmp_path / "manifest.json", content)
     return tmp_path
 
 
@@ -65,8 +65,8 @@ def test_a_file_that_no_step_made_is_taken_as_it_is(tmp_path):
 def test_a_manifest_of_its_own_goes_before_that_of_the_folder(run):
     file = run / "claims.csv"
     file.write_text("claim")
-    made = manifest("claims", [], {}, 1.0, {"claims.csv": sha256(file)})
-    write_manifest(run / "claims.manifest.json", made)
+    content = manifest("claims", [], {}, 1.0, {"claims.csv": sha256(file)})
+    write_manifest(run / "claims.manifest.json", content)
     assert prove([file])
     file.write_text("other")
     with pytest.raises(UnprovenFileError, match="claims.manifest.json expects"):
@@ -89,20 +89,20 @@ def test_samples_of_another_run_are_refused(run):
     samples.mkdir()
     weights, key = run / "model.safetensors", {"model": "m", "seed": 1, "draw": 0}
 
-    def made_from(inputs, **of_run):
+    def write_samples_manifest(inputs, **of_run):
         write_manifest(
             samples / "manifest.json", {**manifest("evaluate", inputs, SETTINGS, 1.0), **of_run}
         )
 
-    made_from([weights], **key)
+    write_samples_manifest([weights], **key)
     prove_run(samples, weights, **key)
-    made_from([weights], **(key | {"seed": 2}))
+    write_samples_manifest([weights], **(key | {"seed": 2}))
     with pytest.raises(UnprovenFileError, match="was made for seed 2; expected .*seed 1"):
         prove_run(samples, weights, **key)
-    made_from({weights: "0" * 64}, **key)
+    write_samples_manifest({weights: "0" * 64}, **key)
     with pytest.raises(UnprovenFileError, match="was made from other weights"):
         prove_run(samples, weights, **key)
-    made_from([run / "config.json"], **key)
+    write_samples_manifest([run / "config.json"], **key)
     with pytest.raises(UnprovenFileError, match="was not made from .*model.safetensors"):
         prove_run(samples, weights, **key)
     assert json.loads((samples / "manifest.json").read_text())["seed"] == 1

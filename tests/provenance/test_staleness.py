@@ -1,4 +1,4 @@
-"""Stale is what today's inputs, settings and code would make otherwise, and all that follows."""
+"""Results of changed inputs, settings or code are stale, and so are results made from those."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from geosd.files import sha256
-from geosd.provenance import manifest as made
+from geosd.provenance import manifest as manifest_module
 from geosd.provenance.code import code_of
 from geosd.provenance.manifest_file import DamagedManifestError, read_manifest, write_manifest
 from geosd.provenance.staleness import Current, stale
@@ -29,13 +29,15 @@ def study(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         (folder / "w").write_text(f"weights of {step}")
         written = {"w": sha256(folder / "w")}
-        manifest = made.manifest("analyse", [Path(name)], SETTINGS.get(step, {}), 1.0, written)
+        manifest = manifest_module.manifest(
+            "analyse", [Path(name)], SETTINGS.get(step, {}), 1.0, written
+        )
         manifest["code"]["files"] = CODE.get(step, {})
         write_manifest(folder / "manifest.json", manifest)
     return tmp_path
 
 
-def judged(settings=SETTINGS, code=CODE, former=None) -> dict[str, list[str]]:
+def stale_reasons(settings=SETTINGS, code=CODE, former=None) -> dict[str, list[str]]:
     now = {
         Path("results") / step: Current(settings.get(step, {}), code.get(step, {}), former)
         for step in ("base", "train", "evaluate", "absent")
@@ -44,12 +46,12 @@ def judged(settings=SETTINGS, code=CODE, former=None) -> dict[str, list[str]]:
 
 
 def test_nothing_is_stale_where_nothing_has_changed(study):
-    assert judged() == {}
+    assert stale_reasons() == {}
 
 
 def test_a_changed_input_is_named_and_what_follows_is_stale_too(study):
     Path("problems.jsonl").write_text("others")
-    assert judged() == {
+    assert stale_reasons() == {
         "base": ["input problems.jsonl has changed"],
         "train": ["made from results/base, which is out of date"],
         "evaluate": ["made from results/train, which is out of date"],
@@ -58,7 +60,7 @@ def test_a_changed_input_is_named_and_what_follows_is_stale_too(study):
 
 def test_an_input_that_is_gone_is_named(study):
     Path("results/train/w").unlink()
-    assert judged() == {
+    assert stale_reasons() == {
         "train": ["output results/train/w is not here"],
         "evaluate": [
             "input results/train/w is not here",
@@ -69,12 +71,12 @@ def test_an_input_that_is_gone_is_named(study):
 
 def test_a_result_that_was_edited_is_named(study):
     Path("results/evaluate/w").write_text("other weights")
-    assert judged() == {"evaluate": ["output results/evaluate/w has changed"]}
+    assert stale_reasons() == {"evaluate": ["output results/evaluate/w has changed"]}
 
 
 def test_a_changed_parameter_is_named_with_both_values(study):
     now = {**SETTINGS, "train": {"rate": 0.2, "deep": {"a": 1, "b": [1, 2]}, "new": True}}
-    reasons = judged(now)
+    reasons = stale_reasons(now)
     assert reasons["train"] == [
         "parameter new was (absent), is True",
         "parameter rate was 0.1, is 0.2",
@@ -91,57 +93,57 @@ def test_a_changed_parameter_is_named_with_both_values(study):
     ],
 )
 def test_changed_code_makes_stale_what_is_made_by_it(study, now, reason):
-    reasons = judged(code={"train": now})
+    reasons = stale_reasons(code={"train": now})
     assert reasons["train"] == [reason]
     assert "base" not in reasons
 
 
 def test_a_result_that_has_moved_says_which_settings_it_had(study):
-    reasons = judged({**SETTINGS, "absent": {"steps": 8}}, former=Path("results/base"))
+    reasons = stale_reasons({**SETTINGS, "absent": {"steps": 8}}, former=Path("results/base"))
     assert reasons == {
         "absent": [
             "not made yet; results/base follows from other settings",
             "parameter steps was 7, is 8",
         ]
     }
-    assert judged({**SETTINGS, "absent": {"steps": 8}}) == {}  # it was never made
+    assert stale_reasons({**SETTINGS, "absent": {"steps": 8}}) == {}  # it was never made
 
 
 def test_a_manifest_lists_the_code_of_its_step():
-    files = made.code_hashes("analyse", {})
+    files = manifest_module.code_hashes("analyse", {})
     assert list(files) == code_of("analyse")
     assert {"geosd/__init__.py", "geosd/provenance/manifest.py"} <= set(files)
     assert not any("config" in name for name in files)
-    assert files["geosd/provenance/manifest.py"] == sha256(made.__file__)
+    assert files["geosd/provenance/manifest.py"] == sha256(manifest_module.__file__)
 
 
 def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatch):
-    changed = os.stat(made.__file__).st_mtime
-    monkeypatch.setattr(made, "_BEGAN", changed - 1)
-    assert made.code_hashes("analyse", {})["geosd/provenance/manifest.py"] is None
-    monkeypatch.setattr(made, "_BEGAN", time.time())
-    assert made.code_hashes("analyse", {})["geosd/provenance/manifest.py"]
+    changed = os.stat(manifest_module.__file__).st_mtime
+    monkeypatch.setattr(manifest_module, "_BEGAN", changed - 1)
+    assert manifest_module.code_hashes("analyse", {})["geosd/provenance/manifest.py"] is None
+    monkeypatch.setattr(manifest_module, "_BEGAN", time.time())
+    assert manifest_module.code_hashes("analyse", {})["geosd/provenance/manifest.py"]
 
 
 def test_code_dated_in_the_future_keeps_its_hash_unless_it_is_edited(monkeypatch):
     name = "geosd/provenance/manifest.py"
-    changed = os.stat(made.__file__).st_mtime
-    monkeypatch.setattr(made.time, "time", lambda: changed - 60)
-    monkeypatch.setattr(made, "_BEGAN", changed - 120)
-    begun_with = made.code_hashes("analyse", {})
-    assert begun_with[name] == sha256(made.__file__)
+    changed = os.stat(manifest_module.__file__).st_mtime
+    monkeypatch.setattr(manifest_module.time, "time", lambda: changed - 60)
+    monkeypatch.setattr(manifest_module, "_BEGAN", changed - 120)
+    begun_with = manifest_module.code_hashes("analyse", {})
+    assert begun_with[name] == sha256(manifest_module.__file__)
     monkeypatch.undo()  # an hour later the date is past
-    assert made.code_version("analyse", {}, begun_with)["files"] == begun_with
+    assert manifest_module.code_version("analyse", {}, begun_with)["files"] == begun_with
     begun_with[name] = "0" * 64  # what it was before an edit
-    assert made.code_version("analyse", {}, begun_with)["files"][name] is None
+    assert manifest_module.code_version("analyse", {}, begun_with)["files"][name] is None
 
 
 def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "n7")
     monkeypatch.setenv("SLURM_JOB_ID", "42")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,3")
-    told = made.device()
-    assert (told["node"], told["job"], told["visible"]) == ("n7", "42", "0,3")
+    device = manifest_module.device()
+    assert (device["node"], device["job"], device["visible"]) == ("n7", "42", "0,3")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"code": 1}', "\udcff"])
@@ -149,7 +151,7 @@ def test_a_damaged_manifest_is_named_and_the_others_are_judged(study, content):
     path = Path("results/base/manifest.json")
     path.write_text(content, errors="surrogateescape")
     Path("results/train/w").unlink()
-    reasons = judged()
+    reasons = stale_reasons()
     assert reasons["base"][0].startswith(f"{path} is no whole manifest: ")
     assert "input results/train/w is not here" in reasons["evaluate"]
     with pytest.raises(DamagedManifestError, match=r"(?s)results/base/manifest.json.*\nHint: "):

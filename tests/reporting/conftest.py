@@ -1,4 +1,4 @@
-"""Made-up scores: the shape of a study, with numbers that nobody measured."""
+"""Made-up scores: the shape of a study, without any measurement."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def findings(make, **changes):
     return judge_claims(ledger(), Evidence(make(variants=QUICK, **changes), drift))
 
 
-def test_every_claim_is_told_once_with_its_verdict(make):
+def test_every_claim_stands_once_with_its_verdict(make):
     found = findings(make)
     text = ledger_markdown(found, "quick")
     tested = [f for f in found if f.verdict != "not tested"]
@@ -60,14 +60,14 @@ def test_counts_are_of_one_model_of_all_models_and_of_arithmetic(make):
 
 def test_several_draws_have_their_spread_beside_the_effect(make):
     table = make(variants=QUICK, seeds=6)
-    plain = ledger_markdown(judge_claims(ledger(), Evidence(table)), "quick")
+    undrawn = ledger_markdown(judge_claims(ledger(), Evidence(table)), "quick")
     drawn = judge_claims(ledger(), Evidence(table.assign(draw=table["seed"] % 3)))
     text = ledger_markdown(drawn, "quick")
     gain = next(f for f in drawn if f.claim.id == "geosd-ood-gain")
     [line] = [line for line in text.splitlines() if line.startswith("| geosd-ood-gain ")]
     cells = [cell.strip() for cell in line.split("|")]
     assert cells[6] == f"{gain.draw_sd:.1f}" and cells[8] == "6/3"
-    assert "| draws |" in text and "| draws |" not in plain
+    assert "| draws |" in text and "| draws |" not in undrawn
 
 
 def test_lines_fit_a_terminal_and_tables_are_aligned(make):
@@ -79,9 +79,9 @@ def test_lines_fit_a_terminal_and_tables_are_aligned(make):
 def test_not_tested_claims_say_what_they_need(make):
     text = ledger_markdown(findings(make), "quick")
     listed = text.split("## Not tested in this study")[1]
-    told = " ".join(listed.split())
-    assert "kind privilege has what these need: `privilege-kl-declines`, " in told
-    assert "which no rule measures: `cost-wall-clock`." in told
+    sentences = " ".join(listed.split())
+    assert "kind privilege has what these need: `privilege-kl-declines`, " in sentences
+    assert "which no rule measures: `cost-wall-clock`." in sentences
 
 
 def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):

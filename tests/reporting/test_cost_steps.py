@@ -16,9 +16,9 @@ TABLES = ("architectures", "flops", "memory", "hyperparameters", "kfac_memory")
 def test_each_is_written_as_three_files_twice_the_same(name, tmp_path):
     for folder in ("a", "b"):
         render.main(name, "quick", tmp_path / folder, params=PARAMS)
-    made = {path.name for path in (tmp_path / "a").iterdir()}
-    assert made == {f"{name}.{ending}" for ending in ("csv", "md", "tex")}
-    for file in made:
+    written = {path.name for path in (tmp_path / "a").iterdir()}
+    assert written == {f"{name}.{ending}" for ending in ("csv", "md", "tex")}
+    for file in written:
         first, second = (tmp_path / folder / file for folder in ("a", "b"))
         assert first.read_bytes() == second.read_bytes()
 

@@ -1,4 +1,4 @@
-"""The page on what made the numbers."""
+"""The page on the code, packages and machines behind the numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from geosd.steps import environment
 
 
 def ran(step="train", **changed):
-    told = {
+    fields = {
         "code": {"version": "0.1.0", "commit": "a" * 40, "dirty": False},
         "packages": {"torch": "2.13.0"},
         "device": {"platform": "Linux", "cpus": 8, "accelerators": ["H100", "H100"], "threads": 1},
         "wall_s": 100.0,
         "peak_memory_bytes": {"host": 2**30, "device": 2**34},
     }
-    return StepManifest(step, {**told, **changed})
+    return StepManifest(step, {**fields, **changed})
 
 
 def row(text: str, *cells: str) -> bool:
@@ -69,8 +69,10 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
     last, name = rows[-1].variant, "the same settings under another name"
     again = [replace(row, variant=name) for row in rows if row.variant == last]
     write_index(tmp_path / "runs.csv", [*rows, *again])
-    made = {folder for row in rows for folder in (row.base, row.train, row.evaluate) if folder}
-    for folder in (*made, "evaluate/gone/0"):
+    run_folders = {
+        folder for row in rows for folder in (row.base, row.train, row.evaluate) if folder
+    }
+    for folder in (*run_folders, "evaluate/gone/0"):
         write_manifest(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
 
     monkeypatch.chdir(tmp_path)

@@ -17,8 +17,10 @@ from geosd.scores.tidy_columns import COLUMNS
 ALL = list(METHODS)
 
 
-def made_up(models: Sequence[str], variants: Sequence[str], seeds: int, n: int) -> pd.DataFrame:
-    """A table of the shape that analyse writes, with numbers that nobody measured."""
+def made_up_table(
+    models: Sequence[str], variants: Sequence[str], seeds: int, n: int
+) -> pd.DataFrame:
+    """A table of the shape that analyse writes, with made-up numbers."""
     draw, rows = np.random.default_rng(7), []
     for model in models:
         for at, variant in enumerate(variants):
@@ -38,7 +40,7 @@ def made_up(models: Sequence[str], variants: Sequence[str], seeds: int, n: int) 
 
 
 def test_curves_and_bands_are_those_of_the_runs():
-    table = made_up(["m"], ["geosd"], seeds=4, n=16)
+    table = made_up_table(["m"], ["geosd"], seeds=4, n=16)
     coverage, wrong, _ = consensus.draw(table, ["m"], ["geosd"]).axes
     runs = table.query("quantity == 'pass@k' and x == 8")["value"]
     low, high = stats.t.interval(0.95, 3, runs.mean(), stats.sem(runs))
@@ -69,7 +71,7 @@ def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
 
 
 def test_one_run_has_no_band():
-    table = made_up(["m"], ["geosd"], seeds=1, n=8)
+    table = made_up_table(["m"], ["geosd"], seeds=1, n=8)
     coverage, wrong, right = consensus.draw(table, ["m"], ["geosd"]).axes
     assert len(coverage.lines[0].get_xdata()) == 8
     assert not any(band.get_paths() for axes in (coverage, right) for band in axes.collections)
@@ -78,7 +80,7 @@ def test_one_run_has_no_band():
 
 @pytest.mark.parametrize(("seeds", "n"), [(3, 16), (2, 32)])
 def test_k_runs_to_the_number_of_samples_on_a_log2_axis(seeds, n):
-    figure = consensus.draw(made_up(["m"], ALL, seeds, n), ["m"], ALL)
+    figure = consensus.draw(made_up_table(["m"], ALL, seeds, n), ["m"], ALL)
     axes = figure.axes[0]
     assert axes.get_xscale() == "log" and axes.xaxis.get_transform().base == 2
     assert axes.get_xticklabels()[-1].get_text() == str(n)
@@ -86,7 +88,7 @@ def test_k_runs_to_the_number_of_samples_on_a_log2_axis(seeds, n):
 
 
 def test_methods_of_the_paper_are_shown_and_ablations_are_not():
-    figure = consensus.draw(made_up(["m"], ALL, 2, 8), ["m"], [*ALL, "geosd-privilege_0.5"])
+    figure = consensus.draw(made_up_table(["m"], ALL, 2, 8), ["m"], [*ALL, "geosd-privilege_0.5"])
     bars = [text.get_text() for text in figure.axes[1].get_yticklabels()]
     assert bars == [METHODS[v].drawn for v in ALL[:10]]
     named = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -95,7 +97,7 @@ def test_methods_of_the_paper_are_shown_and_ablations_are_not():
 
 def test_at_most_five_methods_have_a_colour_and_a_band():
     models = ["mini-qwen3", "mini-olmo3"]
-    figure = consensus.draw(made_up(models, ALL, 3, 8), models, ALL)
+    figure = consensus.draw(made_up_table(models, ALL, 3, 8), models, ALL)
     panels = np.reshape(figure.axes, (2, 3))
     for axes in panels[:, [0, 2]].flat:
         assert len([band for band in axes.collections if band.get_paths()]) == len(EMPHASIZED)
@@ -109,7 +111,7 @@ def test_at_most_five_methods_have_a_colour_and_a_band():
 
 def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
     models = ["mini-qwen3", "mini-olmo3"]
-    table = made_up(models, ALL, 2, 16)
+    table = made_up_table(models, ALL, 2, 16)
     figure = consensus.draw(table, models, ALL)
     figure.draw_without_rendering()
     assert len(figure.axes) == 6
@@ -126,6 +128,6 @@ def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
     assert files[0] == files[1]
 
 
-def test_a_study_without_ood_samples_is_told_what_it_lacks():
+def test_a_study_without_ood_samples_is_refused_with_a_hint():
     with pytest.raises(ValueError, match="(?s)no OOD samples of any of GeoSD|no OOD.*Hint:"):
-        consensus.draw(made_up([], [], 0, 0), ["m"], ["geosd"])
+        consensus.draw(made_up_table([], [], 0, 0), ["m"], ["geosd"])

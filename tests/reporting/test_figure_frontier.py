@@ -55,9 +55,9 @@ def test_labels_cover_neither_each_other_nor_the_frame(make, models):
     for axes in planes:
         boxes = {t.get_text(): t.get_window_extent() for t in axes.texts}
         assert set(boxes) == {METHODS[v].drawn for v in list(METHODS)[:10]}
-        for (a, one), (b, other) in itertools.combinations(boxes.items(), 2):
+        for (a, first_box), (b, second_box) in itertools.combinations(boxes.items(), 2):
             # Ascender and descender room may touch; letters may not.
-            assert not one.shrunk(0.95, 0.7).overlaps(other.shrunk(0.95, 0.7)), (a, b)
+            assert not first_box.shrunk(0.95, 0.7).overlaps(second_box.shrunk(0.95, 0.7)), (a, b)
         frame = axes.get_window_extent()
         for text, box in boxes.items():
             assert box.x0 >= frame.x0 - 1 and box.x1 <= figure.bbox.x1, text

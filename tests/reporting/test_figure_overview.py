@@ -1,4 +1,4 @@
-"""The overview's curves are the gradients of the losses that train, and tell the paper's story."""
+"""The overview's curves are gradients of the losses in training, and show the paper's mechanism."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def points(full="geosd"):
     ]
 
 
-def made_up(seeds=3, models=("m",)) -> pd.DataFrame:
+def made_up_scores(seeds=3, models=("m",)) -> pd.DataFrame:
     draw, rows = np.random.default_rng(2), []
     for model in models:
         centres = {"pi_0": 50.0}
@@ -43,7 +43,7 @@ def made_up(seeds=3, models=("m",)) -> pd.DataFrame:
 
 
 def test_changes_and_intervals_are_those_of_the_runs():
-    scores = made_up()
+    scores = made_up_scores()
     sweep = privilege.privilege_changes(scores, "m", points())
     order = ["fwdkl", "revkl", "geosd"]
     assert list(sweep["variant"].unique()) == order, "in the order of every figure"
@@ -60,20 +60,20 @@ def test_changes_and_intervals_are_those_of_the_runs():
 
 
 def test_points_stand_in_the_order_of_privilege_whatever_the_order_of_the_grid():
-    (axes,) = privilege.draw(made_up(), ["m"], {"m": points()[::-1]}).axes
+    (axes,) = privilege.draw(made_up_scores(), ["m"], {"m": points()[::-1]}).axes
     assert list(axes.lines[2].get_xdata()) == [100 * share for share in SHARES]
     assert axes.lines[2].get_color() == METHODS["revkl"].colour
 
 
 def test_one_seed_draws_a_line_without_a_band():
-    (axes,) = privilege.draw(made_up(seeds=1), ["m"], {"m": points()}).axes
+    (axes,) = privilege.draw(made_up_scores(seeds=1), ["m"], {"m": points()}).axes
     assert len(axes.lines) == 4 and all(np.isfinite(line.get_ydata()).all() for line in axes.lines)
     assert not any(band.get_paths() for band in axes.collections)
 
 
 @pytest.mark.parametrize("models", [("m",), ("a", "b", "c")])
 def test_labels_stay_on_the_page_and_apart(models):
-    scores, swept = made_up(models=models), {model: points() for model in models}
+    scores, swept = made_up_scores(models=models), {model: points() for model in models}
     figure = privilege.draw(scores, models, swept)
     figure.draw_without_rendering()
     for axes in figure.axes:
@@ -86,13 +86,15 @@ def test_labels_stay_on_the_page_and_apart(models):
 def test_the_same_scores_draw_the_same_bytes(tmp_path):
     files = []
     for folder in ("a", "b"):
-        paths = save(privilege.draw(made_up(), ["m"], {"m": points()}), tmp_path / folder, "p")
+        paths = save(
+            privilege.draw(made_up_scores(), ["m"], {"m": points()}), tmp_path / folder, "p"
+        )
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]
 
 
-def test_a_study_without_base_or_sweep_is_told_what_it_lacks():
-    scores = made_up()
+def test_a_study_without_base_or_sweep_is_refused_with_a_hint():
+    scores = made_up_scores()
     with pytest.raises(ValueError, match="(?s)two or more privileges.*Hint:.*grid"):
         privilege.draw(scores, ["m"], {"m": points()[3:4]})
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on ood_avg.*Hint:"):

@@ -16,7 +16,7 @@ LADDER = ["mini-qwen3-xs", "mini-qwen3-s", "mini-qwen3", "mini-qwen3-l", "mini-q
 BOTH = ["pi_0", "geosd"]
 
 
-def made_up(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
+def made_up_scores(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
     draw, rows = np.random.default_rng(4), []
     for at, model in enumerate(models):
         for variant, gain in (("pi_0", 0), ("geosd", 8 - abs(at - 2) * 2)):
@@ -29,7 +29,7 @@ def made_up(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
 
 
 def test_lines_are_the_means_of_the_runs_in_the_studys_order():
-    scores = made_up()
+    scores = made_up_scores()
     figure = scale.draw(scores, LADDER, BOTH)
     base, geosd = figure.axes[1].lines
     for variant, line in (("pi_0", base), ("geosd", geosd)):
@@ -44,7 +44,7 @@ def test_lines_are_the_means_of_the_runs_in_the_studys_order():
 
 
 def test_both_panels_say_the_gain_of_each_size():
-    scores = made_up()
+    scores = made_up_scores()
     for axes, benchmark in zip(
         scale.draw(scores, LADDER, BOTH).axes, ("id", "ood_avg"), strict=True
     ):
@@ -60,7 +60,7 @@ def test_sizes_are_what_the_names_differ_in():
 
 
 def test_labels_stay_on_the_page_and_apart():
-    figure = scale.draw(made_up(), LADDER, BOTH)
+    figure = scale.draw(made_up_scores(), LADDER, BOTH)
     figure.draw_without_rendering()
     for axes in figure.axes:
         texts = [t for t in [*axes.texts, *axes.get_xticklabels()] if t.get_visible()]
@@ -73,15 +73,15 @@ def test_labels_stay_on_the_page_and_apart():
 def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path):
     files = []
     for folder in ("a", "b"):
-        paths = save(scale.draw(made_up(seeds=1), LADDER, BOTH), tmp_path / folder, "s")
+        paths = save(scale.draw(made_up_scores(seeds=1), LADDER, BOTH), tmp_path / folder, "s")
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]
 
 
-def test_a_study_without_ladder_or_method_is_told_what_it_lacks():
+def test_a_study_without_ladder_or_method_is_refused_with_a_hint():
     with pytest.raises(ValueError, match="(?s)two models or more.*mini-qwen3-xs.*Hint:"):
-        scale.draw(made_up(), LADDER[:1], BOTH)
+        scale.draw(made_up_scores(), LADDER[:1], BOTH)
     with pytest.raises(ValueError, match="(?s)geosd has no OOD score on any model.*Hint:"):
-        scale.draw(made_up(), LADDER, ["pi_0", "fwdkl"])
+        scale.draw(made_up_scores(), LADDER, ["pi_0", "fwdkl"])
     with pytest.raises(ValueError, match="(?s)no OOD score on bigger.*Hint:"):
-        scale.draw(made_up(), [*LADDER, "bigger"], BOTH)
+        scale.draw(made_up_scores(), [*LADDER, "bigger"], BOTH)

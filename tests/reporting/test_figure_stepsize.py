@@ -1,4 +1,4 @@
-"""The sweeps stand where the runs scored, and a study without them is told so."""
+"""The sweeps stand where the runs scored, and a study without them is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def points(rates=RATES, stops=STOPS):
     ]
 
 
-def made_up(models=("m",), seeds=3) -> pd.DataFrame:
+def made_up_scores(models=("m",), seeds=3) -> pd.DataFrame:
     draw, rows = np.random.default_rng(6), []
     for model in models:
         for point in [{"run": "pi_0", "variant": "pi_0"}, *points()]:
@@ -51,7 +51,7 @@ def configurations(scores, points):
 
 
 def test_the_solid_line_is_the_full_runs_by_learning_rate():
-    scores = made_up()
+    scores = made_up_scores()
     line = stepsize.learning_rate_lines(configurations(scores, points()[::-1])).query(
         "variant == 'fwdkl'"
     )
@@ -62,7 +62,7 @@ def test_the_solid_line_is_the_full_runs_by_learning_rate():
 
 
 def test_lines_and_whiskers_are_those_of_the_runs():
-    scores = made_up()
+    scores = made_up_scores()
     axes, *_ = stepsize.draw(scores, ["m"], {"m": points()}).axes
     means = configurations(scores, points())
     full = stepsize.learning_rate_lines(means).query("variant == 'geosd'")[["id", "ood_avg"]]
@@ -79,7 +79,7 @@ def test_lines_and_whiskers_are_those_of_the_runs():
 
 
 def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
-    lines = stepsize.early_stop_lines(configurations(made_up(), points()))
+    lines = stepsize.early_stop_lines(configurations(made_up_scores(), points()))
     for variant, rates in (("fwdkl", RATES), ("geosd", RATES[1:])):
         for rate in rates:
             line = lines[(lines["variant"] == variant) & (lines["learning_rate"] == rate)]
@@ -87,7 +87,7 @@ def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
 
 
 def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
-    scores = made_up()
+    scores = made_up_scores()
     figure = stepsize.draw(scores, ["m"], {"m": points()})
     _, *maps, bar = figure.axes
     assert "change" in bar.get_ylabel()
@@ -116,8 +116,8 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
 
 
 def test_a_rate_that_was_not_stopped_at_a_step_has_an_empty_field():
-    few = [p for p in points() if p["steps"] == FULL or p["learning_rate"] == 1e-6]
-    figure = stepsize.draw(made_up(), ["m"], {"m": few})
+    sparse = [p for p in points() if p["steps"] == FULL or p["learning_rate"] == 1e-6]
+    figure = stepsize.draw(made_up_scores(), ["m"], {"m": sparse})
     (mesh,) = figure.axes[1].collections
     known = ~np.ma.getmaskarray(mesh.get_array()).reshape(len(RATES), -1)
     assert known.sum(axis=1).tolist() == [1, 1, len(STOPS) + 1, 1, 1, 1]
@@ -142,7 +142,7 @@ def test_learning_rates_are_powers_of_ten():
 
 @pytest.mark.parametrize("models", [("m",), ("a", "b")])
 def test_labels_are_all_there_on_the_page_and_apart(models):
-    figure = stepsize.draw(made_up(models), models, {model: points() for model in models})
+    figure = stepsize.draw(made_up_scores(models), models, {model: points() for model in models})
     figure.draw_without_rendering()
     planes = [axes for axes in figure.axes if axes.get_title() in models]
     assert len(planes) == len(models)
@@ -164,16 +164,16 @@ def test_labels_are_all_there_on_the_page_and_apart(models):
 def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(tmp_path):
     files = []
     for folder in ("a", "b"):
-        figure = stepsize.draw(made_up(), ["m"], {"m": points(stops=())})
+        figure = stepsize.draw(made_up_scores(), ["m"], {"m": points(stops=())})
         assert len(figure.axes) == 1
         assert "stopped early" not in [t.get_text() for t in figure.legends[0].get_texts()]
         files.append([path.read_bytes() for path in save(figure, tmp_path / folder, "s")])
     assert files[0] == files[1]
 
 
-def test_a_study_without_sweep_or_base_is_told_what_it_lacks():
+def test_a_study_without_sweep_or_base_is_refused_with_a_hint():
     with pytest.raises(ValueError, match="(?s)two or more learning rates.*Hint:.*grid"):
-        stepsize.draw(made_up(), ["m"], {"m": points(rates=RATES[:2])[1:2]})
-    scores = made_up()
+        stepsize.draw(made_up_scores(), ["m"], {"m": points(rates=RATES[:2])[1:2]})
+    scores = made_up_scores()
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
         stepsize.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})

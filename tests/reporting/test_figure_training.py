@@ -1,4 +1,4 @@
-"""What the figure of training curves draws: means over seeds of the runs it is asked for."""
+"""What the figure of training curves draws: means over seeds of the runs of its study."""
 
 from __future__ import annotations
 

@@ -73,38 +73,40 @@ def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
     )
     methods = [*scores["variant"].unique()]
     table = table_significance.build(scores, ["mini-qwen3"], methods)
-    ours, paper = table.rows
+    own_row, paper = table.rows
     means = scores.query("benchmark == 'ood_avg' and metric == 'avg@k'")
     means = means.groupby("variant")["value"].mean().drop(["geosd", "geosd_adamw"])
-    best = column(table, "baseline")[ours.label].value
+    best = column(table, "baseline")[own_row.label].value
     assert best.lower() == means.idxmax()
-    assert ours.cells[0].value == 3
+    assert own_row.cells[0].value == 3
     assert paper.label == "paper: Qwen3-8B" and paper.cells[-2].value == 2.9e-9
     runs = scores.query("benchmark == 'ood_avg' and metric == 'avg@k'").pivot(
         index="seed", columns="variant", values="value"
     )
     expected = stats.ttest_rel(runs["geosd"], runs[means.idxmax()], alternative="greater").pvalue
-    assert ours.cells[-1].value == pytest.approx(expected) and paper.cells[-1].number is None
+    assert own_row.cells[-1].value == pytest.approx(expected) and paper.cells[-1].number is None
 
 
 def test_significance_is_paired_over_draws_of_the_base_model(make):
     scores = make(seeds=6)
-    one = table_significance.build(scores, ["mini-qwen3"], QUICK).rows[0]
+    undrawn_row = table_significance.build(scores, ["mini-qwen3"], QUICK).rows[0]
     drawn = scores.assign(draw=scores["seed"] % 3)
-    ours = table_significance.build(drawn, ["mini-qwen3"], QUICK).rows[0]
-    best = {"GRPO": "grpo", "π₀": "pi_0"}[ours.cells[2].value]
+    drawn_row = table_significance.build(drawn, ["mini-qwen3"], QUICK).rows[0]
+    best = {"GRPO": "grpo", "π₀": "pi_0"}[drawn_row.cells[2].value]
     average = drawn.query("benchmark == 'ood_avg' and metric == 'avg@k'")
     means = average.groupby(["variant", "draw"])["value"].mean()
     expected = stats.ttest_rel(means["geosd"], means[best], alternative="greater").pvalue
-    assert ours.cells[-1].value == pytest.approx(expected)
-    assert [cell.value for cell in ours.cells[:-1]] == [cell.value for cell in one.cells[:-1]]
+    assert drawn_row.cells[-1].value == pytest.approx(expected)
+    assert [cell.value for cell in drawn_row.cells[:-1]] == [
+        cell.value for cell in undrawn_row.cells[:-1]
+    ]
 
 
 def test_significance_is_corrected_over_the_models(make):
-    one = table_significance.build(make(), ["mini-qwen3"], QUICK)
-    both = table_significance.build(make(models=MODELS), MODELS, QUICK)
-    alone = column(one, "p_holm")["mini-qwen3"].value
-    assert column(both, "p_holm")["mini-qwen3"].value >= alone
+    one_model = table_significance.build(make(), ["mini-qwen3"], QUICK)
+    two_models = table_significance.build(make(models=MODELS), MODELS, QUICK)
+    alone = column(one_model, "p_holm")["mini-qwen3"].value
+    assert column(two_models, "p_holm")["mini-qwen3"].value >= alone
 
 
 def test_significance_without_geosd_or_spread_is_empty_and_not_an_error(make):

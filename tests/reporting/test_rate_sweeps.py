@@ -172,7 +172,7 @@ def test_the_main_table_at_one_rate_is_of_the_runs_at_this_rate(scores):
     ("rate", "message"),
     [(None, "no `one_rate`.*make select-rates"), (7e-5, "no variant .* at 7e-5.*grid")],
 )
-def test_a_study_without_the_one_rate_is_told_what_it_lacks(scores, rate, message):
+def test_a_study_without_the_one_rate_is_refused_with_a_hint(scores, rate, message):
     with pytest.raises(ValueError, match=f"(?s){message}") as error:
         table_main_one_rate.build(scores, MODELS, POINTS, rate)
     assert str(error.value).splitlines()[-1].startswith("Hint: ") or "Hint: " in str(error.value)
@@ -268,7 +268,7 @@ def test_a_curve_is_the_mean_change_from_the_base_model_by_rate(scores, curves, 
         means = [values(scores, model, run_of(variant, r), benchmark).mean() - base for r in RATES]
         lines = panel(curves, method(variant).label, benchmark).lines
         shade = {"mini-qwen3": "0.0", "mini-llama": "0.62"}[model]
-        line = next(one for one in lines if one.get_color() == shade)
+        line = next(candidate for candidate in lines if candidate.get_color() == shade)
         assert np.allclose(line.get_xydata(), np.column_stack([RATES, means]))
 
 
@@ -287,8 +287,8 @@ def test_whiskers_are_one_standard_deviation(scores, curves):
 def test_rings_stand_at_the_selected_rates(scores, curves):
     ring = next(line for line in panel(curves, "GeoSD").lines if line.get_markersize() == 5.5)
     assert sorted(ring.get_xdata()) == [1e-5, 3e-5]
-    one = next(line for line in panel(curves, "RevKL").lines if line.get_markersize() == 5.5)
-    assert list(one.get_xdata()) == [3e-5]
+    revkl_ring = next(line for line in panel(curves, "RevKL").lines if line.get_markersize() == 5.5)
+    assert list(revkl_ring.get_xdata()) == [3e-5]
 
 
 def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(scores):
@@ -310,7 +310,7 @@ def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(score
 
 
 @pytest.mark.parametrize("build", [table_rates.build, figure_rates.draw, figure_rate_curves.draw])
-def test_a_study_without_sweep_or_base_is_told_what_it_lacks(scores, build):
+def test_a_study_without_sweep_or_base_is_refused_with_a_hint(scores, build):
     single = {model: [p for p in of if p["learning_rate"] == 1e-5] for model, of in POINTS.items()}
     with pytest.raises(ValueError, match="(?s)two or more learning rates.*Hint:.*grid"):
         build(scores, MODELS, single, SELECTED)

@@ -1,4 +1,4 @@
-"""What tables and figures declare of themselves is what they are."""
+"""Tables and figures have the arguments and kinds that their SPEC declares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from geosd.claims.ledger import ledger
 from geosd.reporting.specs import OutputSpec, output_kind, output_specs, rendering_modules
 
-RIGHT = """from geosd.reporting.specs import OutputSpec
+SOURCE = """from geosd.reporting.specs import OutputSpec
 SPEC = OutputSpec(title="a", caption="b", reads=("scores",))
 """
 
@@ -22,17 +22,17 @@ SPEC = OutputSpec(title="a", caption="b", reads=("scores",))
 def test_arguments_are_what_is_declared(name):
     module = importlib.import_module(f"geosd.reporting.{name}")
     assert module.SPEC == output_specs()[name]
-    asked = [
+    declared = [
         *output_specs()[name].reads,
         *(w.rpartition(".")[2] for w in output_specs()[name].settings),
     ]
     function = inspect.signature(getattr(module, output_kind(name).function))
     needed = [p.name for p in function.parameters.values() if p.default is p.empty]
-    assert sorted(needed) == sorted(asked)
+    assert sorted(needed) == sorted(declared)
 
 
 @pytest.mark.parametrize("name", output_specs())
-def test_the_modules_that_are_found_by_name_have_what_is_asked_of_them(name):
+def test_the_modules_that_are_found_by_name_have_the_functions_of_their_kind(name):
     own, writer = map(importlib.import_module, rendering_modules(name))
     assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
 
@@ -52,22 +52,25 @@ def test_declarations_are_read_without_importing_what_draws():
 
 def test_a_module_that_declares_nothing_is_none_of_them(tmp_path):
     (tmp_path / "table_plain.py").write_text("X = 1\n")
-    (tmp_path / "figure_new.py").write_text(RIGHT)
+    (tmp_path / "figure_new.py").write_text(SOURCE)
     assert dict(output_specs(tmp_path)) == {"figure_new": OutputSpec("a", "b", ("scores",))}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
-        (RIGHT.replace('"a"', "open('x').read()"), "SPEC cannot be read"),
-        (RIGHT.replace("scores", "scoers"), "'scoers' is no tidy file; there are scores, drift"),
-        (RIGHT.replace("reads", "raeds"), "raeds"),
-        (RIGHT.replace('("scores",)', '"scores"'), "reads is 'scores'; allowed is texts"),
-        (RIGHT.replace("OutputSpec(title", "dict(title"), "no call of OutputSpec"),
+        (SOURCE.replace('"a"', "open('x').read()"), "SPEC cannot be read"),
+        (
+            SOURCE.replace("scores", "scoers"),
+            "'scoers' is no tidy file; there are scores, drift",
+        ),
+        (SOURCE.replace("reads", "raeds"), "raeds"),
+        (SOURCE.replace('("scores",)', '"scores"'), "reads is 'scores'; allowed is texts"),
+        (SOURCE.replace("OutputSpec(title", "dict(title"), "no call of OutputSpec"),
         ("SPEC = OutputSpec(", "SPEC cannot be read"),
     ],
 )
-def test_what_cannot_be_read_names_the_file_and_what_is_allowed(tmp_path, text, said):
+def test_what_cannot_be_read_names_the_file_and_what_is_allowed(tmp_path, text, expected):
     (tmp_path / "figure_new.py").write_text(text)
-    with pytest.raises(ValueError, match=f"(?s)new.py: (?=SPEC).*{said}.*keys are title"):
+    with pytest.raises(ValueError, match=f"(?s)new.py: (?=SPEC).*{expected}.*keys are title"):
         output_specs(tmp_path)

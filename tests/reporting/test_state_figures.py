@@ -96,8 +96,8 @@ def test_no_text_covers_another_or_leaves_the_page(figures, name, models):
         ]
         texts = [t for t in [*axes.texts, *titles] if t.get_text()]
         boxes = [(t.get_text(), t.get_window_extent()) for t in texts]
-        for (a, one), (b, other) in itertools.combinations(boxes, 2):
-            assert not one.shrunk(0.95, 0.7).overlaps(other.shrunk(0.95, 0.7)), (a, b)
+        for (a, first_box), (b, second_box) in itertools.combinations(boxes, 2):
+            assert not first_box.shrunk(0.95, 0.7).overlaps(second_box.shrunk(0.95, 0.7)), (a, b)
         for text, box in boxes:
             assert box.x0 >= -1 and box.y0 >= -1, text
             assert box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
@@ -170,8 +170,8 @@ def test_a_variant_that_the_study_does_not_train_is_left_out(states, drift):
 
 def test_each_ridge_stands_on_its_own_ground_and_says_its_first_mass(figures):
     axes = figures["alignment"](MODELS[:1]).axes[0]
-    said = [text.get_text() for text in axes.texts]
-    assert said[:4] == ["0.40", "0.45", "0.65", "0.90"]
+    labels = [text.get_text() for text in axes.texts]
+    assert labels[:4] == ["0.40", "0.45", "0.65", "0.90"]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == [r"$\pi_0$", "10", "50", "100"]
     drawn = [line for line in axes.lines if line.get_marker() == "o"]
     for number, line in enumerate(drawn):

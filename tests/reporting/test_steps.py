@@ -62,8 +62,8 @@ def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
         claims.main("quick", scores, drift, consensus, out, params=PARAMS)
     tables = {f"{t}.{e}" for t in SHOWN[:3] for e in ("csv", "md", "tex")}
     figures = {f"figure_frontier.{e}" for e in ("pdf", "svg", "png")}
-    made = {path.name for path in (tmp_path / "a").iterdir()}
+    written = {path.name for path in (tmp_path / "a").iterdir()}
     ledger = {"claims.md", "claims.csv"}
-    assert made == tables | figures | ledger | {"claims.manifest.json"}
+    assert written == tables | figures | ledger | {"claims.manifest.json"}
     for name in tables | figures | ledger:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name

@@ -23,7 +23,7 @@ STUDIES = """
     models: [mini-qwen3, mini-llama]
     methods: [pi_0, fwdkl, geosd, geosd_no_prox]
     seeds: [0, 1]
-    variants:                  # of its own: the quick study's rates are selected anew at times
+    variants:                  # rates of these tests: a new selection changes those of quick
       fwdkl: {training: {learning_rate: 1.0e-6}}
       geosd: {training: {learning_rate: 3.0e-5}}
     grid:
@@ -84,8 +84,8 @@ def test_each_is_written_as_what_its_rule_declares(study, tmp_path, name, inputs
     files = tuple(study / f"{tidy}.csv" for tidy in inputs)
     render.main(name, "made_up", tmp_path, files, study / "params.yaml")
     endings = ("csv", "md", "tex") if name.startswith("table_") else ("pdf", "svg", "png")
-    made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == sorted(f"{name}.{ending}" for ending in endings)
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == sorted(f"{name}.{ending}" for ending in endings)
     assert all(path.stat().st_size for path in tmp_path.iterdir())
 
 

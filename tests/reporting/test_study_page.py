@@ -91,7 +91,7 @@ def test_a_pictures_alternative_says_what_the_figure_shows(name):
     assert not re.search(r"[\[\]*\n]|\.\.$", words)
 
 
-def test_files_of_one_name_are_told_apart_by_their_folders():
+def test_files_of_one_name_are_distinguished_by_their_folders():
     sources = [Path("results/states/a/states.csv"), Path("results/states/b/states.csv")]
     text = " ".join(caption_markdown("figure_density", sources, Path("results/quick")).split())
     assert "[../states/a/states.csv](../states/a/states.csv), [../states/b/states.csv]" in text

@@ -15,7 +15,7 @@ VARIANTS = {"geosd": 60, "geosd_jsd": 56, "geosd_no_prox": 54, "geosd_adamw": 57
 METHODS = ["pi_0", *VARIANTS]
 
 
-def made_up(models=("mini-qwen3",), seeds=3):
+def made_up_tables(models=("mini-qwen3",), seeds=3):
     draw, rows, moved = np.random.default_rng(8), [], []
     for model in models:
         for variant, centre in VARIANTS.items():
@@ -35,16 +35,14 @@ def column(table, key):
 
 
 def test_the_numbers_are_those_of_the_runs_and_the_change_is_from_the_full_method():
-    scores, drift = made_up()
+    scores, drift = made_up_tables()
     table = table_ablations.build(scores, drift, ["mini-qwen3"], METHODS)
     assert [row.label for row in table.rows] == [
         "GeoSD", "GeoSD, Hellinger → JSD", "GeoSD, λ = 0", "GeoSD, AdamW"
     ]  # fmt: skip
-    mine, full = (
-        scores_by_seed(scores, "mini-qwen3", v, "ood_avg") for v in ("geosd_jsd", "geosd")
-    )
+    jsd, full = (scores_by_seed(scores, "mini-qwen3", v, "ood_avg") for v in ("geosd_jsd", "geosd"))
     change = column(table, "mini-qwen3.delta_ood")
-    assert change["GeoSD, Hellinger → JSD"].value == pytest.approx(mine.mean() - full.mean())
+    assert change["GeoSD, Hellinger → JSD"].value == pytest.approx(jsd.mean() - full.mean())
     assert change["GeoSD"].number is None
     passed = scores_by_seed(scores, "mini-qwen3", "geosd", "ood_avg", "pass@k", 16)
     cell = column(table, "mini-qwen3.ood_pass")["GeoSD"]
@@ -54,7 +52,7 @@ def test_the_numbers_are_those_of_the_runs_and_the_change_is_from_the_full_metho
 
 def test_the_papers_numbers_stand_beside_the_model_of_its_ablations_only():
     models = ["mini-qwen3", "mini-llama"]
-    table = table_ablations.build(*made_up(models), models, METHODS)
+    table = table_ablations.build(*made_up_tables(models), models, METHODS)
     paper = {key: column(table, f"mini-qwen3.{key}.paper") for key in ("id", "delta_ood", "d_fr")}
     assert [cell.text for cell in paper["id"].values()] == ["82.7", "80.2", "83.3", "82.1"]
     assert [cell.text for cell in paper["delta_ood"].values()] == ["–", "-4.4", "-6.7", "-3.8"]
@@ -64,8 +62,8 @@ def test_the_papers_numbers_stand_beside_the_model_of_its_ablations_only():
     assert not any("mini-llama" in c.key and "paper" in c.key for c in table.columns)
 
 
-def test_the_papers_coverage_says_its_k_where_ours_is_another():
-    scores, drift = made_up()
+def test_the_papers_coverage_names_its_k_where_the_studys_is_another():
+    scores, drift = made_up_tables()
     for rows, label in ((scores, "paper"), (scores[scores["k"] == 1], "paper @16")):
         both = pd.concat([scores[scores["metric"] == "avg@k"], rows[rows["metric"] == "pass@k"]])
         table = table_ablations.build(both, drift, ["mini-qwen3"], METHODS)
@@ -74,15 +72,15 @@ def test_the_papers_coverage_says_its_k_where_ours_is_another():
 
 
 def test_every_form_can_be_written_and_a_missing_drift_is_an_empty_cell():
-    scores, drift = made_up(seeds=1)
+    scores, drift = made_up_tables(seeds=1)
     table = table_ablations.build(scores, drift[:0], ["mini-qwen3"], METHODS)
     assert column(table, "mini-qwen3.d_fr")["GeoSD"].number is None
     assert "OOD pass@16" in to_markdown(table) and r"$\pi_0$" in to_latex(table)
 
 
 @pytest.mark.parametrize("methods", [["pi_0", "geosd"], ["geosd_jsd"], ["pi_0"]])
-def test_a_study_without_ablations_is_told_what_it_lacks(methods):
+def test_a_study_without_ablations_is_refused_with_a_hint(methods):
     with pytest.raises(ValueError, match="(?s)with its ablations.*Hint:.*geosd_jsd"):
-        table_ablations.build(*made_up(), ["mini-qwen3"], methods)
+        table_ablations.build(*made_up_tables(), ["mini-qwen3"], methods)
     with pytest.raises(ValueError, match="(?s)no OOD score of it on unheard-of"):
-        table_ablations.build(*made_up(), ["unheard-of"], METHODS)
+        table_ablations.build(*made_up_tables(), ["unheard-of"], METHODS)

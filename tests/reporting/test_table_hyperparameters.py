@@ -1,4 +1,4 @@
-"""Each setting beside the paper's, on settings made up and on those of params.yaml."""
+"""Each setting beside the paper's, for made-up settings and for those of params.yaml."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODEL = {
 }
 
 
-def told(settings):
+def cells_by_key(settings):
     """value, paper, verdict and place of each key."""
     return {row.label: [cell.value for cell in row.cells] for row in build(settings).rows}
 
@@ -38,29 +38,29 @@ def read_of(study):
     return settings("table_hyperparameters", study)["hyperparameters"]
 
 
-def made(**models):
+def made_up_settings(**models):
     return {"runs": 10, "data": {"train": 1000, "seed": None}, "models": models}
 
 
 def test_values_stand_beside_the_papers_with_their_place():
-    rows = told(made(m=MODEL))
+    rows = cells_by_key(made_up_settings(m=MODEL))
     assert rows["training.steps"] == ["625", "625", "yes", "Table hparams"]
     assert rows["runs"] == ["10", "10", "yes", "Table main_id_ood"]
     assert rows["evaluation.samples"] == ["8", "16", "no", "Table hparams"]
-    assert rows["evaluation.pass_k"][2] == "yes"  # 16 is among ours
+    assert rows["evaluation.pass_k"][2] == "yes"  # 16 is one of the study's k
     assert "data.seed" not in rows  # nothing is set
 
 
 def test_what_the_paper_does_not_give_says_so():
     model = copy.deepcopy(MODEL)
     model["training"]["fwdkl"]["chunk"] = 8
-    assert told(made(m=model))["training.chunk"] == ["8", "not given", "–", "–"]
+    assert cells_by_key(made_up_settings(m=model))["training.chunk"] == ["8", "not given", "–", "–"]
 
 
 def test_methods_that_differ_are_named_and_judged_one_by_one():
     model = copy.deepcopy(MODEL)
     model["training"]["geosd"]["learning_rate"] = 3e-5
-    rows = told(made(m=model))
+    rows = cells_by_key(made_up_settings(m=model))
     assert rows["training.learning_rate"][:3] == [
         "1e-06 (fwdkl); 3e-05 (geosd)",
         "1e-06",
@@ -72,20 +72,20 @@ def test_methods_that_differ_are_named_and_judged_one_by_one():
 def test_models_that_differ_are_named():
     large = copy.deepcopy(MODEL)
     large["training"]["geosd"]["optimiser"]["kfac"] = {"blocks": 32, "storage": "bfloat16"}
-    rows = told(made(**{"qwen3-8b": MODEL, "qwen3-32b": large}))
+    rows = cells_by_key(made_up_settings(**{"qwen3-8b": MODEL, "qwen3-32b": large}))
     assert rows["training.optimiser.kfac.blocks"][:3] == [
         "16 (qwen3-8b); 32 (qwen3-32b)",
         "16 (qwen3-8b); 32 (qwen3-32b)",
         "yes",
     ]
-    small_blocks = told(made(**{"qwen3-32b": MODEL}))["training.optimiser.kfac.blocks"]
-    assert small_blocks[:3] == ["16", "32", "no"]
+    small = cells_by_key(made_up_settings(**{"qwen3-32b": MODEL}))
+    assert small["training.optimiser.kfac.blocks"][:3] == ["16", "32", "no"]
 
 
 def test_where_both_differ_each_pair_is_named():
     other = copy.deepcopy(MODEL)
     other["training"]["geosd"]["steps"] = 100
-    rows = told(made(a=MODEL, b=other))
+    rows = cells_by_key(made_up_settings(a=MODEL, b=other))
     assert rows["training.steps"][0] == "625 (a fwdkl, a geosd, b fwdkl); 100 (b geosd)"
 
 
@@ -106,7 +106,7 @@ def test_the_protocol_itself_is_as_in_the_paper(params):
         }
     )
     protocol = params.model_copy(update={"studies": {"bare": bare}})
-    rows = told(read_of(resolve(protocol, "bare")))
+    rows = cells_by_key(read_of(resolve(protocol, "bare")))
     wrong = {key: row for key, row in rows.items() if row[2] in ("no", "partly")}
     assert not wrong
     assert sum(row[2] == "yes" for row in rows.values()) > 40

@@ -49,8 +49,8 @@ def test_each_variant_has_its_own_best():
 
 
 def test_values_are_means_over_seeds_and_differences_have_their_standard_error():
-    judged = scores([40, 41, 45], [50, 50, 50], [30, 30, 30], [20, 22, 24])
-    found = cells(build(judged, ["m"], CANDIDATES, RATES))
+    table = scores([40, 41, 45], [50, 50, 50], [30, 30, 30], [20, 22, 24])
+    found = cells(build(table, ["m"], CANDIDATES, RATES))
     assert [cell.value for cell in found["m.select_validation"]] == [42, 50, 30, 22]
     behind = found.loc[LABELS[0], "m.behind"]
     # 10, 9, 5: mean 8, sd sqrt(7), over sqrt(3) its error.
@@ -60,9 +60,9 @@ def test_values_are_means_over_seeds_and_differences_have_their_standard_error()
 
 
 def test_the_selected_rate_is_within_one_standard_error_on_each_model():
-    one = scores([51, 48, 48], [50, 50, 50], [30, 30, 30], [90, 90, 90], models=("a",))
-    other = scores([40, 40, 40], [50, 50, 50], [30, 30, 30], [90, 90, 90], models=("b",))
-    found = cells(build(pd.concat([one, other]), ["a", "b"], CANDIDATES, RATES))
+    of_a = scores([51, 48, 48], [50, 50, 50], [30, 30, 30], [90, 90, 90], models=("a",))
+    of_b = scores([40, 40, 40], [50, 50, 50], [30, 30, 30], [90, 90, 90], models=("b",))
+    found = cells(build(pd.concat([of_a, of_b]), ["a", "b"], CANDIDATES, RATES))
     assert [cell.text for cell in found["a.selected"]] == ["selected", "", "selected", ""]
     assert [cell.text for cell in found["b.selected"]] == ["", "selected", "selected", ""]
 

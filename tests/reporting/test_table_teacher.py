@@ -20,7 +20,7 @@ POINTS = [
 ]
 
 
-def made_up():
+def made_up_tables():
     draw, scores, drift = np.random.default_rng(3), [], []
     for run in ["pi_0", *(point["run"] for point in POINTS)]:
         for seed in range(SEEDS):
@@ -37,7 +37,7 @@ def made_up():
 
 @pytest.fixture(scope="module")
 def tidy():
-    return made_up()
+    return made_up_tables()
 
 
 def cell(table, label, key):

@@ -56,13 +56,13 @@ def test_lightness_is_that_of_known_greys():
     assert lightness(np.full(3, 0x77 / 255)) == pytest.approx(50.03, abs=0.02)
 
 
-def test_grey_print_tells_methods_of_one_marker_apart():
+def test_grey_print_distinguishes_methods_of_one_marker():
     for a, b in pairs_of_one_marker():
         apart = abs(lightness(to_rgb(a.colour)) - lightness(to_rgb(b.colour)))
         assert apart >= APART, (a.label, b.label)
 
 
-def test_grey_print_tells_the_methods_that_keep_their_colour_apart():
+def test_grey_print_distinguishes_the_methods_that_keep_their_colour():
     greys = sorted(float(lightness(to_rgb(METHODS[name].colour))) for name in EMPHASIZED)
     assert min(np.diff(greys)) >= APART
     assert all(to_rgb(METHODS[name].colour) != to_rgb(BACKGROUND) for name in EMPHASIZED)

@@ -58,7 +58,7 @@ def test_the_record_of_transformers_says_version_and_rows(model, tmp_path):
     assert record["engine"] == "transformers" and record["rows"] == 3 and record["version"]
 
 
-def test_an_unknown_engine_is_told_apart(model, tmp_path):
+def test_an_unknown_engine_is_refused(model, tmp_path):
     with pytest.raises(ValueError, match=r"'sglang' is no engine(.|\n)*transformers, vllm"):
         build_sampler({**LAPTOP, "engine": "sglang"}, tmp_path, ENCODING, model=model)
 
@@ -72,17 +72,19 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
         build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
 
 
-def test_an_engine_alone_on_a_gpu_takes_more_memory_than_beside_a_model(model, monkeypatch):
-    given = []
+def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, monkeypatch):
+    engine_options = []
     monkeypatch.setattr(build_module, "require_vllm", lambda: None)
-    monkeypatch.setattr(build_module, "start_engine", lambda *_, **options: given.append(options))
+    monkeypatch.setattr(
+        build_module, "start_engine", lambda *_, **options: engine_options.append(options)
+    )
     for gpu in (True, False):
         monkeypatch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
-        for beside in (None, model):
-            sampler = build_sampler({**CLUSTER, "memory": 0.6}, "nowhere", ENCODING, model=beside)
+        for trained in (None, model):
+            sampler = build_sampler({**CLUSTER, "memory": 0.6}, "nowhere", ENCODING, model=trained)
             sampler._open_engine()
-    assert [options.get("memory") for options in given] == [None, 0.6, 0.6, 0.6]
+    assert [options.get("memory") for options in engine_options] == [None, 0.6, 0.6, 0.6]
 
 
 def test_one_process_drives_one_device(monkeypatch):

@@ -66,25 +66,25 @@ def test_a_compiled_step_computes_what_the_model_does(folder, random_weights):
     assert again.sample(PROMPTS, COLD, seed=0)
 
 
-def made_up(model):
-    made = cache_folder(model.config)
-    made.mkdir(parents=True)
+def fake_cache(model):
+    cache = cache_folder(model.config)
+    cache.mkdir(parents=True)
     for name in (STEP, KERNEL):
-        (made / name).write_text("no program")
-    (made / NOTE).write_text('{"sha256": {}}')
-    return made
+        (cache / name).write_text("no program")
+    (cache / NOTE).write_text('{"sha256": {}}')
+    return cache
 
 
 def test_a_file_that_was_not_compiled_there_is_not_loaded(folder, random_weights):
     model = random_weights("qwen3")
-    made_up(model)
+    fake_cache(model)
     with pytest.raises(RuntimeError, match=r"is not the file that was compiled(.|\n)*Hint: remove"):
         open_compiled_step(model)
 
 
 def test_a_folder_that_others_may_write_is_not_loaded(folder, random_weights):
     model = random_weights("qwen3")
-    os.chmod(made_up(model) / STEP, 0o666)
+    os.chmod(fake_cache(model) / STEP, 0o666)
     with pytest.raises(RuntimeError, match="may be written by others"):
         open_compiled_step(model)
 
@@ -94,18 +94,18 @@ def test_without_a_compiler_the_models_own_modules_sample(
 ):
     monkeypatch.setattr(compiled_step.shutil, "which", lambda name: None)
     model = random_weights("qwen3")
-    one = sampler(model)
-    assert one.record()["step"] == {"kind": "none yet"}
-    drawn = one.sample(PROMPTS, COLD, seed=0)
+    eager = sampler(model)
+    assert eager.record()["step"] == {"kind": "none yet"}
+    drawn = eager.sample(PROMPTS, COLD, seed=0)
     assert drawn == TransformersSampler(model, [1], 0).sample(PROMPTS, COLD, seed=0)
-    assert one.record()["step"] == {"kind": "eager"}
+    assert eager.record()["step"] == {"kind": "eager"}
     assert "g++ is not installed" in caplog.text
 
 
 def test_the_folder_follows_from_the_architecture_and_not_from_the_weights(folder, random_weights):
-    one, same = random_weights("qwen3"), random_weights("qwen3")
-    same.config.pad_token_id, same.config._name_or_path = 7, "elsewhere"
-    assert cache_folder(one.config) == cache_folder(same.config)
-    same.config.rms_norm_eps = 1e-3
-    assert cache_folder(one.config) != cache_folder(same.config)
-    assert cache_folder(one.config).is_relative_to(folder)
+    model, other = random_weights("qwen3"), random_weights("qwen3")
+    other.config.pad_token_id, other.config._name_or_path = 7, "elsewhere"
+    assert cache_folder(model.config) == cache_folder(other.config)
+    other.config.rms_norm_eps = 1e-3
+    assert cache_folder(model.config) != cache_folder(other.config)
+    assert cache_folder(model.config).is_relative_to(folder)

@@ -1,4 +1,4 @@
-"""Logits of our sessions against transformers' own generate(), token for token."""
+"""Logits of decode sessions against transformers' own generate(), token for token."""
 
 import pytest
 import torch
@@ -107,7 +107,7 @@ def test_a_model_in_bfloat16_and_autocast_stay_near_float32(random_weights):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_whose_attention_is_not_ours_is_recognised(name, random_weights):
+def test_a_model_with_another_attention_is_recognised(name, random_weights):
     model = random_weights(name)
     before = model.config._attn_implementation
     with torch.inference_mode():

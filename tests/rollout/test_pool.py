@@ -9,11 +9,11 @@ from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.rollout.solution_pool import count_pool, pool_solutions
 
 PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
-RIGHT, OTHER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"
+CORRECT, LONGER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"
 
 
 class Scripted:
-    """A sampler that says what it is told to."""
+    """A sampler whose completions are given texts."""
 
     def __init__(self, texts, finish="stop"):
         self.texts, self.finish = texts, finish
@@ -39,24 +39,24 @@ def pool(texts, keep=10, finish="stop", grade=None):
 
 
 def test_only_distinct_verified_solutions_are_kept_in_the_order_drawn():
-    first, second = pool([WRONG, RIGHT, RIGHT, OTHER] + [WRONG] * 4)
-    assert first.solutions == (RIGHT, OTHER)
+    first, second = pool([WRONG, CORRECT, CORRECT, LONGER] + [WRONG] * 4)
+    assert first.solutions == (CORRECT, LONGER)
     assert (first.drawn, first.verified) == (4, 3)
     assert second.solutions == ()
 
 
 def test_no_more_than_the_cap_are_kept():
-    first, _ = pool([RIGHT, OTHER, RIGHT, OTHER] + [WRONG] * 4, keep=1)
-    assert first.solutions == (RIGHT,)
+    first, _ = pool([CORRECT, LONGER, CORRECT, LONGER] + [WRONG] * 4, keep=1)
+    assert first.solutions == (CORRECT,)
 
 
 def test_a_truncated_rollout_is_no_solution():
-    first, _ = pool([RIGHT] * 4 + [WRONG] * 4, finish="length")
+    first, _ = pool([CORRECT] * 4 + [WRONG] * 4, finish="length")
     assert first.solutions == () and first.verified == 0
 
 
 def test_exclusions_are_counted():
-    rows = pool([WRONG, RIGHT, RIGHT, OTHER] + [WRONG] * 4)
+    rows = pool([WRONG, CORRECT, CORRECT, LONGER] + [WRONG] * 4)
     assert count_pool(rows) == {
         "problems": 2,
         "problems_without_solution_excluded": 1,
@@ -70,8 +70,8 @@ def test_exclusions_are_counted():
 
 def test_answers_that_the_grader_cannot_decide_on_are_counted_and_not_kept():
     def undecided(response, gold):
-        return Verdict("2", False, "timeout" if response == RIGHT else "wrong answer")
+        return Verdict("2", False, "timeout" if response == CORRECT else "wrong answer")
 
-    rows = pool([RIGHT, RIGHT, WRONG, OTHER] + [WRONG] * 4, grade=undecided)
+    rows = pool([CORRECT, CORRECT, WRONG, LONGER] + [WRONG] * 4, grade=undecided)
     assert [(row.verified, row.undecided) for row in rows] == [(0, 2), (0, 0)]
     assert count_pool(rows)["rollouts_undecided"] == 2

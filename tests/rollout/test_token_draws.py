@@ -35,9 +35,9 @@ def test_draws_have_the_exact_probabilities(logits, temperature, top_p):
     counts = drawn.bincount(minlength=len(p))
     assert counts[p == 0].sum() == 0
     often = p * N > 5
-    wanted = p[often] / p[often].sum() * counts[often].sum()
+    expected = p[often] / p[often].sum() * counts[often].sum()
     assert often.sum() > 3
-    assert chisquare(counts[often], wanted).pvalue > 1e-4
+    assert chisquare(counts[often], expected).pvalue > 1e-4
 
 
 def test_the_nucleus_of_a_single_token_is_the_likeliest(logits):

@@ -42,12 +42,12 @@ def test_tokens_are_drawn_from_the_models_own_distribution(model):
     n = 4000
     expected = next_token(model, PROMPT, temperature=1.3).double() * n
     drawn = sampler(model, rows=n).sample([PROMPT] * n, SamplingParams(1.3, 1.0, 1), seed=0)
-    counts = Counter(one.ids[0] for one in drawn)
+    counts = Counter(completion.ids[0] for completion in drawn)
     often = [token for token in range(len(expected)) if expected[token] > 5]
     observed = [counts[token] for token in often]
-    wanted = expected[often] * sum(observed) / expected[often].sum()
+    expected_counts = expected[often] * sum(observed) / expected[often].sum()
     assert len(often) > 10
-    assert chisquare(observed, wanted.tolist()).pvalue > 1e-4
+    assert chisquare(observed, expected_counts.tolist()).pvalue > 1e-4
 
 
 def test_the_nucleus_keeps_the_smallest_set_with_that_mass(model):
@@ -60,7 +60,7 @@ def test_the_nucleus_keeps_the_smallest_set_with_that_mass(model):
         if mass >= 0.6:
             break
     drawn = sampler(model).sample([PROMPT] * 600, SamplingParams(1.0, 0.6, 1), seed=1)
-    assert {one.ids[0] for one in drawn} == nucleus
+    assert {completion.ids[0] for completion in drawn} == nucleus
 
 
 def test_cold_sampling_is_greedy_whatever_shares_the_batch(model):
@@ -87,11 +87,11 @@ def test_temperature_zero_takes_the_likeliest_token(model):
 def test_the_same_seed_gives_the_same_tokens_and_another_gives_others(model):
     prompts = [PROMPT] * 20 + OTHERS
     sampling = SamplingParams(1.0, 0.95, 12)
-    one = sampler(model).sample(prompts, sampling, seed=5)
+    first = sampler(model).sample(prompts, sampling, seed=5)
     torch.rand(7)  # what others draw must not matter
     again = sampler(model).sample(prompts, sampling, seed=5)
-    assert one == again
-    assert one != sampler(model).sample(prompts, sampling, seed=6)
+    assert first == again
+    assert first != sampler(model).sample(prompts, sampling, seed=6)
 
 
 def test_sampling_leaves_the_global_generator_where_it_was(model):
@@ -116,12 +116,12 @@ def test_a_response_ends_with_its_first_end_token_or_at_the_cap(model):
     with torch.no_grad():
         model.lm_head.weight[END] += model.lm_head.weight.mean(0) + 0.05
     drawn = sampler(model).sample([PROMPT] * 300, SamplingParams(1.0, 1.0, 8), seed=2)
-    finishes = Counter(one.finish for one in drawn)
+    finishes = Counter(completion.finish for completion in drawn)
     assert finishes["stop"] and finishes["length"]
-    for one in drawn:
-        assert (one.ids[-1] == END) == (one.finish == "stop")
-        assert END not in one.ids[:-1]
-        assert len(one.ids) == 8 or one.finish == "stop"
+    for completion in drawn:
+        assert (completion.ids[-1] == END) == (completion.finish == "stop")
+        assert END not in completion.ids[:-1]
+        assert len(completion.ids) == 8 or completion.finish == "stop"
 
 
 def test_how_a_release_likes_to_sample_changes_nothing(model):
@@ -165,11 +165,11 @@ def ends_often(model):
 
 def test_each_response_that_ends_is_reported_once_and_before_the_others_are_done(exact):
     ending, reported = ends_often(exact), []
-    one = sampler(ending)
-    one.on_finish = lambda place, completion: reported.append((place, completion))
-    done = one.sample([PROMPT] * 40, SamplingParams(1.0, 1.0, 30), seed=2)
+    drawing = sampler(ending)
+    drawing.on_finish = lambda place, completion: reported.append((place, completion))
+    done = drawing.sample([PROMPT] * 40, SamplingParams(1.0, 1.0, 30), seed=2)
     places = [place for place, _ in reported]
-    assert sorted(places) == [i for i, one in enumerate(done) if one.finish == "stop"]
+    assert sorted(places) == [i for i, completion in enumerate(done) if completion.finish == "stop"]
     assert len(places) > 20
     assert all(completion == done[place] for place, completion in reported)
     lengths = [len(completion.ids) for _, completion in reported]
@@ -188,7 +188,7 @@ def test_rows_that_have_ended_leave_the_batch(exact, monkeypatch):
     steps = rows[3:]  # after two looks at what the model is, and the one distinct prompt
     assert steps == sorted(steps, reverse=True) and steps[-1] < 20
     for token, computed in enumerate(steps, start=1):
-        going_on = sum(len(one.ids) > token for one in done)
+        going_on = sum(len(completion.ids) > token for completion in done)
         assert 0.75 * computed < going_on <= computed
 
 

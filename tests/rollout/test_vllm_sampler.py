@@ -1,4 +1,4 @@
-"""The sampler's side of vLLM's interface, against an engine that stands where vLLM would.
+"""The sampler's side of vLLM's interface, against a stand-in for vLLM's engine.
 
 The stand-in keeps vLLM's promises, the unpleasant ones too: weights change only between start and
 finish, and a prompt that is cached is answered by the old weights until the cache is reset.
@@ -26,7 +26,7 @@ DECODING = SamplingParams(0.7, 0.95, 8)
 
 @dataclass(frozen=True)
 class Parameters:
-    """vLLM's SamplingParams as far as they are used; an unknown name is an error here too."""
+    """The fields of vLLM's SamplingParams that are used; any other name is an error."""
 
     temperature: float
     top_p: float
@@ -43,7 +43,7 @@ class StandIn:
 
     def __init__(self, ends="stop", resets=True):
         self.weights, self.loading, self.cache = {"token": torch.tensor([5.0])}, None, {}
-        self.calls, self.asked, self.files, self.version, self.queue = [], [], [], None, {}
+        self.calls, self.requests, self.files, self.version, self.queue = [], [], [], None, {}
         self.ends, self.resets = ends, resets
 
     def start_weight_update(self):
@@ -69,9 +69,9 @@ class StandIn:
     def enqueue(self, prompts, parameters, use_tqdm):
         assert self.loading is None and not self.queue
         self.calls.append("generate")
-        self.asked.append((prompts, parameters))
+        self.requests.append((prompts, parameters))
         now = int(self.weights["token"])
-        for number, prompt in enumerate(prompts, start=12 * len(self.asked)):
+        for number, prompt in enumerate(prompts, start=12 * len(self.requests)):
             ids = tuple(prompt["prompt_token_ids"])
             token = self.cache.setdefault(ids, now)
             drawn = SimpleNamespace(token_ids=[token, len(ids), END], finish_reason=self.ends)
@@ -114,7 +114,7 @@ def test_each_request_has_the_seed_of_its_place():
     llm = StandIn()
     sampler(llm).sample(PROMPTS, DECODING, seed=3)
     sampler(llm).sample(PROMPTS, DECODING, seed=4)
-    seeds = [[one.seed for one in parameters] for _, parameters in llm.asked]
+    seeds = [[request.seed for request in parameters] for _, parameters in llm.requests]
     assert seeds[0] == [seed_of(3, "request", place) for place in range(3)]
     assert len({*seeds[0], *seeds[1]}) == 6
 
@@ -124,8 +124,8 @@ def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
     batches = [PromptBatch(PROMPTS, 3), PromptBatch([], 5), PromptBatch(PROMPTS[:2], 4)]
     together = sampler(llm, student).sample_batches(batches, DECODING)
     assert together == [sampler(alone).sample(b.prompts, DECODING, b.seed) for b in batches]
-    ((_, asked),) = llm.asked
-    assert [one.seed for one in asked] == [
+    ((_, parameters),) = llm.requests
+    assert [request.seed for request in parameters] == [
         seed_of(seed, "request", place)
         for seed, count in ((3, 3), (4, 2))
         for place in range(count)
@@ -133,23 +133,23 @@ def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
     assert llm.calls == ["start", "update", "finish", "reset", "generate"]
 
 
-def test_a_request_says_what_the_decoding_says_and_cuts_nothing_else():
+def test_a_request_has_the_sampling_parameters_and_no_other_truncation():
     llm = StandIn()
     sampler(llm).sample(PROMPTS[:1], DECODING, seed=0)
-    ((prompts, (asked,)),) = llm.asked
+    ((prompts, (parameters,)),) = llm.requests
     assert prompts == [{"prompt_token_ids": [1, 2]}]
-    assert (asked.temperature, asked.top_p, asked.max_tokens) == (0.7, 0.95, 8)
-    assert asked.top_k == 0 and asked.ignore_eos and asked.stop_token_ids == [END]
+    assert (parameters.temperature, parameters.top_p, parameters.max_tokens) == (0.7, 0.95, 8)
+    assert parameters.top_k == 0 and parameters.ignore_eos and parameters.stop_token_ids == [END]
 
 
 def test_the_students_present_weights_are_sampled_at_every_call():
     llm, student = StandIn(), Student(5.0)
-    mine = sampler(llm, student)
+    vllm = sampler(llm, student)
     drawn = []
     for value in (5, 6, 7):
         with torch.no_grad():
             student.token.fill_(value)
-        drawn.append(mine.sample(PROMPTS, DECODING, seed=0)[0].ids[0])
+        drawn.append(vllm.sample(PROMPTS, DECODING, seed=0)[0].ids[0])
     assert drawn == [5, 6, 7]
     assert llm.calls == ["start", "update", "finish", "reset", "generate"] * 3
     assert llm.version == "3"
@@ -192,20 +192,20 @@ def test_a_completion_says_how_it_ended(finish):
     assert drawn == [Completion((5, length, END), finish) for length in (2, 1, 2)]
 
 
-def test_completions_are_told_as_they_end_and_returned_in_the_prompts_order():
-    llm, told = StandIn(), []
-    mine = sampler(llm)
-    mine.on_finish = lambda place, completion: told.append((place, completion, len(llm.queue)))
-    drawn = mine.sample(PROMPTS, DECODING, seed=0)
-    assert [(place, waiting) for place, _, waiting in told] == [(2, 2), (1, 1), (0, 0)]
-    assert all(completion == drawn[place] for place, completion, _ in told)
+def test_completions_are_reported_as_they_end_and_returned_in_the_prompts_order():
+    llm, reported = StandIn(), []
+    vllm = sampler(llm)
+    vllm.on_finish = lambda place, completion: reported.append((place, completion, len(llm.queue)))
+    drawn = vllm.sample(PROMPTS, DECODING, seed=0)
+    assert [(place, waiting) for place, _, waiting in reported] == [(2, 2), (1, 1), (0, 0)]
+    assert all(completion == drawn[place] for place, completion, _ in reported)
 
 
-def test_only_what_the_model_ended_is_told():
-    mine, told = sampler(StandIn("length")), []
-    mine.on_finish = lambda *one: told.append(one)
-    mine.sample(PROMPTS, DECODING, seed=0)
-    assert not told
+def test_only_what_the_model_ended_is_reported():
+    vllm, reported = sampler(StandIn("length")), []
+    vllm.on_finish = lambda *report: reported.append(report)
+    vllm.sample(PROMPTS, DECODING, seed=0)
+    assert not reported
 
 
 def test_a_request_that_the_engine_gave_up_is_no_completion():
@@ -227,19 +227,19 @@ def test_a_temperature_that_the_engine_would_change_is_refused():
 
 
 def test_the_record_says_what_the_engine_is_and_how_often_it_was_synced():
-    mine = sampler(StandIn(), Student())
-    assert mine.record() == {"engine": "vllm", "started": False}
+    vllm = sampler(StandIn(), Student())
+    assert vllm.record() == {"engine": "vllm", "started": False}
     for _ in range(2):
-        mine.sample(PROMPTS, DECODING, seed=0)
-    record = mine.record()
+        vllm.sample(PROMPTS, DECODING, seed=0)
+    record = vllm.record()
     assert record["max_num_seqs"] == 7 and record["version"] == "0.32.0"
     assert record["weight_syncs"] == 2 and "place" in record["request_seeds"]
 
 
 def test_the_engine_starts_once_and_only_when_something_is_sampled():
     started = []
-    mine = VllmSampler(lambda: started.append(1) or opened(StandIn()), [END])
+    vllm = VllmSampler(lambda: started.append(1) or opened(StandIn()), [END])
     assert not started
-    mine.sample(PROMPTS, DECODING, seed=0)
-    mine.sample(PROMPTS, DECODING, seed=1)
+    vllm.sample(PROMPTS, DECODING, seed=0)
+    vllm.sample(PROMPTS, DECODING, seed=1)
     assert len(started) == 1

@@ -1,4 +1,4 @@
-"""What leaves a live model on its way to an engine."""
+"""The weights that a live model sends to an engine."""
 
 import pytest
 import torch
@@ -29,12 +29,12 @@ def sent(weights, dtype=torch.float32, size=2**31):
 
 
 def test_every_weight_goes_under_its_name_in_a_checkpoint(tmp_path):
-    mine = model()
-    mine.save_pretrained(tmp_path)
+    student = model()
+    student.save_pretrained(tmp_path)
     from safetensors.torch import load_file
 
     kept = load_file(tmp_path / "model.safetensors")
-    (arrived,) = sent(named_weights(mine))
+    (arrived,) = sent(named_weights(student))
     assert arrived.keys() == kept.keys()
     assert all(torch.equal(arrived[name], kept[name]) for name in kept)
 
@@ -46,19 +46,19 @@ def test_a_tied_head_goes_once_as_the_embedding():
 
 
 def test_shards_hold_little_and_together_everything():
-    mine = model()
-    parts = sent(named_weights(mine), size=3000)
+    student = model()
+    parts = sent(named_weights(student), size=3000)
     assert len(parts) > 3
-    largest = max(value.nbytes for _, value in named_weights(mine))
+    largest = max(value.nbytes for _, value in named_weights(student))
     assert all(sum(v.nbytes for v in part.values()) < 3000 + largest for part in parts)
-    assert [name for part in parts for name in part] == [name for name, _ in named_weights(mine)]
+    assert [name for part in parts for name in part] == [name for name, _ in named_weights(student)]
 
 
 def test_what_is_sent_has_the_engines_type_and_no_longer_changes_with_the_model():
-    mine = model()
-    (arrived,) = sent(named_weights(mine), torch.bfloat16)
-    (same,) = sent(named_weights(mine))
-    norm = mine.model.norm.weight
+    student = model()
+    (arrived,) = sent(named_weights(student), torch.bfloat16)
+    (same,) = sent(named_weights(student))
+    norm = student.model.norm.weight
     before = norm.detach().clone()
     with torch.no_grad():
         norm.mul_(2)

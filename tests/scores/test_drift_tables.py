@@ -51,7 +51,7 @@ def test_a_damaged_log_is_named(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("last", "what"),
+    ("last", "expected"),
     [
         ("1,,inf", ":3: drift/pi_0 is inf; expected a number from 0 to 3.14159"),
         ("1,,4.5", ":3: drift/pi_0 is 4.5"),
@@ -62,10 +62,10 @@ def test_a_damaged_log_is_named(tmp_path, text):
         ("0,,0.5", ": step 1 is missing"),
     ],
 )
-def test_a_number_that_is_none_is_named_with_its_line(tmp_path, last, what):
+def test_a_number_that_is_none_is_named_with_its_line(tmp_path, last, expected):
     log = tmp_path / "steps.csv"
     log.write_text(f"step,loss/total,drift/pi_0\n0,1.0,0.25\n{last}\n")
-    with pytest.raises(DamagedFileError, match=f"(?s)^{log}{what}.*\nHint: `rm {log}`"):
+    with pytest.raises(DamagedFileError, match=f"(?s)^{log}{expected}.*\nHint: `rm {log}`"):
         drift.values_at_the_end(log)
 
 

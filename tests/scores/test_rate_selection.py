@@ -14,7 +14,7 @@ RATES = {"small": 1e-6, "middle": 1e-5, "large": 1e-4}
 
 
 def scores(model="m", **values) -> pd.DataFrame:
-    """avg@8 of each candidate by seed on the validation problems, beside numbers not to be read."""
+    """avg@8 of each candidate by seed on the validation problems, and decoys in other rows."""
     rows = [
         (model, name, seed, 0, benchmark, "ID", metric, 8, value)
         for name, by_seed in values.items()
@@ -96,9 +96,9 @@ def test_each_model_is_judged_by_its_own_runs():
     [((), "m: no validation of large with seeds 0, 1; judged are"), ([50], "validation of large")],
 )
 def test_a_candidate_that_lacks_a_run_is_named(large, message):
-    judged = scores(small=[50, 50], middle=[50, 50], large=large)
+    table = scores(small=[50, 50], middle=[50, 50], large=large)
     with pytest.raises(ValueError, match=f"(?s){message}.*\nHint: let the workflow finish"):
-        select_candidate(judged, "m", RATES)
+        select_candidate(table, "m", RATES)
 
 
 def grid(method, values):
@@ -111,20 +111,20 @@ def test_the_one_rate_is_best_on_average_over_methods_models_and_seeds():
     # Method a alone would take large (90), b alone small (60). Means: 50, 55, 47.5.
     a, of_a = grid("a", [(40, 40), (55, 65), (90, 90)])
     b, of_b = grid("b", [(60, 60), (50, 50), (0, 10)])
-    judged = scores(**of_a, **of_b)
-    assert best_common_rate(judged, {"a": a, "b": b}) == 1e-5
+    table = scores(**of_a, **of_b)
+    assert best_common_rate(table, {"a": a, "b": b}) == 1e-5
     # A second model on which all but large fail: 25, 27.5, 68.75 over both.
     second = scores("n", **grid("a", [(0, 0), (0, 0), (90, 90)])[1])
     second = pd.concat([second, scores("n", **grid("b", [(0, 0), (0, 0), (90, 90)])[1])])
-    assert best_common_rate(pd.concat([judged, second]), {"a": a, "b": b}) == 1e-4
+    assert best_common_rate(pd.concat([table, second]), {"a": a, "b": b}) == 1e-4
 
 
 def test_the_one_rate_is_one_that_every_method_was_trained_at():
     a, of_a = grid("a", [(40,), (55,), (90,)])
     b = {"b-small": 1e-6, "b-middle": 1e-5}
-    judged = scores(**of_a, **{"b-small": [50], "b-middle": [50]})
-    assert best_common_rate(judged, {"a": a, "b": b}) == 1e-5
-    assert best_common_rate(judged, {"a": a, "c": {"c": 7.0}}) is None
+    table = scores(**of_a, **{"b-small": [50], "b-middle": [50]})
+    assert best_common_rate(table, {"a": a, "b": b}) == 1e-5
+    assert best_common_rate(table, {"a": a, "c": {"c": 7.0}}) is None
 
 
 def test_of_equal_rates_the_smaller_is_the_one_for_all():

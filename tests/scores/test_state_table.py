@@ -17,19 +17,19 @@ from geosd.scores.state_table import group_by_overlap, mismatch_share, most_unce
     st.sampled_from([0.1, 0.25, 0.5, 1.0]),
 )
 def test_the_most_uncertain_are_those_that_few_others_of_their_rollout_exceed(rollouts, share):
-    values = [float(v) for one in rollouts for v in one]
-    owner = [name for name, one in enumerate(rollouts) for _ in one]
+    values = [float(v) for rollout in rollouts for v in rollout]
+    owner = [name for name, rollout in enumerate(rollouts) for _ in rollout]
     chosen = most_uncertain(values, owner, share)
     tenths = {0.1: (1, 10), 0.25: (1, 4), 0.5: (1, 2), 1.0: (1, 1)}[share]
-    for name, one in enumerate(rollouts):
-        mine = [c for c, o in zip(chosen, owner, strict=True) if o == name]
-        count = -(-tenths[0] * len(one) // tenths[1])  # exact ceiling, in integers
+    for name, rollout in enumerate(rollouts):
+        chosen_in_rollout = [c for c, o in zip(chosen, owner, strict=True) if o == name]
+        count = -(-tenths[0] * len(rollout) // tenths[1])  # exact ceiling, in integers
         # Brute force: a position is in if fewer than `count` others stand before it.
         expected = [
-            sum((other, -j) > (value, -i) for j, other in enumerate(one)) < count
-            for i, value in enumerate(one)
+            sum((other, -j) > (value, -i) for j, other in enumerate(rollout)) < count
+            for i, value in enumerate(rollout)
         ]
-        assert mine == expected
+        assert chosen_in_rollout == expected
 
 
 def test_interleaved_rollouts_keep_to_themselves():

@@ -30,21 +30,21 @@ A, B = Group(60.5, 0.5, 10), Group(54.8, 1.1, 10)
 def test_welch_agrees_with_scipy_from_summaries(direction):
     for a, b in [(A, B), (Group(3, 1.5, 3), Group(2.5, 0.2, 7)), (Group(1, 0, 4), Group(2, 1, 5))]:
         with np.errstate(all="ignore"):
-            theirs = stats.ttest_ind_from_stats(
+            scipy_test = stats.ttest_ind_from_stats(
                 a.mean, a.sd, a.n, b.mean, b.sd, b.n, equal_var=False, alternative=direction
             )
-        assert welch(a, b, direction).p == pytest.approx(theirs.pvalue, rel=1e-9)
+        assert welch(a, b, direction).p == pytest.approx(scipy_test.pvalue, rel=1e-9)
 
 
 def test_welch_agrees_with_scipy_from_samples_with_its_interval():
     draw = np.random.default_rng(1)
     x, y = draw.normal(2, 1, 8), draw.normal(1, 3, 5)
-    ours = welch(Group.of(x), Group.of(y), confidence=0.9)
-    theirs = stats.ttest_ind(x, y, equal_var=False, alternative="greater")
+    found = welch(Group.of(x), Group.of(y), confidence=0.9)
+    scipy_test = stats.ttest_ind(x, y, equal_var=False, alternative="greater")
     interval = stats.ttest_ind(x, y, equal_var=False).confidence_interval(0.9)
-    assert ours.p == pytest.approx(theirs.pvalue)
-    assert ours.df == pytest.approx(theirs.df)
-    assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high))
+    assert found.p == pytest.approx(scipy_test.pvalue)
+    assert found.df == pytest.approx(scipy_test.df)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
 
 
 def test_welch_by_hand():
@@ -58,10 +58,10 @@ def test_welch_by_hand():
 
 
 def test_a_margin_moves_the_null_and_not_the_interval():
-    plain, moved = welch(A, B), welch(A, B, margin=5.0)
-    assert (plain.low, plain.high) == (moved.low, moved.high)
+    without_margin, with_margin = welch(A, B), welch(A, B, margin=5.0)
+    assert (without_margin.low, without_margin.high) == (with_margin.low, with_margin.high)
     shifted = Group(B.mean + 5.0, B.sd, B.n)
-    assert moved.p == pytest.approx(welch(A, shifted).p)
+    assert with_margin.p == pytest.approx(welch(A, shifted).p)
 
 
 def test_the_two_directions_share_one_unit_of_probability():
@@ -132,8 +132,10 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 def test_the_detectable_effect_has_the_power_that_statsmodels_gives_it(df, level, power):
     # statsmodels takes n and the effect in standard deviations: df = n - 1, delta = d sqrt(n).
     delta = detectable_effect(1.0, df, level, power)
-    theirs = TTestPower().power(delta / math.sqrt(df + 1), df + 1, level, alternative="larger")
-    assert theirs == pytest.approx(power, abs=1e-5)
+    statsmodels_power = TTestPower().power(
+        delta / math.sqrt(df + 1), df + 1, level, alternative="larger"
+    )
+    assert statsmodels_power == pytest.approx(power, abs=1e-5)
     assert detectable_effect(2.5, df, level, power) == pytest.approx(2.5 * delta)
 
 

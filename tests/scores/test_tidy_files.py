@@ -1,4 +1,4 @@
-"""Tidy files are read as what they are, and a damaged one is named with the rule that writes it."""
+"""Tidy files are read with their types; a damaged file is named with the rule that writes it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WHOLE = HEAD + "".join(ROWS)
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "expected"),
     [
         (HEAD, "has no row"),
         ("", "cannot be read"),
@@ -61,16 +61,16 @@ WHOLE = HEAD + "".join(ROWS)
         (HEAD + "".join(ROWS[:-2]), "b on m has no row of seed 1"),
     ],
 )
-def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, what):
+def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, expected):
     path = tmp_path / "scores.csv"
     path.write_text(WHOLE)
     assert len(read_tidy("scores", path)) == len(ROWS)
     path.write_text(text)
-    with pytest.raises(DamagedFileError, match=f"(?s)^{path}.*{what}.*\nHint: `rm {path}`"):
+    with pytest.raises(DamagedFileError, match=f"(?s)^{path}.*{expected}.*\nHint: `rm {path}`"):
         read_tidy("scores", path)
 
 
-def test_rows_have_all_the_values_asked_for():
+def test_selected_rows_have_all_the_values_given():
     table = pd.DataFrame({"model": ["a", "a", "b"], "seed": [0, 1, 1]}, index=[5, 6, 7])
     assert list(select_rows(table, model="a", seed=1).index) == [6]
     assert select_rows(table, model="c").empty

@@ -22,25 +22,25 @@ from pathlib import Path
 
 from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
 
-HERE = Path(__file__).resolve().parent
+SLURM_TESTS = Path(__file__).resolve().parent
 FOLDER = Path(os.environ.get("FOLDER", "/run/geosd-slurm"))
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--profile", "slurm"]
 PATIENCE_S = 900
 STRUCK = "fwdkl"  # the variant whose training is hit
 
 
-def said(*command: str) -> str:
+def output_of(*command: str) -> str:
     """What a command prints."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def wait_for(what: str, happens: Callable[[], object], patience: float = PATIENCE_S) -> float:
-    """Wait until something happens; the seconds it took."""
+def wait_for(event: str, happens: Callable[[], object], patience: float = PATIENCE_S) -> float:
+    """Wait until an event happens; returns the seconds it took."""
     began = time.monotonic()
     while not happens():
         if time.monotonic() - began > patience:
             raise TimeoutError(
-                f"{what} did not happen within {patience} s\n" + said("squeue", "-l")
+                f"{event} did not happen within {patience} s\n" + output_of("squeue", "-l")
             )
         time.sleep(0.3)
     return time.monotonic() - began
@@ -48,7 +48,7 @@ def wait_for(what: str, happens: Callable[[], object], patience: float = PATIENC
 
 @dataclass
 class Driver:
-    """A running `snakemake --profile slurm`, and what is seen of its trainings meanwhile."""
+    """A running `snakemake --profile slurm`, and how many processes its trainings have."""
 
     project: Path
     process: subprocess.Popen[str] | None = None
@@ -70,7 +70,7 @@ class Driver:
             )
 
     def end(self) -> None:
-        """Wait for the driver's end, which must be a good one."""
+        """Wait for the driver's end; its exit status must be 0."""
         assert self.process is not None
         try:
             status = self.process.wait(PATIENCE_S)
@@ -92,8 +92,8 @@ class Driver:
 
     def job(self) -> str:
         """The number of the SLURM job that trains the struck variant."""
-        asked = ["squeue", "--me", "--noheader", "--states=RUNNING", "--format=%i|%k|%Z"]
-        for line in said(*asked).splitlines():
+        command = ["squeue", "--me", "--noheader", "--states=RUNNING", "--format=%i|%k|%Z"]
+        for line in output_of(*command).splitlines():
             number, comment, folder = line.split("|")
             if "rule_train" in comment and STRUCK in comment and folder == str(self.project):
                 return number
@@ -127,7 +127,7 @@ def let_start(number: str) -> None:
     """Lift the two minutes for which SLURM holds a job that it has requeued."""
 
     def waits() -> bool:
-        return "PENDING" in said("squeue", "--noheader", "--format=%T", "--jobs", number)
+        return "PENDING" in output_of("squeue", "--noheader", "--format=%T", "--jobs", number)
 
     wait_for(f"job {number} back in the queue", waits, 120)
     subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], check=True)
@@ -135,20 +135,22 @@ def let_start(number: str) -> None:
 
 def scancelled(driver: Driver, number: str) -> None:
     """The job is cancelled by hand; the driver submits it anew."""
-    said("scancel", number)
+    output_of("scancel", number)
 
 
 def preempted(driver: Driver, number: str) -> None:
-    """An urgent job takes all nodes; SLURM requeues ours."""
+    """An urgent job takes all nodes; SLURM requeues the study's jobs."""
     urgent = ["-p", "urgent", "-N3", "--exclusive", "--mem=0", "-t", "1", "-o", "/dev/null"]
-    said("sbatch", "--wait", *urgent, "--wrap", "sleep 3")
-    for running in said("squeue", "--me", "-h", "-t", "PENDING", "-p", "gpu", "-o", "%i").split():
+    output_of("sbatch", "--wait", *urgent, "--wrap", "sleep 3")
+    for running in output_of(
+        "squeue", "--me", "-h", "-t", "PENDING", "-p", "gpu", "-o", "%i"
+    ).split():
         let_start(running)
 
 
 def node_killed(driver: Driver, number: str) -> None:
     """The node's daemon and everything of the job die at once, as when the power fails."""
-    node = said("squeue", "--noheader", "--jobs", number, "--format=%N").strip()
+    node = output_of("squeue", "--noheader", "--jobs", number, "--format=%N").strip()
     doomed = [int((FOLDER / f"run/slurmd.{node}.pid").read_text())]
     for entry in Path("/proc").glob("[0-9]*"):
         words = (entry / "cmdline").read_bytes() if (entry / "cmdline").exists() else b""
@@ -176,18 +178,18 @@ def driver_killed(driver: Driver, number: str) -> None:
     assert driver.process is not None
     driver.process.kill()
     driver.process.wait()
-    assert number in said("squeue", "--noheader", "--me", "--format=%i").split()
+    assert number in output_of("squeue", "--noheader", "--me", "--format=%i").split()
     driver.start("--unlock")
     driver.end()
     driver.start()
 
 
 def driver_interrupted(driver: Driver, number: str) -> None:
-    """Ctrl-C: the driver cancels its jobs and ends; later somebody starts it again."""
+    """Ctrl-C: the driver cancels its jobs and ends; later it is started again."""
     assert driver.process is not None
     driver.process.send_signal(signal.SIGINT)
     driver.process.wait(PATIENCE_S)
-    wait_for("an empty queue", lambda: not said("squeue", "--me", "--noheader"), 120)
+    wait_for("an empty queue", lambda: not output_of("squeue", "--me", "--noheader"), 120)
     driver.start()
 
 
@@ -271,7 +273,7 @@ def main() -> int:
         except (AssertionError, RuntimeError, LookupError, TimeoutError) as error:
             row = {"fault": fault.__name__, "results": f"FAILED: {error}"}
             failures += 1
-        subprocess.run([HERE / "cluster.sh", "mend"], check=True)
+        subprocess.run([SLURM_TESTS / "cluster.sh", "mend"], check=True)
         rows.append(row)
         print(row, flush=True)
     columns = ["fault", "seconds", "starts", "again after", "went on from", "nodes", "results"]

@@ -24,12 +24,12 @@ def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tm
         scratch=tmp_path / "scratch",
         params=params,
     )
-    theirs, mine = (
+    source_weights, weights = (
         load_model(small.base)[0].state_dict(),
         load_model(tmp_path / "base")[0].state_dict(),
     )
-    assert theirs.keys() == mine.keys()
-    assert all(bool((theirs[name] == mine[name]).all()) for name in mine)
-    told = json.loads((tmp_path / "base/manifest.json").read_text())
-    assert told["settings"]["checkpoint"]["folder"] == str(small.base)
+    assert source_weights.keys() == weights.keys()
+    assert all(bool((source_weights[name] == weights[name]).all()) for name in weights)
+    manifest = json.loads((tmp_path / "base/manifest.json").read_text())
+    assert manifest["settings"]["checkpoint"]["folder"] == str(small.base)
     assert not (tmp_path / "base/loss.csv").exists()

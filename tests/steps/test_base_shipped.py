@@ -24,15 +24,15 @@ MODEL = "mini-qwen3"
 def project(root, tmp_path, monkeypatch, ship):
     """A project with two draws of random weights in bfloat16."""
     tokenizer = build_tokenizer([*SPECIAL, "0", "1"])
-    made = []
+    folders = []
     for draw in (0, 1):
         ids = (tokenizer.pad_token_id, tokenizer.eos_token_id)
         model = build(MODEL, len(tokenizer), *ids, seed=draw)
-        made.append(tmp_path / f"made/{draw}")
-        save_model(cast_parameters(model, torch.bfloat16), tokenizer, made[-1])
+        folders.append(tmp_path / f"made/{draw}")
+        save_model(cast_parameters(model, torch.bfloat16), tokenizer, folders[-1])
     shutil.copy(root / "params.yaml", tmp_path)
     shutil.copytree(root / "selected", tmp_path / "selected")
-    ship(tmp_path, made)
+    ship(tmp_path, folders)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

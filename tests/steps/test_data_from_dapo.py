@@ -39,9 +39,10 @@ def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path,
     assert Counter(p.benchmark for p in everything) == card["kept"]
     assert len(card["files"]) == 5 and card["settings"]["overlaps"] == "exclude"
     assert all(p.answer == str(int(p.answer)) for p in problems_of(study, "train"))
-    mine = [p.id for name in selection for p in problems_of(study, name)]
-    theirs = [p.id for name in trained for p in problems_of(study, name)]
-    assert (len(mine), len(theirs)) == (300, 2100) and not set(mine) & set(theirs)
+    selection_ids = [p.id for name in selection for p in problems_of(study, name)]
+    study_ids = [p.id for name in trained for p in problems_of(study, name)]
+    assert (len(selection_ids), len(study_ids)) == (300, 2100)
+    assert not set(selection_ids) & set(study_ids)
     capsys.readouterr()
     print_card(raw=shared_data)
     shown = json.loads(capsys.readouterr().out)

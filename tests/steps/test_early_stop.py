@@ -1,4 +1,4 @@
-"""A run that is the beginning of a longer one: taken from there, it is what training makes."""
+"""An early stop taken from a longer run has the bytes of a run trained to that step."""
 
 import json
 
@@ -39,7 +39,7 @@ def study(stopped):
 
 @pytest.fixture(scope="module", params=["geosd float32", "grpo bfloat16"])
 def taken(request, small, stopped):
-    """A longer run, the shorter one that is taken from it, and the shorter one trained."""
+    """A longer run, the shorter run taken from it, and the same shorter run trained."""
     name, storage = request.param.split()
     values = yaml.safe_load((stopped / "params.yaml").read_text())
     values["studies"]["quick"]["training"]["storage"] = storage
@@ -47,22 +47,22 @@ def taken(request, small, stopped):
     params.write_text(yaml.safe_dump(values))
     longest = f"{name}-learning_rate_3e-05"
     longer = small.trained(stopped / "longer" / name, longest, snapshots=[3], params=params)
-    out, plain = stopped / "run" / name, stopped / "plain" / name
+    out = stopped / "run" / name
     early_stop.main("quick", MODEL, f"{name}-steps_3", 0, longer, out, params)
     out = out.rename(out.with_name(name + "-taken"))
-    plain = small.trained(stopped / "run" / name, f"{name}-steps_3", params=params)
-    return longer, out, plain
+    trained_run = small.trained(stopped / "run" / name, f"{name}-steps_3", params=params)
+    return longer, out, trained_run
 
 
 def test_a_shorter_run_of_the_same_is_an_early_stop_of_the_longest(study):
     assert study.early_stops == {
         f"{name}-steps_3": f"{name}-learning_rate_3e-05" for name in ("geosd", "grpo")
     }
-    folders, wanted = RunFolders(study), wanted_snapshots(study)
+    folders, snapshots = RunFolders(study), wanted_snapshots(study)
     for name in ("geosd", "grpo"):
         longer = folders.recipe(MODEL, f"{name}-learning_rate_3e-05")
-        assert wanted[MODEL, longer, 0] == (3,)
-        assert (MODEL, folders.recipe(MODEL, f"{name}-learning_rate_1e-05"), 0) not in wanted
+        assert snapshots[MODEL, longer, 0] == (3,)
+        assert (MODEL, folders.recipe(MODEL, f"{name}-learning_rate_1e-05"), 0) not in snapshots
         own = settings("early_stop", study, MODEL, f"{name}-steps_3")
         assert own == settings("train", study, MODEL, f"{name}-steps_3") and own["steps"] == 3
     with pytest.raises(ConfigError, match="no trained variant"):
@@ -96,19 +96,19 @@ def test_what_differs_in_more_than_its_length_is_trained(stopped, tmp_path, chan
 
 
 def test_it_is_what_training_makes_byte_for_byte(taken):
-    longer, out, plain = taken
-    names = {path.name for path in plain.iterdir() if path.is_file()}
+    longer, out, trained_run = taken
+    names = {path.name for path in trained_run.iterdir() if path.is_file()}
     assert {path.name for path in out.iterdir()} == names
     for name in names - {"manifest.json", "README.md"}:
-        assert (out / name).read_bytes() == (plain / name).read_bytes(), name
+        assert (out / name).read_bytes() == (trained_run / name).read_bytes(), name
     assert (out / "model.safetensors").read_bytes() != (longer / "model.safetensors").read_bytes()
 
 
 def test_its_card_and_its_manifest_are_those_of_the_trained_one(taken):
-    longer, out, plain = taken
-    card, other = ((folder / "README.md").read_text() for folder in (out, plain))
+    longer, out, trained_run = taken
+    card, other = ((folder / "README.md").read_text() for folder in (out, trained_run))
     assert card == other
-    stopped, trained = (json.loads((f / "manifest.json").read_text()) for f in (out, plain))
+    stopped, trained = (json.loads((f / "manifest.json").read_text()) for f in (out, trained_run))
     assert stopped.keys() == trained.keys()
     assert all(name.startswith(str(longer)) for name in stopped["inputs"])
     for key in ("settings", "sampler", "model", "seed", "ranks", "precision"):
@@ -143,11 +143,11 @@ def test_where_files_cannot_be_shared_they_are_copied(taken, stopped, tmp_path, 
 
 
 def test_weights_that_were_not_kept_are_named(taken, stopped, tmp_path):
-    longer, _, plain = taken
+    longer, _, trained_run = taken
     name = longer.name
     with pytest.raises(FileNotFoundError, match="step_3.safetensors.*not kept(.|\n)*Hint: "):
         early_stop.main(
-            "quick", MODEL, f"{name}-steps_3", 0, plain, tmp_path, stopped / "params.yaml"
+            "quick", MODEL, f"{name}-steps_3", 0, trained_run, tmp_path, stopped / "params.yaml"
         )
 
 

@@ -49,7 +49,7 @@ def children_of(process: int) -> list[int]:
 
 
 def ended(process: int) -> bool:
-    """Whether a process is gone, or nobody has asked yet how it ended."""
+    """Whether a process is gone, or a zombie whose parent has not waited for it."""
     gone = not psutil.pid_exists(process)
     return gone or psutil.Process(process).status() == psutil.STATUS_ZOMBIE
 

@@ -137,11 +137,13 @@ def problems(shared_data, root, tmp_path_factory):
         "optimiser": {"kfac": {"blocks": 2}},
     }
     study["evaluation"] = {"samples": 2, "pass_k": [1, 2], "response_tokens": 6}
-    judged = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
+    two_methods = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
     # The others would be checked again by each of 105 steps, at half a second each.
     values["studies"] = {"quick": values["studies"]["quick"]}
     values["studies"] |= {"seven": {**study, "models": list(MODELS)}}
-    values["studies"] |= {f"judged-{name}": {**judged, "models": [name]} for name in MODELS}
+    values["studies"] |= {
+        f"two-methods-{name}": {**two_methods, "models": [name]} for name in MODELS
+    }
     for name in MODELS:
         values["models"][name] = {
             "about": "narrow",
@@ -225,7 +227,10 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
     ]
     write_index(tmp_path / "runs.csv", rows)
     analyse.main(
-        study=f"judged-{name}", runs=tmp_path / "runs.csv", out=tmp_path / "analyse", params=params
+        study=f"two-methods-{name}",
+        runs=tmp_path / "runs.csv",
+        out=tmp_path / "analyse",
+        params=params,
     )
     scores = pd.read_csv(tmp_path / "analyse/scores.csv")
     assert set(scores["variant"]) == {"pi_0", "geosd"} and scores["value"].notna().all()

@@ -1,4 +1,4 @@
-"""The page on the paper's study tells what the plan prints."""
+"""The page on the paper's study holds what the plan prints."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_the_sums_of_all_six_studies_stand_on_the_page(root, page, capsys):
             if re.fullmatch(r" *\d\.\d\d *", size)
         }
         waiting = stored["weights for other studies"]
-        told = [cell.strip() for cell in row.split("|")][-4:]
-        assert told[:2] == [cells[2], cells[-1]], study
-        assert float(told[2]) == pytest.approx(stored["together"] - waiting, abs=0.011), study
-        assert float(told[3]) == waiting, study
+        page_cells = [cell.strip() for cell in row.split("|")][-4:]
+        assert page_cells[:2] == [cells[2], cells[-1]], study
+        assert float(page_cells[2]) == pytest.approx(stored["together"] - waiting, abs=0.011), study
+        assert float(page_cells[3]) == waiting, study
 
 
 @pytest.mark.parametrize("first", ["| Hours of one evaluation", "| On disk at most"])

@@ -1,4 +1,4 @@
-"""The plan of params.yaml: what is asked for suffices, and what is printed says so."""
+"""The plan of params.yaml: the requested resources suffice, and the printed plan shows it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")
 
 
 @pytest.fixture(scope="module")
-def given(root):
+def paper(root):
     params = load(root / "params.yaml")
     return SimpleNamespace(studies=[resolve(params, f"paper{part}") for part in PAPERS])
 
 
-def test_every_job_is_given_half_as_long_again_as_is_reckoned(given):
-    for study in given.studies:
+def test_every_job_is_given_half_as_long_again_as_is_reckoned(paper):
+    for study in paper.studies:
         for model in study.models:
             for line in plan_rows(plan.model_workload(study, model, DEFAULTS), {}, DEFAULTS):
                 if line.reckoned:
-                    asked = study.params.resources_of(model).job(line.rule).minutes / 60
-                    assert asked >= 1.5 * line.reckoned, (study.name, model, line.rule)
+                    limit_hours = study.params.resources_of(model).job(line.rule).minutes / 60
+                    assert limit_hours >= 1.5 * line.reckoned, (study.name, model, line.rule)
 
 
-def test_jobs_at_8b_are_given_half_as_long_again_as_the_papers_took(given):
-    study = given.studies[0]
+def test_jobs_at_8b_are_given_half_as_long_again_as_the_papers_took(paper):
+    study = paper.studies[0]
     longer = {"evaluate": (32 * 600 + 16 * 500) / (16 * 1100)}  # samples here, and in the paper
     for rule, gpu_hours in published_gpu_hours().items():
         job = study.params.resources_of("qwen3-8b").job(rule)
@@ -44,8 +44,8 @@ def test_jobs_at_8b_are_given_half_as_long_again_as_the_papers_took(given):
         assert job.gpus * job.minutes / 60 >= 1.5 * took, rule
 
 
-def test_every_training_fits_on_the_gpus_that_it_asks_for(given):
-    for study in given.studies:
+def test_every_training_fits_on_the_gpus_that_it_asks_for(paper):
+    for study in paper.studies:
         for model in study.models:
             work = plan.model_workload(study, model, DEFAULTS)
             shape, request = architecture(model), work.gpu_requests["train"]
@@ -71,30 +71,30 @@ def test_a_study_without_gpus_is_only_counted(capsys, root):
 
 
 @pytest.mark.parametrize(
-    ("study", "model", "says"),
+    ("study", "model", "message"),
     [
         ("paper", "qwen3-9b", "'qwen3-9b' is none of the paper's models.*qwen3-8b.*\nHint:"),
         ("paper", "mini-qwen3", "none of the paper's models"),
         ("papr", None, "'papr' is no study. Did you mean paper?"),
     ],
 )
-def test_unknown_names_are_told_with_what_is_known(root, study, model, says):
-    with pytest.raises(SystemExit, match=says):
+def test_unknown_names_are_refused_with_what_is_known(root, study, model, message):
+    with pytest.raises(SystemExit, match=message):
         plan.main(study, model, root / "params.yaml", DEFAULTS)
 
 
-def test_as_many_gpus_sample_as_the_sampler_shares_a_model_out_among(given):
-    for study in given.studies:
+def test_as_many_gpus_sample_as_the_sampler_shares_a_model_out_among(paper):
+    for study in paper.studies:
         for model in study.models:
             needs = study.params.resources_of(model)
             among = study.section("rollout", model)["tensor_parallel"]
-            asked = {needs.pool.gpus, needs.evaluate.gpus, needs.train.inference_gpus}
-            assert asked == {among}, model
+            gpus = {needs.pool.gpus, needs.evaluate.gpus, needs.train.inference_gpus}
+            assert gpus == {among}, model
 
 
-def test_what_the_sampler_takes_of_an_inference_gpu_leaves_room_for_the_worker(given):
+def test_what_the_sampler_takes_of_an_inference_gpu_leaves_room_for_the_worker(paper):
     """vLLM takes a fixed share of the GPU; the worker's own models lie beside it."""
-    for study in given.studies:
+    for study in paper.studies:
         for model in study.models:
             work = plan.model_workload(study, model, DEFAULTS)
             shape, request = architecture(model), work.gpu_requests["train"]
@@ -103,12 +103,12 @@ def test_what_the_sampler_takes_of_an_inference_gpu_leaves_room_for_the_worker(g
                 parts = inference_gpu_memory(shape, training, request, DEFAULTS)
                 own = {"weights that sample", "KV cache"}
                 assert total_bytes(p for p in parts if p.name in own) <= share, (model, variant)
-                beside = total_bytes(p for p in parts if p.name not in own)
-                assert share + beside <= DEFAULTS.device.memory, (model, variant)
+                worker_bytes = total_bytes(p for p in parts if p.name not in own)
+                assert share + worker_bytes <= DEFAULTS.device.memory, (model, variant)
 
 
-def test_the_trainers_of_each_model_share_a_steps_responses_evenly(given):
-    for study in given.studies:
+def test_the_trainers_of_each_model_share_a_steps_responses_evenly(paper):
+    for study in paper.studies:
         for model in study.models:
             trainers = study.params.resources_of(model).train.trainers
             recipe = study.section("training", model)
@@ -116,7 +116,7 @@ def test_the_trainers_of_each_model_share_a_steps_responses_evenly(given):
                 assert recipe[responses] % trainers == 0, (model, responses)
 
 
-def test_the_seconds_of_finished_jobs_stand_beside_what_was_reckoned(
+def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(
     root, tmp_path, monkeypatch, capsys
 ):
     for name in ("selected", "base_models", "profiles"):
@@ -127,9 +127,9 @@ def test_the_seconds_of_finished_jobs_stand_beside_what_was_reckoned(
     for seed, seconds in ((0, 20 * 3600), (1, 40 * 3600)):
         folder = tmp_path / folders.evaluate("qwen3-8b", "geosd", seed)
         folder.mkdir(parents=True)
-        made = {"code": {}, "packages": {}, "device": {}, "wall_s": float(seconds)}
-        made |= {"peak_memory_bytes": {}, "inputs": {}, "outputs": {}, "settings": {}}
-        write_manifest(folder / "manifest.json", made)
+        content = {"code": {}, "packages": {}, "device": {}, "wall_s": float(seconds)}
+        content |= {"peak_memory_bytes": {}, "inputs": {}, "outputs": {}, "settings": {}}
+        write_manifest(folder / "manifest.json", content)
     assert plan.measured_hours(study) == {"qwen3-8b": {"evaluate": [20.0, 40.0]}}
     plan.main("paper", None, root / "params.yaml", DEFAULTS)
     lines = capsys.readouterr().out.splitlines()

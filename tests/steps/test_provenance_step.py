@@ -38,13 +38,13 @@ def results(root, tmp_path, monkeypatch):
     }
     for name, (rule, model, variant) in JOBS.items():
         step = rule.removesuffix("_pi_0")
-        made = manifest(step, [], settings(rule, study, model, variant), 1.0)
-        write_manifest(tmp_path / places[name] / "manifest.json", made)
+        content = manifest(step, [], settings(rule, study, model, variant), 1.0)
+        write_manifest(tmp_path / places[name] / "manifest.json", content)
     write_index(tmp_path / "results/quick/runs.csv", folders.rows())
     return places
 
 
-def judged(capsys, params) -> tuple[bool, str]:
+def check_study(capsys, params) -> tuple[bool, str]:
     """Whether the program calls something out of date, and what it prints."""
     with pytest.raises(SystemExit) as ended:
         main("quick", params=params)
@@ -52,7 +52,7 @@ def judged(capsys, params) -> tuple[bool, str]:
 
 
 def test_results_of_todays_settings_are_current(results, root, capsys):
-    outdated, printed = judged(capsys, root / "params.yaml")
+    outdated, printed = check_study(capsys, root / "params.yaml")
     assert not outdated
     assert "0 of 5 results of study quick are out of date" in printed
 
@@ -61,7 +61,7 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
     text = (root / "params.yaml").read_text()
     edited = tmp_path / "params.yaml"
     edited.write_text(text.replace("damping: 1.0e-3 ", "damping: 1.0e-4 "))
-    outdated, printed = judged(capsys, edited)
+    outdated, printed = check_study(capsys, edited)
     assert outdated
     assert f"{results['train']} follows from other settings" in printed
     assert "parameter optimiser.kfac.damping was 0.001, is 0.0001" in printed
@@ -70,17 +70,17 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
 
 def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
     folder = tmp_path / results["evaluate"]
-    made = read_manifest(folder)
-    made["code"]["files"]["geosd/evaluation/sampling.py"] = "0" * 64
-    write_manifest(folder / "manifest.json", made)
-    outdated, printed = judged(capsys, root / "params.yaml")
+    content = read_manifest(folder)
+    content["code"]["files"]["geosd/evaluation/sampling.py"] = "0" * 64
+    write_manifest(folder / "manifest.json", content)
+    outdated, printed = check_study(capsys, root / "params.yaml")
     assert outdated and "code geosd/evaluation/sampling.py has changed" in printed
     assert "1 of 5 results" in printed
 
 
 def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root, tmp_path, capsys):
     write_json(tmp_path / "results/train/m/tip-0/0/manifest.json", {"broken": True})
-    assert judged(capsys, root / "params.yaml")[0] is False
+    assert check_study(capsys, root / "params.yaml")[0] is False
 
 
 def test_a_study_without_results_says_how_to_get_them(root, tmp_path, monkeypatch):

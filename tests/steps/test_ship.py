@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 STUDY = resolve(load(ROOT / "params.yaml"), "quick")
 
 
-def made_up() -> dict[str, pd.DataFrame]:
-    """Tidy tables of study quick with numbers that nobody measured, and runs that it has not."""
+def made_up_tables() -> dict[str, pd.DataFrame]:
+    """Tidy tables of study quick with made-up numbers, and runs of a foreign variant."""
     draw, rows, drift, curves = np.random.default_rng(3), [], [], []
     runs = [(m, v, s, 0) for m in STUDY.models for v in STUDY.methods for s in STUDY.seeds]
     for run in [*runs, *((*run[:1], "left_over", *run[2:]) for run in runs[:3])]:
@@ -47,7 +47,7 @@ def shipped(tmp_path_factory) -> Path:
     """The folder of a shipped study."""
     results, figures = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("figures")
     files = []
-    for name, table in made_up().items():
+    for name, table in made_up_tables().items():
         files.append(results / f"{name}.csv")
         table.to_csv(files[-1], index=False)
     ship.main("quick", tuple(files), figures, ROOT / "params.yaml", pipeline=results / "none")
@@ -188,9 +188,9 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
     study = manifest.parent.name
     shutil.copytree(manifest.parent, tmp_path / study)
     redraw.main(study, tmp_path)
-    made = json.loads((tmp_path / study / "shipped.json").read_text())["files"]
+    redrawn = json.loads((tmp_path / study / "shipped.json").read_text())["files"]
     recorded = read_shipped(manifest.parent).files
-    changed = {name for name, digest in recorded.items() if made[name] != digest}
+    changed = {name for name, digest in recorded.items() if redrawn[name] != digest}
     assert not changed, f"make figures STUDY={study}, and look at what git shows"
 
 

@@ -63,11 +63,11 @@ def test_table_and_rollouts_speak_of_the_same_positions(looked):
     rollouts = read_jsonl(looked / "states.jsonl", ProbeRollout)
     assert len(table) == sum(len(rollout.response) for rollout in rollouts)
     for row, rollout in enumerate(rollouts):
-        mine = table[table["rollout"] == row]
-        assert mine["token"].tolist() == list(rollout.response)
-        assert mine.loc[mine["selected"], "position"].tolist() == list(rollout.selected)
-        assert set(mine["problem_id"]) == {rollout.problem_id}
-        top = mine.loc[mine["selected"], "top_token"].tolist()
+        of_rollout = table[table["rollout"] == row]
+        assert of_rollout["token"].tolist() == list(rollout.response)
+        assert of_rollout.loc[of_rollout["selected"], "position"].tolist() == list(rollout.selected)
+        assert set(of_rollout["problem_id"]) == {rollout.problem_id}
+        top = of_rollout.loc[of_rollout["selected"], "top_token"].tolist()
         assert top == [tokens[0] for tokens in rollout.ranked]
         assert rollout.teacher != rollout.student
 

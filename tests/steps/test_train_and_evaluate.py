@@ -1,4 +1,4 @@
-"""The programs from a checkpoint to kept samples: repeatable, whole, plain about damage."""
+"""The programs from a checkpoint to samples: repeatable, complete, with errors that name damage."""
 
 import json
 import os
@@ -80,12 +80,12 @@ def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_ro
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     for name in ("model.safetensors", "snapshots/step_2.safetensors"):
-        plain, half = (
+        full, half = (
             load_file(small.trained(tmp_path / kind, snapshots=[2], params=given) / name)
             for kind, given in (("plain", small.shared["params"]), ("half", params))
         )
-        assert plain.keys() == half.keys()
-        assert all(torch.equal(half[key], plain[key].to(torch.bfloat16)) for key in plain)
+        assert full.keys() == half.keys()
+        assert all(torch.equal(half[key], full[key].to(torch.bfloat16)) for key in full)
     read, _ = load_model(tmp_path / "half")
     assert {value.dtype for value in read.parameters()} == {torch.float32}
     logs = [(tmp_path / kind / "steps.csv").read_bytes() for kind in ("plain", "half")]
@@ -100,13 +100,13 @@ def test_precision_auto_is_what_the_processor_has_and_the_manifests_say_which(
     quick["training"]["precision"] = quick["rollout"]["precision"] = "auto"
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
-    made = {}
+    manifests = {}
     for has in (False, True):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda has=has: {"avx512_bf16": has})
         small.trained(tmp_path / f"{has}", params=params)
-        made[has] = json.loads((tmp_path / f"{has}/manifest.json").read_text())
-    assert [made[has]["precision"] for has in (False, True)] == ["float32", "bfloat16"]
-    assert {one["settings"]["precision"] for one in made.values()} == {"auto"}
+        manifests[has] = json.loads((tmp_path / f"{has}/manifest.json").read_text())
+    assert [manifests[has]["precision"] for has in (False, True)] == ["float32", "bfloat16"]
+    assert {manifest["settings"]["precision"] for manifest in manifests.values()} == {"auto"}
     assert weights_of(tmp_path / "False") != weights_of(tmp_path / "True")
     small.trained(tmp_path / "plain")
     assert weights_of(tmp_path / "False") == weights_of(tmp_path / "plain")

@@ -16,7 +16,7 @@ from geosd.config import load
 
 ROOT = Path(__file__).parents[2]
 SRUN = """#!{python}
-# Starts a command once for each node that it is asked for, all on this machine.
+# Starts a command once for each requested node, all on this machine.
 import os, subprocess, sys
 options = [word for word in sys.argv[1:] if word.startswith("--") and "=" in word]
 nodes = int(dict(word.split("=") for word in options)["--nodes"])
@@ -72,12 +72,12 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
         subprocess.run([*launcher, *given, *where], check=True, timeout=500)
         return out
 
-    one, many = trained("one", 1, 0, 1), trained("many", processes, workers, nodes)
-    assert json.loads((many / "manifest.json").read_text())["ranks"] == processes - workers
-    weights = [load_file(folder / "model.safetensors") for folder in (one, many, small.base)]
+    single, several = trained("single", 1, 0, 1), trained("several", processes, workers, nodes)
+    assert json.loads((several / "manifest.json").read_text())["ranks"] == processes - workers
+    weights = [load_file(folder / "model.safetensors") for folder in (single, several, small.base)]
     expected, found, base = weights
-    (one_loss, many_loss) = (losses(out / "steps.csv") for out in (one, many))
-    assert many_loss == pytest.approx(one_loss, rel=1e-5)
+    (single_loss, several_loss) = (losses(out / "steps.csv") for out in (single, several))
+    assert several_loss == pytest.approx(single_loss, rel=1e-5)
     # AdamW makes a step of its own of a gradient as small as rounding: of one weight in 80,000.
     apart = torch.cat([(expected[name] - found[name]).abs().flatten() for name in expected])
     moved = torch.cat([(expected[name] - base[name]).abs().flatten() for name in expected])

@@ -1,4 +1,4 @@
-"""The program of the rule `train` when it is asked to stop, and when accelerate starts it."""
+"""The program of the rule `train` when a signal stops it, and when accelerate starts it."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 LONG = 30
-"""Steps enough to be asked to stop on the way."""
+"""Enough steps for a signal to arrive before the last one."""
 
 
 TWO = (
@@ -25,7 +25,7 @@ TWO = (
 
 
 def command(small, out, steps, launcher=(), *more):
-    """How the workflow starts it."""
+    """The command by which the workflow starts the program."""
     values = yaml.safe_load(small.shared["params"].read_text())
     values["studies"]["quick"]["training"]["steps"] = steps
     params = out.with_name("params.yaml")
@@ -42,8 +42,8 @@ def command(small, out, steps, launcher=(), *more):
         "out": out,
         "scratch": out.with_name(out.name + "-scratch"),
     }
-    told = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
-    return [sys.executable, "-m", *launcher, "geosd.steps.train", *told, *more]
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    return [sys.executable, "-m", *launcher, "geosd.steps.train", *options, *more]
 
 
 def until_it_has_logged(out, process):
@@ -68,9 +68,9 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
     )
     until_it_has_logged(out, process)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 75
-    assert "asked to stop after" in said and "Traceback" not in said
+    assert "asked to stop after" in stderr and "Traceback" not in stderr
     assert (out.with_name("stopped-scratch") / "state.pt").exists()
     assert not (out / "model.safetensors").exists()
     subprocess.run(command(small, out, LONG), env=environment, check=True)
@@ -84,11 +84,15 @@ def test_accelerate_starts_the_same_program_and_the_first_rank_writes(small, tmp
     from safetensors.torch import load_file
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    two, one = tmp_path / "two", tmp_path / "one"
-    subprocess.run(command(small, two, 4, TWO), env=environment, check=True, timeout=300)
-    subprocess.run(command(small, one, 4), env=environment, check=True)
-    assert sorted(p.name for p in two.iterdir()) == sorted(p.name for p in one.iterdir())
-    base, single, double = (load_file(f / "model.safetensors") for f in (small.base, one, two))
+    out_double, out_single = tmp_path / "two", tmp_path / "one"
+    subprocess.run(command(small, out_double, 4, TWO), env=environment, check=True, timeout=300)
+    subprocess.run(command(small, out_single, 4), env=environment, check=True)
+    assert sorted(p.name for p in out_double.iterdir()) == sorted(
+        p.name for p in out_single.iterdir()
+    )
+    base, single, double = (
+        load_file(f / "model.safetensors") for f in (small.base, out_single, out_double)
+    )
     assert double.keys() == single.keys()
     apart = sum((double[name] - single[name]).square().sum() for name in single).sqrt()
     moved = sum((single[name] - base[name].float()).square().sum() for name in single).sqrt()

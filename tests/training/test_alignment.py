@@ -1,4 +1,4 @@
-"""Student and teacher are asked about the same token at every position of a response.
+"""Student and teacher predict the same token at every position of a response.
 
 The reference is naive: each prefix is run through the model by itself, without padding, without a
 cache, without packing, and its last logits are the prediction of the next token.
@@ -81,6 +81,6 @@ def test_one_off_at_the_first_response_token_would_be_noticed(model, prompts_and
 
 def test_both_prompts_end_in_the_same_token(prompts_and_responses):
     _, student, teacher, _ = prompts_and_responses
-    for mine, theirs in zip(student, teacher, strict=True):
-        assert mine[-1] == theirs[-1]
-        assert len(theirs) > len(mine)
+    for student_prompt, teacher_prompt in zip(student, teacher, strict=True):
+        assert student_prompt[-1] == teacher_prompt[-1]
+        assert len(teacher_prompt) > len(student_prompt)

@@ -17,5 +17,5 @@ def test_the_first_steps_of_a_shipped_base_model_are_made_anew(root, tmp_path):
     # The rate is constant between its rise and its fall; one step of fall is left.
     recipe = shipped["pretraining"] | {"steps": 200, "decay": 0.005}
     _, _, losses = pretrain_base_model(recipe, ResumeState(tmp_path, recipe))
-    for at, wanted in zip((0, 100), shipped[WINDOW], strict=False):
-        assert fmean(losses[at : at + 100]) == pytest.approx(wanted, rel=0.03)
+    for at, recorded in zip((0, 100), shipped[WINDOW], strict=False):
+        assert fmean(losses[at : at + 100]) == pytest.approx(recorded, rel=0.03)

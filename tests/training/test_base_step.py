@@ -18,7 +18,7 @@ SPLITS = ("train", "select_train", "select_validation", "test")
 
 
 @pytest.fixture(scope="module")
-def made(root, tmp_path_factory):
+def study_folder(root, tmp_path_factory):
     """The quick study's problems, and a base model of three steps."""
     folder = tmp_path_factory.mktemp("study")
     values = yaml.safe_load((root / "params.yaml").read_text())
@@ -35,33 +35,35 @@ def made(root, tmp_path_factory):
     return folder
 
 
-def test_the_card_counts_what_the_files_hold(made):
-    card = json.loads((made / "data" / "card.json").read_text())["benchmarks"]
-    files = [made / "data" / f"{name}.jsonl" for name in SPLITS]
+def test_the_card_counts_what_the_files_hold(study_folder):
+    card = json.loads((study_folder / "data" / "card.json").read_text())["benchmarks"]
+    files = [study_folder / "data" / f"{name}.jsonl" for name in SPLITS]
     held = Counter(problem.benchmark for file in files for problem in read_jsonl(file, Problem))
     assert {name: counts["kept"] for name, counts in card.items()} == held
     for counts in card.values():
         assert counts["generated"] == counts["kept"] + counts["duplicates_dropped"]
 
 
-def test_the_base_folder_holds_a_model_its_losses_and_a_manifest(made):
-    model, tokenizer = load_model(made / "base")
+def test_the_base_folder_holds_a_model_its_losses_and_a_manifest(study_folder):
+    model, tokenizer = load_model(study_folder / "base")
     assert model.config.vocab_size == len(tokenizer)
-    assert len((made / "base" / "loss.csv").read_text().splitlines()) == 1 + 3
-    assert json.loads((made / "base" / "manifest.json").read_text())["inputs"] == {}
-    assert not (made / "scratch" / "state.pt").exists()
+    assert len((study_folder / "base" / "loss.csv").read_text().splitlines()) == 1 + 3
+    assert json.loads((study_folder / "base" / "manifest.json").read_text())["inputs"] == {}
+    assert not (study_folder / "scratch" / "state.pt").exists()
 
 
-def test_the_same_seed_makes_the_same_bytes(made):
+def test_the_same_seed_makes_the_same_bytes(study_folder):
     for name in ("model.safetensors", "config.json", "tokenizer.json", "loss.csv"):
-        assert (made / "base" / name).read_bytes() == (made / "again" / name).read_bytes()
+        assert (study_folder / "base" / name).read_bytes() == (
+            study_folder / "again" / name
+        ).read_bytes()
 
 
-def test_a_base_model_has_the_words_of_its_world(made):
-    model, tokenizer = load_model(made / "base")
+def test_a_base_model_has_the_words_of_its_world(study_folder):
+    model, tokenizer = load_model(study_folder / "base")
     assert tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))) == list(VOCABULARY)
     assert model.config.vocab_size == len(VOCABULARY)
-    tested = read_jsonl(made / "data" / "test.jsonl", Problem)
+    tested = read_jsonl(study_folder / "data" / "test.jsonl", Problem)
     assert {problem.benchmark for problem in tested} == {kind.name for kind in BENCHMARKS}
     assert all(str(Question.parse(p.question).answer()) == p.answer for p in tested)
 

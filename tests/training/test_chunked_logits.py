@@ -21,19 +21,19 @@ METHODS = ["fwdkl", "geosd", "sft", "grpo", "tropd", "tip"]
 def models(bias):
     """Student, teacher, anchor and pi_0 with heads of their own; the student takes gradients."""
     torch.manual_seed(0)
-    made = {}
+    chunked = {}
     for name in ("student", "teacher", "anchor", "reference"):
         model = nn.Module()
         model.lm_head = nn.Linear(WIDTH, VOCABULARY, bias=bias, dtype=torch.float64)
         model.requires_grad_(name == "student")
         hidden = torch.randn(N, WIDTH, dtype=torch.float64, requires_grad=name == "student")
-        made[name] = ChunkedLogits(model, hidden)
-    return made
+        chunked[name] = ChunkedLogits(model, hidden)
+    return chunked
 
 
-def by_autograd(objective, made, token):
-    """The method's quantities from logits that autograd keeps."""
-    z = {name: model.logits(slice(None)) for name, model in made.items()}
+def by_autograd(objective, chunked, token):
+    """The method's quantities, computed by autograd from whole logits."""
+    z = {name: model.logits(slice(None)) for name, model in chunked.items()}
     names = [name for name in ("student", "teacher", "anchor") if name in z]
     log_prob = {}
     if len(names) > 1:
@@ -57,18 +57,18 @@ def by_autograd(objective, made, token):
 @pytest.mark.parametrize("name", METHODS)
 def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias):
     objective = build(name)
-    made = {key: m for key, m in models(bias).items() if key in {"student", *objective.needs}}
-    student = made["student"]
+    chunked = {key: m for key, m in models(bias).items() if key in {"student", *objective.needs}}
+    student = chunked["student"]
     leaves = [student.hidden, *student.model.lm_head.parameters()]
     token = torch.randint(VOCABULARY, (N,))
-    ours = local_quantities(objective, made, token, TOP_K, chunk)
-    plain = by_autograd(objective, made, token)
-    assert ours.keys() == plain.keys()
-    for key, expected in plain.items():
-        torch.testing.assert_close(ours[key], expected, rtol=1e-12, atol=1e-13)
+    found = local_quantities(objective, chunked, token, TOP_K, chunk)
+    reference = by_autograd(objective, chunked, token)
+    assert found.keys() == reference.keys()
+    for key, expected in reference.items():
+        torch.testing.assert_close(found[key], expected, rtol=1e-12, atol=1e-13)
         if expected.requires_grad:
             weights = torch.linspace(0.5, 2, N, dtype=torch.float64)
-            grads = torch.autograd.grad((ours[key] * weights).sum(), leaves, retain_graph=True)
+            grads = torch.autograd.grad((found[key] * weights).sum(), leaves, retain_graph=True)
             again = torch.autograd.grad((expected * weights).sum(), leaves, retain_graph=True)
             for grad, value in zip(grads, again, strict=True):
                 torch.testing.assert_close(grad, value, rtol=1e-10, atol=1e-13)
@@ -85,8 +85,8 @@ def test_under_autocast_a_half_precision_head_leaves_gradients_in_the_weights_dt
         grads = []
         for enabled in (False, True):
             with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-                made = {"student": ChunkedLogits(model, hidden), "teacher": frozen}
-                loss = local_quantities(build(name), made, token, TOP_K, 4)["loss"].mean()
+                chunked = {"student": ChunkedLogits(model, hidden), "teacher": frozen}
+                loss = local_quantities(build(name), chunked, token, TOP_K, 4)["loss"].mean()
                 grads.append(torch.autograd.grad(loss, [hidden, model.lm_head.weight]))
         for exact, cast in zip(*grads, strict=True):
             assert cast.dtype == torch.float32
@@ -94,7 +94,7 @@ def test_under_autocast_a_half_precision_head_leaves_gradients_in_the_weights_dt
 
 
 def test_a_log_probability_that_no_method_reads_is_not_computed(monkeypatch):
-    made = {key: m for key, m in models(False).items() if key in ("student", "teacher")}
+    chunked = {key: m for key, m in models(False).items() if key in ("student", "teacher")}
     calls = []
     monkeypatch.setattr(
         "geosd.training.chunked_logits._token_log_prob",
@@ -102,7 +102,7 @@ def test_a_log_probability_that_no_method_reads_is_not_computed(monkeypatch):
     )
     token = torch.zeros(N, dtype=torch.long)
     for name in ("fwdkl", "sft"):
-        local_quantities(build(name), made, token, TOP_K, 4)
+        local_quantities(build(name), chunked, token, TOP_K, 4)
     assert calls == ["sft"] * 3
 
 

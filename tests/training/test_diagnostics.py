@@ -82,8 +82,8 @@ def test_the_teachers_mass_is_that_on_the_support_of_the_loss(
     ((rollouts, _),) = run.rollout_source.collected
     p = distributions(run, rollouts)
     masses = [
-        sum(teacher[token] for token in set().union(*(best(one, 3) for one in others)))
-        for teacher, *others in zip(p["teacher"], *(p[name] for name in on_support), strict=True)
+        sum(teacher[token] for token in set().union(*(best(row, 3) for row in scored)))
+        for teacher, *scored in zip(p["teacher"], *(p[name] for name in on_support), strict=True)
     ]
     assert values["support/teacher_mass_mean"] == pytest.approx(sum(masses) / len(masses), rel=1e-5)
     assert values["support/teacher_mass_min"] == pytest.approx(min(masses), rel=1e-5)

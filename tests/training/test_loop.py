@@ -84,8 +84,8 @@ def with_mixed_rewards(run):
     return dataclasses.replace(run, rollout_source=source)
 
 
-def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+def same(first, second):
+    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, settings, tmp_path):
-    one, _ = run_to_end(tiny, settings, tmp_path / "1")
+    first, _ = run_to_end(tiny, settings, tmp_path / "1")
     again, _ = run_to_end(tiny, settings, tmp_path / "2")
     other, _ = run_to_end(tiny, settings, tmp_path / "3", seed=1)
-    assert same(one, again)
-    assert not same(one, other)
+    assert same(first, again)
+    assert not same(first, other)
 
 
 def test_saving_more_often_and_measuring_less_changes_no_weight(tiny, settings, tmp_path):
-    one, _ = run_to_end(tiny, settings, tmp_path / "1")
+    first, _ = run_to_end(tiny, settings, tmp_path / "1")
     settings |= {"save_every": 1, "diagnose_every": 100}
-    other, log = run_to_end(tiny, settings, tmp_path / "2")
-    assert same(one, other)
+    second, log = run_to_end(tiny, settings, tmp_path / "2")
+    assert same(first, second)
     assert log["drift/pi_0"].notna().tolist() == [True, False, False, False, False, False, True]
 
 

@@ -22,9 +22,9 @@ def test_every_position_is_one_before_its_response_token(rows):
 @given(st.lists(st.tuples(filled, filled, tokens), min_size=1, max_size=5))
 def test_student_and_teacher_list_the_same_tokens_in_the_same_order(rows):
     students, teachers, responses = zip(*rows, strict=True)
-    mine, theirs = pack(students, responses, 0), pack(teachers, responses, 0)
-    assert torch.equal(mine.token, theirs.token)
-    assert torch.equal(mine.row, theirs.row)
+    student, teacher = pack(students, responses, 0), pack(teachers, responses, 0)
+    assert torch.equal(student.token, teacher.token)
+    assert torch.equal(student.row, teacher.row)
 
 
 def test_the_first_response_token_is_predicted_at_the_last_prompt_token():

@@ -29,7 +29,7 @@ def inputs(tiny):
 
 
 def trained(tiny, settings, out, ranks=None, worker=None, steps=None):
-    """Weights and log of a run; None but on the first training rank."""
+    """Weights and log of a run; None on other ranks than the first."""
     run = assemble_run(settings, *inputs(tiny), ranks, worker)
     args = training_arguments(settings)
     args = dataclasses.replace(args, steps=steps or args.steps)
@@ -72,69 +72,69 @@ def scored_in_a_step(settings):
     return 12 if settings["objective"]["name"] == "sft" else 6
 
 
-def furthest(one, other):
-    assert one.keys() == other.keys()
-    return max((one[name] - other[name]).abs().max().item() for name in one)
+def furthest(first, second):
+    assert first.keys() == second.keys()
+    return max((first[name] - second[name]).abs().max().item() for name in first)
 
 
 @pytest.fixture(params=["geosd", "sft"])
-def plain(tiny, settings, tmp_path, request):
-    """A run whose trainer does everything itself."""
+def reference_run(tiny, settings, tmp_path, request):
+    """A run without a worker: its trainer samples and scores."""
     settings |= {"objective": {"name": request.param}, "final_rollouts": FINAL}
     settings |= {"steps": 5, "learning_rate": 3e-4, "problems": 6, "response_tokens": 30}
     return trained(tiny, settings, tmp_path / "plain")
 
 
-def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, plain, tmp_path):
+def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, reference_run, tmp_path):
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     weights, log = trained(tiny, settings, tmp_path / "beside", worker=worker)
-    assert furthest(weights, plain[0]) < 1e-5
-    assert log["rollout/tokens"].tolist() == plain[1]["rollout/tokens"].tolist()
+    assert furthest(weights, reference_run[0]) < 1e-5
+    assert log["rollout/tokens"].tolist() == reference_run[1]["rollout/tokens"].tolist()
     assert len(worker.times["scored"]) == 5 * scored_in_a_step(settings) + FINAL
     for name in ("drift/pi_0", "drift/anchor", "overlap"):
-        assert log[name].tolist() == pytest.approx(plain[1][name].tolist(), abs=1e-4)
+        assert log[name].tolist() == pytest.approx(reference_run[1][name].tolist(), abs=1e-4)
 
 
-def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, plain, tmp_path):
+def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, reference_run, tmp_path):
     settings["save_every"] = 3
     out = tmp_path / "left"
     trained(tiny, settings, out, worker=assemble_rollout_worker(settings, *inputs(tiny)), steps=3)
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     weights, log = trained(tiny, settings, out, worker=worker)
     assert len(worker.times["scored"]) == 2 * scored_in_a_step(settings) + FINAL
-    assert furthest(weights, plain[0]) < 1e-5
+    assert furthest(weights, reference_run[0]) < 1e-5
 
 
-def test_a_teacher_of_another_time_is_refused_beside_a_worker(tiny, settings):
+def test_a_teacher_of_another_time_is_refused_with_a_worker(tiny, settings):
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     with pytest.raises(ValueError, match="training.teacher is 'fixed'"):
         assemble_run(settings | {"teacher": "fixed"}, *inputs(tiny), worker=worker)
 
 
-def test_a_response_is_told_when_it_ends_and_the_same_is_sampled(tiny, settings):
+def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, settings):
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     sampler, prompts = worker.local.sampler, [[1, 2, 3], [4, 5], [1]] * 4
     sampling = SamplingParams(1.0, 1.0, 30)
-    silent = sampler.sample(prompts, sampling, 0)
-    told, passes = {}, []
-    worker.local.student.register_forward_pre_hook(lambda *_: passes.append(len(told)))
-    sampler.on_finish = told.__setitem__
-    assert sampler.sample(prompts, sampling, 0) == silent
-    assert told == {i: c for i, c in enumerate(silent) if c.finish == "stop"}
-    assert 0 < passes[-1]  # some were told before the last token was sampled
+    expected = sampler.sample(prompts, sampling, 0)
+    reported, passes = {}, []
+    worker.local.student.register_forward_pre_hook(lambda *_: passes.append(len(reported)))
+    sampler.on_finish = reported.__setitem__
+    assert sampler.sample(prompts, sampling, 0) == expected
+    assert reported == {i: c for i, c in enumerate(expected) if c.finish == "stop"}
+    assert 0 < passes[-1]  # some were reported before the last token was sampled
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plain", ["geosd"], indirect=True)
+@pytest.mark.parametrize("reference_run", ["geosd"], indirect=True)
 def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples(
-    tiny, settings, plain, tmp_path
+    tiny, settings, reference_run, tmp_path
 ):
     (tmp_path / "case.json").write_text(json.dumps([str(tiny), settings]))
     launch = runpy.run_path(Path(__file__).with_name("test_ranks.py"))["launch"]
     launch(__file__, tmp_path)
     across = torch.load(tmp_path / "across.pt", weights_only=True)
-    assert furthest(across["weights"], plain[0]) < 1e-5
-    assert across["log"]["rollout/tokens"] == plain[1]["rollout/tokens"].tolist()
+    assert furthest(across["weights"], reference_run[0]) < 1e-5
+    assert across["log"]["rollout/tokens"] == reference_run[1]["rollout/tokens"].tolist()
     times = json.loads((tmp_path / "times.json").read_text())
     assert len(times["scored"]) == 5 * 6 + FINAL
     early = [

@@ -30,9 +30,9 @@ def trained(name="mini-qwen3-xs", args=ARGS, **rest):
     return model, losses
 
 
-def same_bits(one, other):
-    weights = other.state_dict()
-    return all(torch.equal(tensor, weights[name]) for name, tensor in one.state_dict().items())
+def same_bits(first, second):
+    weights = second.state_dict()
+    return all(torch.equal(tensor, weights[name]) for name, tensor in first.state_dict().items())
 
 
 @pytest.mark.parametrize("killed_at", [5, 8, 11])
@@ -57,24 +57,24 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
 
 
 def test_the_seed_names_the_documents():
-    one = draw_batches(ChainCorpus(), 4, 5, 0)
-    assert one == draw_batches(ChainCorpus(), 4, 5, 0)
-    assert one != draw_batches(ChainCorpus(), 4, 6, 0)
-    assert one != draw_batches(ChainCorpus(), 4, 5, 1)
-    assert [len(batch) for batch in one] == [4] * BUCKET
+    batches = draw_batches(ChainCorpus(), 4, 5, 0)
+    assert batches == draw_batches(ChainCorpus(), 4, 5, 0)
+    assert batches != draw_batches(ChainCorpus(), 4, 6, 0)
+    assert batches != draw_batches(ChainCorpus(), 4, 5, 1)
+    assert [len(batch) for batch in batches] == [4] * BUCKET
 
 
 def test_everything_after_the_question_is_supervised_and_nothing_else():
     documents = [document for batch in draw_batches(ChainCorpus(), 4, 5, 0) for document in batch]
-    for document, row, wanted in zip(documents, *tensors(TOKENIZER, documents), strict=True):
+    for document, row, target in zip(documents, *tensors(TOKENIZER, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
         tokens = TOKENIZER.convert_ids_to_tokens(row.tolist())
         assert tokens[: len(words)] == words
         assert set(tokens[len(words) :]) <= {TOKENIZER.pad_token}
         first = next(at for at, word in enumerate(words) if word in ("R:", "S:"))
-        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        places = (target != IGNORED).nonzero().flatten().tolist()
         assert places == list(range(first, len(words) - 1))
-        assert torch.equal(wanted[places], row[1:][places])
+        assert torch.equal(target[places], row[1:][places])
 
 
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
@@ -102,13 +102,13 @@ def test_an_attempt_behind_the_prompt_is_context_and_no_target():
     tokenizer = build_tokenizer(SearchCorpus().vocabulary)
     documents = [d for batch in draw_batches(SearchCorpus(), 16, 5, 0) for d in batch]
     attempts = 0
-    for document, row, wanted in zip(documents, *tensors(tokenizer, documents), strict=True):
+    for document, row, target in zip(documents, *tensors(tokenizer, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
         solution, begin = words.index("S:"), len(document.prompt.split())
         attempts += begin > solution + 1
         reference = words.index("R:") if "R:" in words else solution
-        places = (wanted != IGNORED).nonzero().flatten().tolist()
+        places = (target != IGNORED).nonzero().flatten().tolist()
         last = len(words) - 1 if document.ends else len(words) - 2
         assert places == [*range(reference, solution), *range(begin - 1, last)]
-        assert torch.equal(wanted[places], row[1:][places])
+        assert torch.equal(target[places], row[1:][places])
     assert attempts > 5

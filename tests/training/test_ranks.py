@@ -45,7 +45,7 @@ def with_rewards(local):
 
 
 def five_steps(ranks, settings, tiny, out, steps=5, singular=False, link=None):
-    """First gradients, last factors, weights and log; None but on the first rank.
+    """First gradients, last factors, weights and log; None on other ranks than the first.
 
     `singular` spoils a block of the last rank at its third update; `link` leads to a worker.
     """
@@ -126,20 +126,21 @@ def launch(program, *arguments, processes=2, timeout=240, **more):
             process.kill()
 
 
-def compare(one, two):
+def compare(run, saved):
     """How far two runs of the same settings are apart: loss, gradients, factors, weights.
 
-    `one` is as `five_steps` returns it, `two` as a program has saved it. The whole logs must agree.
+    `run` is as `five_steps` returns it, `saved` as a program has saved it. The whole logs must
+    agree.
     """
-    kinds = [kind for kind in ("gradients", "factors", "weights") if kind in one]
-    apart = {kind: furthest(two[kind], one[kind]) for kind in kinds}
-    log = one["log"].to_dict("list")
-    assert log.keys() == two["log"].keys()
-    losses = [log["loss/total"][:-1], two["log"]["loss/total"][:-1]]  # the end has none
+    kinds = [kind for kind in ("gradients", "factors", "weights") if kind in run]
+    apart = {kind: furthest(saved[kind], run[kind]) for kind in kinds}
+    log = run["log"].to_dict("list")
+    assert log.keys() == saved["log"].keys()
+    losses = [log["loss/total"][:-1], saved["log"]["loss/total"][:-1]]  # the end has none
     apart["loss"] = max(abs(a - b) for a, b in zip(*losses, strict=True))
     for column in log:
         torch.testing.assert_close(
-            torch.tensor(two["log"][column]),
+            torch.tensor(saved["log"][column]),
             torch.tensor(log[column]),
             rtol=1e-3,
             atol=1e-5,
@@ -160,11 +161,11 @@ def settings_of(settings, case):
     return settings | CASES[case]
 
 
-def furthest(one, other):
+def furthest(first, second):
     """The largest difference of two dicts of tensors, beside their largest entry."""
-    assert one.keys() == other.keys()
-    apart = max((one[name] - other[name]).abs().max().item() for name in one)
-    return apart / max(value.abs().max().item() for value in other.values())
+    assert first.keys() == second.keys()
+    apart = max((first[name] - second[name]).abs().max().item() for name in first)
+    return apart / max(value.abs().max().item() for value in second.values())
 
 
 @pytest.mark.slow
@@ -175,13 +176,13 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
     launch(__file__, tmp_path)
     measured = {}
     for name, values in cases.items():
-        two = torch.load(tmp_path / f"{name}.pt", weights_only=True)
+        double = torch.load(tmp_path / f"{name}.pt", weights_only=True)
         singular = name.endswith("without an inverse")
-        one = five_steps(Ranks(), values, tiny, tmp_path / f"one {name}", singular=singular)
-        assert ("update/skipped" in one["log"]) == singular
-        lengths = one["log"]["rollout/tokens"]
+        single = five_steps(Ranks(), values, tiny, tmp_path / f"one {name}", singular=singular)
+        assert ("update/skipped" in single["log"]) == singular
+        lengths = single["log"]["rollout/tokens"]
         assert (lengths < values["response_tokens"]).any()  # sequences of unequal length
-        measured[name] = compare(one, two)
+        measured[name] = compare(single, double)
     with capsys.disabled():
         print()
         for name, apart in measured.items():

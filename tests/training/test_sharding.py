@@ -1,4 +1,4 @@
-"""A sharded model is the model: in what it computes, in its copies, in what is written of it."""
+"""A sharded model equals the unsharded one: its logits, its copies and its saved weights."""
 
 import copy
 
@@ -31,7 +31,7 @@ def group():
 
 
 @pytest.fixture(params=[False, True], ids=["untied", "tied"])
-def plain(request):
+def unsharded(request):
     torch.manual_seed(0)
     config = transformers.Qwen3Config(
         vocab_size=31,
@@ -59,16 +59,16 @@ def logits(model, packed):
     return found
 
 
-def test_it_computes_what_the_plain_model_does(plain, packed, group):
-    expected = logits(plain, packed)
-    sharded = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+def test_it_computes_what_the_unsharded_model_does(unsharded, packed, group):
+    expected = logits(unsharded, packed)
+    sharded = shard(copy.deepcopy(unsharded), group, CPU, torch.float32)
     torch.testing.assert_close(logits(sharded, packed), expected, rtol=1e-6, atol=1e-7)
 
 
-def test_a_copy_has_a_life_of_its_own_until_it_is_refreshed(plain, packed, group):
-    student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+def test_a_copy_is_independent_until_it_is_refreshed(unsharded, packed, group):
+    student = shard(copy.deepcopy(unsharded), group, CPU, torch.float32)
     anchor = frozen_copy(student)
-    expected = logits(plain, packed)
+    expected = logits(unsharded, packed)
     with torch.no_grad():
         for parameter in student.parameters():
             parameter.mul_(1.5)
@@ -80,25 +80,27 @@ def test_a_copy_has_a_life_of_its_own_until_it_is_refreshed(plain, packed, group
     assert not any(parameter.requires_grad for parameter in anchor.parameters())
 
 
-def test_a_bfloat16_copy_says_exactly_what_a_student_computing_in_bfloat16_says(
-    plain, packed, group
+def test_a_bfloat16_copy_computes_exactly_what_a_student_computing_in_bfloat16_computes(
+    unsharded, packed, group
 ):
-    student = shard(copy.deepcopy(plain), group, CPU, torch.bfloat16)
+    student = shard(copy.deepcopy(unsharded), group, CPU, torch.bfloat16)
     anchor = frozen_copy(student, torch.bfloat16, torch.bfloat16)
-    said = logits(student, packed)
-    assert said.dtype == torch.bfloat16
-    assert torch.equal(logits(anchor, packed), said)
+    student_logits = logits(student, packed)
+    assert student_logits.dtype == torch.bfloat16
+    assert torch.equal(logits(anchor, packed), student_logits)
 
 
-def test_what_is_written_of_it_is_the_plain_model_and_can_be_read_back(plain, packed, group):
-    student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+def test_what_is_written_of_it_is_the_unsharded_model_and_can_be_read_back(
+    unsharded, packed, group
+):
+    student = shard(copy.deepcopy(unsharded), group, CPU, torch.float32)
     written = full_model(student)
-    assert type(written) is type(plain)
-    assert written.state_dict().keys() == plain.state_dict().keys()
-    for name, value in plain.state_dict().items():
+    assert type(written) is type(unsharded)
+    assert written.state_dict().keys() == unsharded.state_dict().keys()
+    for name, value in unsharded.state_dict().items():
         assert torch.equal(written.state_dict()[name], value)
     tied = written.lm_head.weight is written.model.embed_tokens.weight
-    assert tied == plain.config.tie_word_embeddings
+    assert tied == unsharded.config.tie_word_embeddings
     weights = full_state_dict(student)
     weights = {name: value + 1 for name, value in weights.items()}
     load_full_state_dict(student, weights)
@@ -106,8 +108,8 @@ def test_what_is_written_of_it_is_the_plain_model_and_can_be_read_back(plain, pa
         assert torch.equal(value, weights[name])
 
 
-def test_generating_from_the_whole_model_reads_what_the_last_update_wrote(plain, group):
-    student = shard(copy.deepcopy(plain), group, CPU, torch.float32)
+def test_generating_from_the_whole_model_reads_what_the_last_update_wrote(unsharded, group):
+    student = shard(copy.deepcopy(unsharded), group, CPU, torch.float32)
     prompt = torch.tensor([[1, 2, 3]])
 
     def greedy(model):
@@ -115,8 +117,10 @@ def test_generating_from_the_whole_model_reads_what_the_last_update_wrote(plain,
 
     for _ in range(2):
         with summon_full_params(student):
-            assert torch.equal(greedy(student), greedy(plain))
+            assert torch.equal(greedy(student), greedy(unsharded))
         with torch.no_grad():
-            for mine, theirs in zip(student.parameters(), plain.parameters(), strict=True):
-                mine.mul_(-1)
-                theirs.mul_(-1)
+            for sharded_parameter, parameter in zip(
+                student.parameters(), unsharded.parameters(), strict=True
+            ):
+                sharded_parameter.mul_(-1)
+                parameter.mul_(-1)

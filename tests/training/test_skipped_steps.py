@@ -87,9 +87,9 @@ def flat(values):
     return [tensor for part in parts for tensor in flat(part)]
 
 
-def same(one, other):
-    one, other = flat(one), flat(other)
-    return len(one) == len(other) > 0 and all(map(torch.equal, one, other))
+def same(first, second):
+    first, second = flat(first), flat(second)
+    return len(first) == len(second) > 0 and all(map(torch.equal, first, second))
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)

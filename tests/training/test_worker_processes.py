@@ -1,4 +1,4 @@
-"""A worker of several processes, which have its models in shards, against one process alone.
+"""A worker of several processes with sharded models, against a single process.
 
 Run as a program, this file is what each of the processes does.
 """
@@ -67,28 +67,28 @@ def test_two_trainers_and_two_workers_take_the_steps_of_one_process(
     start(tmp_path, tiny, {**runs, "left": (left, BEFORE)}, processes=4, workers=2)
     measured = {}
     for name, values in cases.items():
-        two = torch.load(tmp_path / f"{name}.pt", weights_only=True)
+        double = torch.load(tmp_path / f"{name}.pt", weights_only=True)
         singular = name.endswith("without an inverse")
         out, steps = tmp_path / f"one {name}", runs[name][1]
-        one = RANKS["five_steps"](Ranks(), values, tiny, out, steps, singular)
-        assert ("update/skipped" in one["log"]) == singular
-        lengths = one["log"]["rollout/tokens"]
+        single = RANKS["five_steps"](Ranks(), values, tiny, out, steps, singular)
+        assert ("update/skipped" in single["log"]) == singular
+        lengths = single["log"]["rollout/tokens"]
         assert (lengths < values["response_tokens"]).any()  # sequences of unequal length
-        measured[name] = RANKS["compare"](one, two)
+        measured[name] = RANKS["compare"](single, double)
         # Four responses of each step and of the end, each scored by one process or more.
         scored = [json.loads((tmp_path / f"{name} scored {i}.json").read_text()) for i in (0, 1)]
         assert sum(scored) >= 4 * (steps + 1) and min(scored) > 0
 
     # What four processes left, two and one end.
-    one = RANKS["five_steps"](Ranks(), left, tiny, tmp_path / "whole", 5)
+    single = RANKS["five_steps"](Ranks(), left, tiny, tmp_path / "whole", 5)
     shutil.copytree(tmp_path / "left", tmp_path / "alone")
     alone = RANKS["five_steps"](Ranks(), left, tiny, tmp_path / "alone", 5)
     start(tmp_path, tiny, {"left": (left, 5)}, processes=2, workers=1)
     pair = torch.load(tmp_path / "left.pt", weights_only=True)
-    assert alone["log"].index.tolist() == one["log"].index.tolist() == [0, 1, 2, 3, 4, 5]
+    assert alone["log"].index.tolist() == single["log"].index.tolist() == [0, 1, 2, 3, 4, 5]
     for name, ended in {"4 to 1": alone, "4 to 2": pair}.items():
         measured[name] = {
-            kind: RANKS["furthest"](ended[kind], one[kind]) for kind in ("factors", "weights")
+            kind: RANKS["furthest"](ended[kind], single[kind]) for kind in ("factors", "weights")
         }
     with capsys.disabled():
         print()

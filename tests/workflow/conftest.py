@@ -89,7 +89,7 @@ class Workflow:
         assert not check or done.returncode == 0, printed
         return printed
 
-    def wanted(self, *arguments: str) -> Counter[str]:
+    def planned_jobs(self, *arguments: str) -> Counter[str]:
         """How many jobs of each rule a dry run plans, targets left out."""
         printed = self.snakemake("--profile", "local", "--dry-run", *arguments)
         jobs = dict(re.findall(r"^(\w+) +(\d+)$", printed, re.M))

@@ -26,8 +26,8 @@ def audit(root, tmp_path):
 
     def run(printed, complained="", status=0):
         program = tmp_path / "pip-audit"
-        told = [f"print({printed!r})", f"print({complained!r}, file=sys.stderr)"]
-        text = "\n".join([f"#!{sys.executable}", "import sys", *told, f"sys.exit({status})"])
+        statements = [f"print({printed!r})", f"print({complained!r}, file=sys.stderr)"]
+        text = "\n".join([f"#!{sys.executable}", "import sys", *statements, f"sys.exit({status})"])
         program.write_text(text + "\n")
         program.chmod(0o755)
         words = [root / "workflow/scripts/audit.py", program, "envs/some.txt"]

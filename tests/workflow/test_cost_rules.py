@@ -24,9 +24,9 @@ def shown(fresh, tmp_path):
     shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
     workflow = type(fresh)(tmp_path / "copy")
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
-    asked = re.sub(r"outputs: \[table_main.*\]", f"outputs: [{', '.join(TABLES)}]", text, count=1)
-    assert asked != text
-    (workflow.folder / "params.yaml").write_text(asked, encoding="utf-8")
+    edited = re.sub(r"outputs: \[table_main.*\]", f"outputs: [{', '.join(TABLES)}]", text, count=1)
+    assert edited != text
+    (workflow.folder / "params.yaml").write_text(edited, encoding="utf-8")
     return workflow
 
 

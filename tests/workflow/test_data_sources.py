@@ -7,11 +7,11 @@ import pytest
 
 @pytest.mark.parametrize(("study", "fetched"), [("smollm2", 0), ("paper_ladder", 1)])
 def test_only_a_source_with_a_catalogue_is_fetched(fresh, study, fetched):
-    wanted = fresh.wanted("--config", f"study={study}")
-    assert (wanted["fetch"], wanted["data"]) == (fetched, 1)
+    jobs = fresh.planned_jobs("--config", f"study={study}")
+    assert (jobs["fetch"], jobs["data"]) == (fetched, 1)
 
 
 def test_a_module_of_another_source_reruns_nothing(done):
     done.append("src/geosd/problems/sources/word_problems.py", "\n# edited\n")
     done.append("src/geosd/problems/sources/dapo_math.yaml", "\n# edited\n")
-    assert done.wanted() == {}
+    assert done.planned_jobs() == {}

@@ -54,9 +54,9 @@ def python(workflow, *arguments: str) -> str:
 
 
 def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
-    wanted = drawn.wanted()
+    jobs = drawn.planned_jobs()
     counts = job_counts(resolve(load(drawn.folder / "params.yaml"), "quick"))
-    assert {rule: wanted[rule] for rule in counts} == counts
+    assert {rule: jobs[rule] for rule in counts} == counts
     assert (counts["base"], counts["pool"], counts["states"], counts["train"]) == (2, 2, 2, 8)
     printed = drawn.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
     folders = drawn.folders()
@@ -68,8 +68,10 @@ def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
         assert re.search(f"{run} --checkpoint [^ ]+ {states}", printed)
         assert f"--variant pi_0 --seed {seed} --checkpoint {base} " in printed
     for draw in (0, 1):
-        made = f"--draw {draw} --out {folders.base(MODEL, draw)} "
-        assert f"steps.base --study quick --params params.yaml --model {MODEL} {made}" in printed
+        arguments = f"--draw {draw} --out {folders.base(MODEL, draw)} "
+        assert (
+            f"steps.base --study quick --params params.yaml --model {MODEL} {arguments}" in printed
+        )
     # The paper's figure is of one pi_0.
     density = re.search(r"steps.render figure_density .*--tidy (.*) --out", printed)[1]
     assert density == f"{folders.states(MODEL, 0)}/states.csv"
@@ -82,8 +84,8 @@ def test_dvc_has_the_same_jobs_from_the_same_draws(drawn):
         stages = {stage.name: stage for stage in repo.index.stages if stage.cmd}
     planned = Counter(name.partition("@")[0] for name in stages)
     rules = ("base", "pool", "train", "evaluate", "evaluate_pi_0")
-    wanted = drawn.wanted()
-    assert {rule: planned[rule] for rule in rules} == {rule: wanted[rule] for rule in rules}
+    jobs = drawn.planned_jobs()
+    assert {rule: planned[rule] for rule in rules} == {rule: jobs[rule] for rule in rules}
     folders = drawn.folders()
     for seed in SEEDS:
         read = {dep.def_path for dep in stages[f"train@{MODEL}-geosd-{seed}"].deps}
@@ -103,7 +105,7 @@ def test_the_time_of_a_shipped_file_reruns_nothing(drawn):
     drawn.snakemake("--profile", "local", "--touch", "--forceall")
     for file in (drawn.folder / "base_models").rglob("*.*"):
         os.utime(file)
-    assert drawn.wanted() == {}
+    assert drawn.planned_jobs() == {}
 
 
 def shrink(workflow) -> None:
@@ -145,7 +147,7 @@ def test_a_study_of_two_draws_and_four_seeds_is_run_to_its_table(root, copied, s
     assert (copied.folder / "figures/quick/table_main.md").exists()
     stale = python(copied, "-m", "geosd.steps.stale", "--study", "quick")
     assert stale.startswith("0 of ")
-    assert copied.wanted() == {}
+    assert copied.planned_jobs() == {}
 
     # A file that is not the pinned one is refused, whatever had been made of it.
     config = copied.folder / f"base_models/{MODEL}/1/config.json"

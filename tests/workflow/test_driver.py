@@ -1,4 +1,4 @@
-"""What the driver does with Snakemake itself."""
+"""The driver schedules jobs when one ends, and after a failure looks for jobs of its own."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_ready_jobs_are_looked_at_when_a_job_ends_and_not_by_the_clock(tiny):
 def test_a_run_that_does_not_succeed_looks_for_jobs_of_its_own(tiny, monkeypatch, fails):
     squeue = tiny.folder / "bin/squeue"
     squeue.parent.mkdir()
-    squeue.write_text(f'#!/bin/sh\necho "$@" >> {tiny.folder}/asked\n')
+    squeue.write_text(f'#!/bin/sh\necho "$@" >> {tiny.folder}/squeue_calls\n')
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{squeue.parent}:{os.environ['PATH']}")
     if fails:
         tiny.edit("Snakefile", "sleep 0.6", "false")
     tiny.snakemake("--cores", "1", "done/0", check=False)
-    asked = (tiny.folder / "asked").read_text()
-    assert asked.count("--states=PENDING,RUNNING") == fails
+    squeue_calls = (tiny.folder / "squeue_calls").read_text()
+    assert squeue_calls.count("--states=PENDING,RUNNING") == fails

@@ -80,13 +80,13 @@ def test_every_stage_checks_and_forces_exactly_its_rule_on_an_output_of_that_rul
 
 
 def test_stages_and_jobs_are_the_same_ones(stages, fresh):
-    wanted = fresh.wanted()
+    jobs = fresh.planned_jobs()
     for rule in REPORT_ONLY:
-        del wanted[rule]
-    counted = {rule: 0 for rule in wanted}
+        del jobs[rule]
+    counted = {rule: 0 for rule in jobs}
     for stage in stages:
         counted[rule_of(stage)] += 1
-    assert counted == wanted
+    assert counted == jobs
 
 
 def test_a_run_is_a_stage_by_its_model_variant_and_seed(stages, root):
@@ -154,7 +154,7 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
     for path in [Path(dep.fs_path) for dep in deps if dep.fs_path and not dep.exists]:
         path.write_text(path.name)
 
-    def made() -> str:
+    def make_lock() -> str:
         done = subprocess.run(
             ["make", f"BIN={Path(sys.executable).parent}", "dvc.lock"],
             cwd=folder,
@@ -165,10 +165,10 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    made()
+    make_lock()
     with Repo(str(folder)) as repo:
         assert repo.status() == {}
-    assert "up to date" in made()
+    assert "up to date" in make_lock()
 
     (folder / "figures/quick/claims.md").write_text("other")
     with Repo(str(folder)) as repo:

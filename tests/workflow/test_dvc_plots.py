@@ -29,9 +29,9 @@ def test_the_page_of_plots_is_drawn_without_a_network(browser, root, tmp_path):
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     subprocess.run([sys.executable, "-m", "dvc", "plots", "show"], cwd=tmp_path, check=True)
 
-    asked = []
+    urls = []
     page = browser.new_page()
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: urls.append(request.url))
     page.goto((tmp_path / "dvc_plots/index.html").as_uri())
     pictures = page.locator("img").all()
     assert len(pictures) == len(plots)
@@ -39,5 +39,5 @@ def test_the_page_of_plots_is_drawn_without_a_network(browser, root, tmp_path):
         assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 100
         seen = Image.open(io.BytesIO(picture.screenshot())).convert("RGB")
         assert len(set(seen.get_flattened_data())) > 20
-    assert [url for url in asked if not url.startswith("file:")] == []
+    assert [url for url in urls if not url.startswith("file:")] == []
     page.close()

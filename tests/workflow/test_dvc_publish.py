@@ -60,7 +60,7 @@ def published(workflow, action: str, *targets: str, study: str = "quick") -> str
     return call(workflow, sys.executable, script, action, "--study", study, *targets)
 
 
-def one(workflow) -> Path:
+def first_geosd_run(workflow) -> Path:
     """The folder of the first run of GeoSD."""
     with (workflow.folder / "results/quick/runs.csv").open() as index:
         rows = list(csv.DictReader(index))
@@ -111,36 +111,36 @@ def up_to_date(workflow) -> bool:
 
 
 def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
-    assert origin.wanted() == {}
+    assert origin.planned_jobs() == {}
     assert call(origin, "git", "status", "--porcelain") == ""
     assert up_to_date(origin)
 
 
 def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(clone):
     published(clone, "restore")
-    assert clone.wanted() == {}
+    assert clone.planned_jobs() == {}
     assert up_to_date(clone)
 
 
-def test_after_one_parameter_has_changed_only_its_dependants_are_wanted(clone):
+def test_after_one_parameter_has_changed_only_its_dependants_are_planned(clone):
     published(clone, "restore")
     clone.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
-    wanted = clone.wanted()
-    assert wanted["analyse"] == 1
-    assert wanted["train"] == wanted["evaluate"] == wanted["base"] == 0
+    jobs = clone.planned_jobs()
+    assert jobs["analyse"] == 1
+    assert jobs["train"] == jobs["evaluate"] == jobs["base"] == 0
 
 
 def test_a_parameter_that_changed_before_the_restoring_is_noticed_too(clone):
     clone.edit("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 ")
     published(clone, "restore")
-    assert clone.wanted()["train"] == 3
+    assert clone.planned_jobs()["train"] == 3
 
 
 def test_what_is_restored_in_part_is_not_made_again(clone):
     published(clone, "restore", "data", "base", "pool", "train@mini-qwen3-geosd-0")
-    wanted = clone.wanted()
-    assert wanted["data"] == wanted["base"] == wanted["pool"] == 0
-    assert (wanted["train"], wanted["evaluate"]) == (11, 12)
+    jobs = clone.planned_jobs()
+    assert jobs["data"] == jobs["base"] == jobs["pool"] == 0
+    assert (jobs["train"], jobs["evaluate"]) == (11, 12)
 
 
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(clone):
@@ -150,9 +150,9 @@ def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it
     call(clone, sys.executable, "workflow/dvc/generate.py")
     call(clone, *stage)
     clone.snakemake("--profile", "local", "--cores", "1", "results/quick/runs.csv")
-    assert "7e-06" in (one(clone) / "settings.json").read_text()
-    wanted = clone.wanted()
-    assert (wanted["train"], wanted["evaluate"]) == (2, 3)  # the other two seeds; all three
+    assert "7e-06" in (first_geosd_run(clone) / "settings.json").read_text()
+    jobs = clone.planned_jobs()
+    assert (jobs["train"], jobs["evaluate"]) == (2, 3)  # the other two seeds; all three
 
 
 def test_dvc_says_what_has_changed_since_the_published_study(clone):
@@ -168,9 +168,9 @@ def test_dvc_says_what_has_changed_since_the_published_study(clone):
 
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
     call(clone, "dvc", "pull")
-    (one(clone) / "model.safetensors").write_text("somebody else's")
+    (first_geosd_run(clone) / "model.safetensors").write_text("somebody else's")
     call(clone, sys.executable, "-c", INSTALL)
-    assert clone.wanted()["train"] == 1
+    assert clone.planned_jobs()["train"] == 1
 
 
 INSTALL = """
@@ -217,6 +217,6 @@ def test_another_study_is_published_with_what_it_shares(origin, clone, tmp_path)
     assert up_to_date(clone)
     third = cloned(clone, tmp_path / "third", origin.folder / "dvc-store")
     published(third, "restore", study="again")
-    assert third.wanted(*config) == {}
+    assert third.planned_jobs(*config) == {}
     published(third, "restore")
-    assert third.wanted() == {}
+    assert third.planned_jobs() == {}

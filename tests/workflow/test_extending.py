@@ -121,8 +121,8 @@ def test_the_configuration_is_right(extended):
 
 
 def test_the_method_and_the_figure_are_planned_and_nothing_else_trains(extended):
-    wanted = extended.wanted()
-    assert {rule: n for rule, n in wanted.items() if rule not in REPORT_ONLY} == {
+    jobs = extended.planned_jobs()
+    assert {rule: n for rule, n in jobs.items() if rule not in REPORT_ONLY} == {
         "train": 3,
         "evaluate": 3,
         "runs": 1,
@@ -137,16 +137,16 @@ def test_the_figure_alone_is_drawn_where_nothing_else_is_new(done):
     text = next(text for _, text in blocks() if text.startswith(f"# {name}"))
     (done.folder / name).write_text(text)
     done.edit("params.yaml", "figure_training, claims]", "figure_training, figure_lengths, claims]")
-    wanted = done.wanted()
-    assert wanted["figure_lengths"] == 1
-    assert set(wanted) <= {"figure_lengths", *REPORT_ONLY}
+    jobs = done.planned_jobs()
+    assert jobs["figure_lengths"] == 1
+    assert set(jobs) <= {"figure_lengths", *REPORT_ONLY}
 
 
 def test_the_study_of_the_new_data_set_and_model_is_planned(extended):
-    wanted = extended.wanted("--config", "study=words")
+    jobs = extended.planned_jobs("--config", "study=words")
     methods = 5  # quick's four and the new one
-    assert (wanted["data"], wanted["base"], wanted["pool"]) == (1, 1, 1)
-    assert wanted["train"] == wanted["evaluate"] == 3 * methods
+    assert (jobs["data"], jobs["base"], jobs["pool"]) == (1, 1, 1)
+    assert jobs["train"] == jobs["evaluate"] == 3 * methods
     printed = extended.snakemake(
         *("--profile", "local", "--dry-run", "--printshellcmds", "--config", "study=words")
     )
@@ -205,8 +205,8 @@ def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended)
     write_own(folder, "hard", range(7))
     study = ("--config", "study=own")
     methods = 5  # quick's four and the new one
-    wanted = extended.wanted(*study)
-    assert (wanted["data"], wanted["train"]) == (1, 3 * methods)
+    jobs = extended.planned_jobs(*study)
+    assert (jobs["data"], jobs["train"]) == (1, 3 * methods)
     outputs = extended.outputs("own").items()
     (target,) = (path for path, rule in outputs if rule == "data" and "/train.jsonl" in path)
     extended.snakemake("--profile", "local", target, *study)
@@ -218,9 +218,9 @@ def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended)
     assert counts == {
         **{"train": 60, "select_train": 20, "select_validation": 20, "id": 20, "hard": 7}
     }
-    assert extended.wanted(target, *study)["data"] == 0
+    assert extended.planned_jobs(target, *study)["data"] == 0
     write_own(folder, "hard", range(8))
-    assert extended.wanted(target, *study)["data"] == 1
+    assert extended.planned_jobs(target, *study)["data"] == 1
 
 
 @pytest.mark.slow

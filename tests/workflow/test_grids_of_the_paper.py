@@ -31,7 +31,7 @@ def numbers(text):
     return found
 
 
-def told(tex, before):
+def values_after(tex, before):
     """The first set {...} after some words of the paper."""
     after = tex.split(before, 1)[1]
     return numbers(re.search(r"\\\{(.*?)\\\}", after, re.S)[1])
@@ -44,7 +44,7 @@ def axis(grid, variant, key):
 
 
 def test_every_baseline_sweeps_the_learning_rates_of_the_appendix(tex, grid):
-    rates = told(tex, "so we sweep the learning rate over")
+    rates = values_after(tex, "so we sweep the learning rate over")
     assert len(rates) == 5
     for variant in ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip"):
         assert axis(grid, variant, "learning_rate") == pytest.approx(rates), variant
@@ -68,14 +68,14 @@ def test_every_baseline_sweeps_the_learning_rates_of_the_appendix(tex, grid):
     ],
 )
 def test_every_method_sweeps_its_own_values_of_the_appendix(tex, grid, before, variant, key):
-    assert axis(grid, variant, key) == pytest.approx(told(tex, before))
+    assert axis(grid, variant, key) == pytest.approx(values_after(tex, before))
 
 
 def test_step_size_and_stopping_are_swept_as_in_the_appendix(tex, params):
     grid = params.studies["paper_stepsize"].grid
     about = tex.split(r"\label{app:stepsize}", 1)[1]
-    fwdkl = told(about, "We sweep the learning rate over")
-    geosd = told(about, "for FwdKL and over")
+    fwdkl = values_after(about, "We sweep the learning rate over")
+    geosd = values_after(about, "for FwdKL and over")
     assert (len(fwdkl), len(geosd)) == (6, 5)
     # "Each configuration is ... evaluated every 25 steps over the first epoch and every 125 steps
     # thereafter": at every rate.
@@ -131,12 +131,12 @@ def test_nothing_but_what_is_swept_differs_from_the_protocol(params):
 
 
 def test_the_seven_models_are_run_where_the_paper_runs_them(params, table):
-    ours = params.studies
-    assert ours["paper"].models == ["qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b"]
-    assert len(ours["paper"].methods) == 10 and len(ours["paper"].seeds) == 10
-    ladder = ours["paper_ladder"].models
-    assert len({*ours["paper"].models, *ladder}) == 7
+    studies = params.studies
+    assert studies["paper"].models == ["qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b"]
+    assert len(studies["paper"].methods) == 10 and len(studies["paper"].seeds) == 10
+    ladder = studies["paper_ladder"].models
+    assert len({*studies["paper"].models, *ladder}) == 7
     sizes = [name for name, _ in table("tab:kfac_memory") if name.startswith("Qwen3")]
     assert ladder == [name.lower() for name in sizes]
     for name in ("ablation", "privilege", "stepsize"):
-        assert ours[f"paper_{name}"].models == ["qwen3-8b"]
+        assert studies[f"paper_{name}"].models == ["qwen3-8b"]

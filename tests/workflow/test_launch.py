@@ -1,4 +1,4 @@
-"""How a program with a resume state is started: on its GPUs, alone, and told of the end."""
+"""How a program with a resume state is started and stopped: on its GPUs, alone, by a signal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wait_for(path: Path) -> None:
         time.sleep(0.02)
 
 
-SAVES_WHEN_TOLD = """
+SAVES_ON_SIGTERM = """
 import pathlib, signal, sys, time
 here = pathlib.Path(__file__).parent
 def save(*_):
@@ -68,24 +68,24 @@ time.sleep(60)
 
 
 @pytest.mark.parametrize(
-    ("asked", "visible", "job", "message"),
+    ("requested", "visible", "job", "message"),
     [
         (4, "0,1", None, "asked for 4 GPUs and this machine shows it 2"),
         (1, "0,1", "17", "asked for 1 GPUs and SLURM job 17 shows it 2"),
         (1, "", "17", "asked for 1 GPUs and SLURM job 17 shows it 0"),
     ],
 )
-def test_other_gpus_than_were_asked_for_stop_the_start(launch, asked, visible, job, message):
+def test_other_gpus_than_requested_stop_the_start(launch, requested, visible, job, message):
     environment = {"CUDA_VISIBLE_DEVICES": visible} | ({"SLURM_JOB_ID": job} if job else {})
     with pytest.raises(SystemExit, match=message):
-        launch.check_gpus(asked, environment)
+        launch.check_gpus(requested, environment)
 
 
 @pytest.mark.parametrize(
-    ("asked", "visible", "job"), [(2, "0,3", "17"), (0, "", "17"), (1, "0,1", "")]
+    ("requested", "visible", "job"), [(2, "0,3", "17"), (0, "", "17"), (1, "0,1", "")]
 )
-def test_the_gpus_asked_for_are_enough(launch, asked, visible, job):
-    launch.check_gpus(asked, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
+def test_the_requested_gpus_are_enough(launch, requested, visible, job):
+    launch.check_gpus(requested, {"CUDA_VISIBLE_DEVICES": visible, "SLURM_JOB_ID": job})
 
 
 def test_one_process_is_the_program_itself_and_several_are_started_by_accelerate(launch):
@@ -108,8 +108,8 @@ def test_each_node_of_several_starts_its_processes_and_meets_the_others_on_the_f
     node = launch.this_node(2, 4711, task)
     assert node == (2, 1, "gpu03", 4711)
     words = launch.command(12, ["python", "-m", "some.module"], node)
-    asked = dict(zip(words[words.index("--same_network") + 1 :: 2], words[6::2], strict=False))
-    assert asked.items() >= {
+    options = dict(zip(words[words.index("--same_network") + 1 :: 2], words[6::2], strict=False))
+    assert options.items() >= {
         ("--num_processes", "12"),
         ("--num_machines", "2"),
         ("--machine_rank", "1"),
@@ -123,7 +123,7 @@ def test_each_node_of_several_starts_its_processes_and_meets_the_others_on_the_f
 
 
 def test_sigterm_reaches_the_program_and_its_status_comes_back(started, tmp_path):
-    launcher = started(SAVES_WHEN_TOLD)
+    launcher = started(SAVES_ON_SIGTERM)
     wait_for(tmp_path / "ready")
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(30) == 9
@@ -134,19 +134,19 @@ def test_sigterm_reaches_the_program_and_its_status_comes_back(started, tmp_path
 
 
 def test_a_second_start_on_the_same_state_is_refused_until_the_first_has_ended(started, tmp_path):
-    first = started(SAVES_WHEN_TOLD)
+    first = started(SAVES_ON_SIGTERM)
     wait_for(tmp_path / "ready")
-    second = started(SAVES_WHEN_TOLD)
-    _, said = second.communicate(timeout=30)
+    second = started(SAVES_ON_SIGTERM)
+    _, stderr = second.communicate(timeout=30)
     assert second.returncode == 1
-    assert "another process is at work on this" in said
+    assert "another process is at work on this" in stderr
     first.terminate()
     first.wait(30)
     assert started("print('alone')").wait(30) == 0
 
 
 def test_the_state_stays_taken_while_the_program_outlives_a_killed_launcher(started, tmp_path):
-    program = SAVES_WHEN_TOLD.replace('"ready").touch()', '"ready").write_text(str(os.getpid()))')
+    program = SAVES_ON_SIGTERM.replace('"ready").touch()', '"ready").write_text(str(os.getpid()))')
     first = started("import os\n" + program)
     wait_for(tmp_path / "ready")
     time.sleep(0.1)
@@ -160,8 +160,8 @@ def test_the_state_stays_taken_while_the_program_outlives_a_killed_launcher(star
 
 
 @pytest.mark.slow
-def test_several_processes_start_once_each_and_all_are_told_to_save(started, tmp_path):
-    ranks = SAVES_WHEN_TOLD.replace("import pathlib", "import os, pathlib")
+def test_several_processes_start_once_each_and_all_get_the_signal_to_save(started, tmp_path):
+    ranks = SAVES_ON_SIGTERM.replace("import pathlib", "import os, pathlib")
     ranks = ranks.replace('"saved"', '("saved" + os.environ["RANK"])')
     ranks = ranks.replace('"ready"', '("ready" + os.environ["RANK"])')
     launcher = started(ranks, "--processes", "2")

@@ -24,7 +24,7 @@ def orphaned_jobs(root):
     return module
 
 
-def test_only_jobs_of_this_folder_that_a_driver_named_are_ours(orphaned_jobs, tmp_path):
+def test_only_jobs_of_this_folder_that_a_driver_named_are_listed(orphaned_jobs, tmp_path):
     listing = "\n".join(
         [
             "slurm_load_jobs error: Unable to contact slurm controller",
@@ -58,7 +58,7 @@ def test_a_driver_lives_while_its_process_is_a_snakemake(orphaned_jobs):
     assert not orphaned_jobs.Job("1", driver.pid, orphaned_jobs.this_host()).driver_lives()
 
 
-def test_of_a_driver_on_another_machine_nobody_guesses(orphaned_jobs):
+def test_a_driver_on_another_machine_is_an_error(orphaned_jobs):
     with pytest.raises(RuntimeError, match="belongs to a Snakemake on login-9"):
         orphaned_jobs.Job("1", os.getpid(), "login-9").driver_lives()
 
@@ -70,11 +70,11 @@ def test_without_slurm_there_is_nothing_to_clear(orphaned_jobs, monkeypatch):
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """Stands in for SLURM; gives what squeue will list, and what squeue and scancel were told."""
+    """Stands in for SLURM; the folder holds what squeue lists, and the commands that were run."""
     folder = tmp_path / "slurm"
     folder.mkdir()
     for name, does in {"squeue": f"cat {folder}/listing", "scancel": ":"}.items():
-        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {folder}/told\n{does}\n')
+        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {folder}/commands\n{does}\n')
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.chdir(tmp_path)
@@ -84,21 +84,21 @@ def slurm(tmp_path, monkeypatch):
 def test_a_driver_that_ends_cancels_its_own_jobs_and_none_that_is_cancelled(
     orphaned_jobs, slurm, tmp_path
 ):
-    here = orphaned_jobs.this_host()
-    drivers = [("11", f"42-{here}"), ("12", f"43-{here}"), ("13", "42-else"), ("14", f"42-{here}")]
+    host = orphaned_jobs.this_host()
+    drivers = [("11", f"42-{host}"), ("12", f"43-{host}"), ("13", "42-else"), ("14", f"42-{host}")]
     lines = [f"{number}|geosd-{driver}_{RUN}|{tmp_path}\n" for number, driver in drivers]
-    lines.append(f"15|geosd-42-{here}_{RUN}|{tmp_path.parent}\n")
+    lines.append(f"15|geosd-42-{host}_{RUN}|{tmp_path.parent}\n")
     (slurm / "listing").write_text("".join(lines))
     orphaned_jobs.clear_driver(42)
-    asked, *said = (slurm / "told").read_text().splitlines()
-    assert "--states=PENDING,RUNNING" in asked
-    assert said == ["scancel 11 14"]
+    squeue, *cancelled = (slurm / "commands").read_text().splitlines()
+    assert "--states=PENDING,RUNNING" in squeue
+    assert cancelled == ["scancel 11 14"]
 
 
 def test_a_driver_that_ends_without_jobs_cancels_nothing(orphaned_jobs, slurm):
     (slurm / "listing").write_text("")
     orphaned_jobs.clear_driver(42)
-    assert "scancel" not in (slurm / "told").read_text()
+    assert "scancel" not in (slurm / "commands").read_text()
 
 
 def test_the_profiles_names_are_the_ones_that_are_looked_for(orphaned_jobs, root, monkeypatch):

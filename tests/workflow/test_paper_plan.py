@@ -21,7 +21,7 @@ def counted(root, name):
 
 
 def planned(fresh, name):
-    return dict(fresh.wanted("--config", f"study={name}"))
+    return dict(fresh.planned_jobs("--config", f"study={name}"))
 
 
 def test_a_dry_run_ends_with_the_gpu_hours_of_a_study_that_asks_for_gpus(fresh, root):
@@ -42,19 +42,19 @@ def test_a_dry_run_ends_with_the_gpu_hours_of_a_study_that_asks_for_gpus(fresh, 
 
 def test_the_study_paper_is_planned_job_by_job_in_half_a_minute_of_a_processor(fresh, root):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    wanted = planned(replace(fresh, forks=False), "paper")
+    jobs = planned(replace(fresh, forks=False), "paper")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
-    assert {rule: wanted.get(rule) for rule in counted(root, "paper")} == counted(root, "paper")
-    assert wanted["train"] == 3 * 9 * 10
-    assert wanted["evaluate"] + wanted["evaluate_pi_0"] == 3 * 10 * 10
+    assert {rule: jobs.get(rule) for rule in counted(root, "paper")} == counted(root, "paper")
+    assert jobs["train"] == 3 * 9 * 10
+    assert jobs["evaluate"] + jobs["evaluate_pi_0"] == 3 * 10 * 10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_other_study_of_the_paper_has_the_jobs_that_are_counted(fresh, root, name):
-    wanted = planned(fresh, name)
-    assert {rule: wanted.get(rule) for rule in counted(root, name)} == counted(root, name)
+    jobs = planned(fresh, name)
+    assert {rule: jobs.get(rule) for rule in counted(root, name)} == counted(root, name)
 
 
 def test_jobs_ask_for_the_gpus_of_their_model(fresh):

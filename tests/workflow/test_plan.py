@@ -26,9 +26,9 @@ def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, prof
         " table_main table_benchmarks"
     )
 
-    wanted = fresh.wanted("--profile", profile, "--config", "study=quick")
+    jobs = fresh.planned_jobs("--profile", profile, "--config", "study=quick")
 
-    assert wanted == {
+    assert jobs == {
         "base": models,
         "pool": models,
         "train": runs,
@@ -42,7 +42,7 @@ def test_both_profiles_plan_one_job_for_each_run_of_the_study(fresh, quick, prof
 
 @pytest.mark.parametrize("target", ["tables", "figures"])
 def test_tables_and_figures_are_targets_of_their_own(fresh, target):
-    rules = set(fresh.wanted(target))
+    rules = set(fresh.planned_jobs(target))
     assert "claims" not in rules
     assert any(rule.startswith(target[:-1]) for rule in rules)
 
@@ -50,7 +50,7 @@ def test_tables_and_figures_are_targets_of_their_own(fresh, target):
 def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
     printed = fresh.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
     commands = re.findall(r"python -m geosd\.steps\.(?:render )?(\w+) (.*)", printed)
-    assert {rule for rule, _ in commands} == set(fresh.wanted()) - WITHOUT_STEP
+    assert {rule for rule, _ in commands} == set(fresh.planned_jobs()) - WITHOUT_STEP
     folders, model = fresh.folders(), "mini-qwen3"
     run = folders.train(model, "geosd", 2).removeprefix("results/")
     train = next(c for rule, c in commands if rule == "train" and "--variant geosd --seed 2" in c)
@@ -65,7 +65,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
 
 
 def test_every_rule_with_a_program_has_its_module(root, fresh):
-    rules = set(fresh.wanted()) - WITHOUT_STEP
+    rules = set(fresh.planned_jobs()) - WITHOUT_STEP
     steps = {path.stem for path in (root / "src/geosd/steps").glob("*.py")}
     shown = {path.stem for path in (root / "src/geosd/reporting").glob("*.py")}
     assert rules <= steps | shown
@@ -82,7 +82,7 @@ def test_the_command_line_may_set_nothing_but_the_study(fresh):
     assert "Hint:" in printed
 
 
-def test_a_mistake_in_params_is_told_before_anything_is_planned(done):
+def test_a_mistake_in_params_is_named_before_anything_is_planned(done):
     done.edit("params.yaml", "top_k: 1024 ", "top_k: many ")
     printed = done.snakemake("-n", "--cores", "1", check=False)
     assert re.search(r'params.yaml:\d+: protocol.training.top_k: "many" is not allowed', printed)

@@ -17,7 +17,7 @@ from geosd.provenance.manifest_file import read_manifest, write_manifest
 pytestmark = pytest.mark.slow
 
 # A step that writes its files' names, and a true manifest of them.
-MADE_UP = """
+STAND_IN_STEP = """
 import sys
 from pathlib import Path
 from geosd.files import write_text
@@ -124,7 +124,7 @@ def ran(fresh, root, tmp_path_factory):
     values["studies"] = {"quick": quick, "kept": STUDY, "later": LATER}
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     for step in STEPS.split():
-        (folder / f"src/geosd/steps/{step}.py").write_text(MADE_UP)
+        (folder / f"src/geosd/steps/{step}.py").write_text(STAND_IN_STEP)
     (folder / "src/geosd/steps/forkserver.py").write_text("def run_forked(): pass\n")
     (folder / "dvc.yaml").unlink()
     for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
@@ -142,14 +142,14 @@ def test_weights_go_but_those_that_another_study_keeps_or_has_yet_to_read(ran):
     marks = [json.loads(p.read_text()) for p in ran.folder.glob("results/kept/removed/**/*.json")]
     # GeoSD's last weights and two snapshots; FwdKL's, its snapshot, and the early stop's.
     assert len(marks) == 6
-    kept = sorted(one["kept_for"] for one in marks if not one["removed"])
+    kept = sorted(mark["kept_for"] for mark in marks if not mark["removed"])
     assert kept == [["later"], ["quick"]]
 
 
 def test_all_that_is_made_from_weights_is_there_and_nothing_is_left_to_do(ran):
     for name, rule in ran.outputs("kept").items():
         assert (ran.folder / name).exists() or name.endswith(".safetensors"), (name, rule)
-    assert ran.wanted("--config", "study=kept") == {}
+    assert ran.planned_jobs("--config", "study=kept") == {}
 
 
 def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
@@ -176,13 +176,13 @@ def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path
     store = str(ran.folder / "dvc-store")
     call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
     call(clone, sys.executable, script, "restore", "--study", "kept")
-    assert clone.wanted("--config", "study=kept") == {}
+    assert clone.planned_jobs("--config", "study=kept") == {}
     assert weights(clone) == weights(ran)
 
 
 def test_the_last_study_that_reads_the_weights_removes_them_and_trains_nothing(ran):
-    assert ran.wanted("--config", "study=later")["train"] == 0
+    assert ran.planned_jobs("--config", "study=later")["train"] == 0
     make(ran, "later")
     assert weights(ran) == [("fwdkl", "model.safetensors")]
     for study in ("kept", "later"):
-        assert ran.wanted("--config", f"study={study}") == {}
+        assert ran.planned_jobs("--config", f"study={study}") == {}

@@ -71,10 +71,10 @@ def report(fresh, root, tmp_path_factory) -> Path:
     for path in sorted(outputs, key=is_manifest):  # which lists what the others hold
         make_up(path, workflow.folder, runs)
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
-    for made in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
-        shutil.rmtree(workflow.folder / made)
+    for folder in ("results/quick/analyse", "results/quick/pages", "figures/quick"):
+        shutil.rmtree(workflow.folder / folder)
     workflow.snakemake("--profile", "local", "--cores", "1")
-    assert workflow.wanted() == {}
+    assert workflow.planned_jobs() == {}
 
     target = workflow.folder / "results/quick/provenance.html"
     style = ("--report-stylesheet", "workflow/report/style.css")
@@ -142,18 +142,20 @@ BEHIND = {
     scope="module", params=[(1400, "light"), (1400, "dark"), (400, "light"), (400, "dark")]
 )
 def front(request, browser, report) -> Iterator[Page]:
-    """The front page: the browser writes nothing to its console meanwhile and asks for nothing."""
+    """The front page; meanwhile the browser must write no message and send no request."""
     width, scheme = request.param
-    url, heard = (report.parent / "report.html").as_uri(), []
+    url, messages = (report.parent / "report.html").as_uri(), []
     page = browser.new_page(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
     )
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda request: heard.append(request.url[:99]))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: messages.append(request.url[:99]))
     page.goto(url)
     yield page
-    assert [text for text in heard if text != url and not text.startswith("data:image/png")] == []
+    assert [
+        text for text in messages if text != url and not text.startswith("data:image/png")
+    ] == []
     page.close()
 
 
@@ -230,7 +232,7 @@ def test_every_link_of_the_front_page_opens_what_it_names(browser, report):
 
 
 class Reader:
-    """Somebody who opens the report, and keeps what the browser said and asked for meanwhile."""
+    """An open report, with the messages and the requests of its browser."""
 
     def __init__(self, browser: Browser, report: Path, width: int = 1400, **view: Any) -> None:
         self.messages: list[str] = []
@@ -282,7 +284,7 @@ class Reader:
         shown = self.page.locator("#app div.p-3 > img" if figures else "iframe")
         try:
             shown.wait_for(timeout=5000)
-        except Exception as error:  # the library's own timeout, told beside the other faults
+        except Exception as error:  # the library's own timeout is one of the faults
             return f"not shown: {error}"
         if figures:
             width = shown.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)")
@@ -420,8 +422,8 @@ def test_the_environment_names_packages_and_machine(reader):
     reader.follow("Environment")
     reader.page.locator("nav tbody tr").first.get_by_role("link").first.click()
     text = reader.page.locator("iframe").content_frame.locator("body").inner_text()
-    for told in ("torch", "snakemake", "Machines", os.uname().release):
-        assert told in text
+    for word in ("torch", "snakemake", "Machines", os.uname().release):
+        assert word in text
 
 
 def test_a_figure_that_no_browser_can_draw_and_a_foreign_address_are_noticed(

@@ -98,13 +98,13 @@ def test_two_variants_of_the_same_settings_are_one_run(folders):
     rows = folders("miniature_stepsize").rows()
     own = folders("miniature_stepsize").study.training(MODEL, "geosd")
     assert len({row.train for row in rows if row.seed == 0 and row.train}) < len(rows)
-    plain = RunFolders(folders("miniature").study)
+    unswept = RunFolders(folders("miniature").study)
     name = f"geosd-learning_rate_{own['learning_rate']}-steps_{own['steps']}"
     swept = next(row for row in rows if row.variant == name)
-    assert swept.train == plain.train(MODEL, "geosd", swept.seed)
-    assert swept.evaluate != plain.evaluate(MODEL, "geosd", swept.seed)  # of fewer samples
+    assert swept.train == unswept.train(MODEL, "geosd", swept.seed)
+    assert swept.evaluate != unswept.evaluate(MODEL, "geosd", swept.seed)  # of fewer samples
     ablation = folders("miniature_ablation")
-    assert ablation.evaluate(MODEL, "geosd", 3) == plain.evaluate(MODEL, "geosd", 3)
+    assert ablation.evaluate(MODEL, "geosd", 3) == unswept.evaluate(MODEL, "geosd", 3)
 
 
 def test_a_selection_shares_data_and_base_model_and_has_a_pool_of_its_own(folders):
@@ -139,7 +139,7 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
 
     names = ("miniature_ablation", "miniature_stepsize")
     ablation, stepsize = (folders(name, one_seed_more) for name in names)
-    wanted = wanted_snapshots(ablation.study)
+    snapshots = wanted_snapshots(ablation.study)
     recipe = ablation.recipe(MODEL, "geosd")
     own = set(ablation.study.training(MODEL, "geosd")["snapshots"])
     stops = {
@@ -148,10 +148,12 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
         if stepsize.recipe(MODEL, longest) == recipe
     }
     assert own and stops
-    assert set(wanted[MODEL, recipe, 0]) == own | stops
-    assert set(wanted[MODEL, recipe, 12]) == own  # stepsize has twelve seeds
+    assert set(snapshots[MODEL, recipe, 0]) == own | stops
+    assert set(snapshots[MODEL, recipe, 12]) == own  # stepsize has twelve seeds
     for study in ("miniature", "miniature_stepsize"):
-        assert wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == wanted[MODEL, recipe, 0]
+        assert (
+            wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == snapshots[MODEL, recipe, 0]
+        )
 
 
 def test_an_index_is_read_as_it_was_written(folders, tmp_path):

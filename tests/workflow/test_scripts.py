@@ -82,7 +82,7 @@ def test_the_report_appears_only_where_snakemake_succeeds(root, tmp_path):
 
 
 def test_snakemakes_template_still_writes_the_two_messages_that_are_known():
-    """Were there others, or none, the test in the browser would allow what nobody writes."""
+    """The test in the browser allows these two messages and no other."""
     folder = Path(snakemake.__file__).parent
     for path, text in {
         "assets/data/tailwindcss/tailwind.css": "cdn.tailwindcss.com should not be used in",

@@ -83,7 +83,10 @@ def select(workflow) -> None:
 
 
 def test_the_plan_of_a_study_trains_each_model_at_its_own_rates(workflow):
-    assert set(workflow.wanted("--config", "study=small_selection")) >= {"train", "table_selection"}
+    assert set(workflow.planned_jobs("--config", "study=small_selection")) >= {
+        "train",
+        "table_selection",
+    }
     select(workflow)
     planned = set(workflow.outputs("small"))
     rates = workflow.folders("small_rates")
@@ -107,6 +110,6 @@ def test_the_study_of_all_rates_shares_the_selected_runs(workflow):
     study, rates = workflow.folders("small"), workflow.folders("small_rates")
     shared = {row.train for row in study.rows()} & {row.train for row in rates.rows()}
     assert len(shared - {""}) == len(BEST) * 3
-    wanted = workflow.wanted("--config", "study=small_rates")
-    assert wanted["train"] == 2 * 2 * 3 * 3
-    assert wanted["table_rates"] == wanted["table_main_one_rate"] == 1
+    jobs = workflow.planned_jobs("--config", "study=small_rates")
+    assert jobs["train"] == 2 * 2 * 3 * 3
+    assert jobs["table_rates"] == jobs["table_main_one_rate"] == 1

@@ -57,20 +57,20 @@ def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
     workflow = type(fresh)(tmp_path / "copy")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
     shrink(workflow.folder / "params.yaml")
-    made: list[str] = []
+    files: list[str] = []
     for study in order:
         outputs = planned(workflow, study)
         make(workflow, study, outputs)
-        made += outputs
-    assert len(made) == len(set(made))
+        files += outputs
+    assert len(files) == len(set(files))
     params = load(workflow.folder / "params.yaml")
     rows = {row for name in order for row in RunFolders(resolve(params, name)).rows()}
     runs = {row.train for row in rows if row.train and "/stopped_" not in row.train}
     trained = [
-        str(Path(name).parent) for name in made if re.search(r"train/.*/\d+/model.saf", name)
+        str(Path(name).parent) for name in files if re.search(r"train/.*/\d+/model.saf", name)
     ]
     assert sorted(trained) == sorted(runs)
-    sampled = [str(Path(name).parent) for name in made if name.endswith("samples.jsonl")]
+    sampled = [str(Path(name).parent) for name in files if name.endswith("samples.jsonl")]
     assert sorted(sampled) == sorted({row.evaluate for row in rows})
     for study in order:
         assert not planned(workflow, study), study
@@ -80,9 +80,9 @@ def test_another_study_of_the_same_settings_has_only_its_own_results_to_make(don
     again = "  again:\n    extends: quick\n    about: The same under another name.\n"
     again += "    kind: main\n    selected_rates: selected/quick.yaml\n\n"
     done.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
-    wanted = done.wanted("--config", "study=again")
-    assert wanted["analyse"] == wanted["runs"] == 1
-    assert not set(wanted) & {*SHARED_RULES, "evaluate_pi_0"}
+    jobs = done.planned_jobs("--config", "study=again")
+    assert jobs["analyse"] == jobs["runs"] == 1
+    assert not set(jobs) & {*SHARED_RULES, "evaluate_pi_0"}
 
 
 def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
@@ -92,10 +92,10 @@ def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
     assert any("/geosd-" in name for name in outputs)
     make(done, "quick", outputs)
     (done.folder / "params.yaml").write_text(before)
-    wanted = done.wanted()
+    jobs = done.planned_jobs()
     # The tables are the study's own: they are made from the old runs again.
-    assert wanted["analyse"] == wanted["runs"] == 1
-    assert not set(wanted) & {*SHARED_RULES, "evaluate_pi_0"}
+    assert jobs["analyse"] == jobs["runs"] == 1
+    assert not set(jobs) & {*SHARED_RULES, "evaluate_pi_0"}
 
 
 def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
@@ -103,14 +103,14 @@ def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
     line = "    selected_rates: selected/quick.yaml  # docs/selection.md\n"
     more = "    variants: {geosd: {training: {snapshots: [10, 20]}}}\n"
     done.edit("params.yaml", line, line + more)
-    assert done.wanted()["train"] == 3
+    assert done.planned_jobs()["train"] == 3
     for manifest in done.folder.glob("results/train/*/geosd-*/*/manifest.json"):
         manifest.write_text('{"snapshots": [10, 20]}', encoding="utf-8")
     done.snakemake("--profile", "local", "--touch", "--forceall")
-    assert done.wanted() == {}
+    assert done.planned_jobs() == {}
     (done.folder / "params.yaml").write_text(text)
-    wanted = done.wanted()
-    assert wanted["train"] == wanted["evaluate"] == 0
+    jobs = done.planned_jobs()
+    assert jobs["train"] == jobs["evaluate"] == 0
 
 
 def test_an_address_of_other_settings_is_refused_with_a_hint(fresh):

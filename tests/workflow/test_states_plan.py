@@ -29,8 +29,8 @@ def showing(fresh, tmp_path):
 
 
 def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(showing):
-    wanted = showing.wanted()
-    assert wanted == {
+    jobs = showing.planned_jobs()
+    assert jobs == {
         **dict.fromkeys("data base pool states runs drift_over_steps".split(), 1),
         **dict.fromkeys(["configuration", "environment", "front_page"], 1),
         "page": 2,

@@ -59,4 +59,4 @@ def test_other_threads_and_cores_rerun_nothing(done):
     limits = "pool: {gpus: 0, mem_mb: 3000, minutes: 60"
     assert default in (done.folder / "params.yaml").read_text()
     done.edit("params.yaml", limits, limits + ", threads: 2")
-    assert done.wanted("--cores", "4") == {}
+    assert done.planned_jobs("--cores", "4") == {}

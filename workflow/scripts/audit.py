@@ -49,14 +49,14 @@ def main(program: str, *locks: str) -> int:
             print(f"{lock}: skipped: no network")
             continue
         unknown = [package["name"] for package in packages if "skip_reason" in package]
-        known = [(each, one) for each in packages for one in each.get("vulns", ())]
+        known = [(each, advisory) for each in packages for advisory in each.get("vulns", ())]
         for package, advisory in known:
             fixed = ", ".join(advisory["fix_versions"]) or "no version yet"
             print(
                 f"{lock}: {package['name']} {package['version']}: {advisory['id']}, fixed: {fixed}"
             )
-        asked = len(packages) - len(unknown)
-        print(f"{lock}: {asked} packages, {len(known)} known vulnerabilities", end="")
+        checked = len(packages) - len(unknown)
+        print(f"{lock}: {checked} packages, {len(known)} known vulnerabilities", end="")
         print(f"; not in the database: {', '.join(unknown)}" if unknown else "")
         found += len(known)
     return min(found, 1)

@@ -35,19 +35,19 @@ from geosd.prerequisites.node_report import visible_gpus
 SAVING_S = 270
 
 
-def check_gpus(asked: int, environment: Mapping[str, str]) -> None:
-    """Refuse to start on other GPUs than were asked for.
+def check_gpus(requested: int, environment: Mapping[str, str]) -> None:
+    """Refuse to start on other GPUs than were requested.
 
     Raises:
         SystemExit: Too few are visible; or, in a SLURM job, too many, which others may be using.
     """
     visible = visible_gpus(environment)
     job = environment.get("SLURM_JOB_ID")
-    if visible < asked or (job and asked and visible > asked):
+    if visible < requested or (job and requested and visible > requested):
         where = f"SLURM job {job}" if job else "this machine"
         raise SystemExit(
-            f"This job asked for {asked} GPUs and {where} shows it {visible} (CUDA_VISIBLE_DEVICES"
-            f" is {environment.get('CUDA_VISIBLE_DEVICES')!r}).\n"
+            f"This job asked for {requested} GPUs and {where} shows it {visible}"
+            f" (CUDA_VISIBLE_DEVICES is {environment.get('CUDA_VISIBLE_DEVICES')!r}).\n"
             "Hint: compare what the model asks for in params.yaml with what the partitions of"
             " profiles/slurm/site.yaml offer."
         )

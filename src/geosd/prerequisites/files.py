@@ -77,11 +77,12 @@ def check_cache(cache: Path, token: bool, on_nodes: bool) -> Check:
         token: Whether the hub's client finds a token.
         on_nodes: Whether compute nodes read the cache.
     """
-    said = f"{cache}; " + ("a token is set" if token else "no token: public repositories need none")
+    words = "a token is set" if token else "no token: public repositories need none"
+    found = f"{cache}; {words}"
     if on_nodes and cache.is_relative_to(Path.home()):
         cure = "export HF_HOME=/a/shared/folder, unless all nodes see your home and it has the room"
-        return Check("hub's cache", "unknown", f"{said}; it lies in your home", cure)
-    return Check("hub's cache", "ok", said)
+        return Check("hub's cache", "unknown", f"{found}; it lies in your home", cure)
+    return Check("hub's cache", "ok", found)
 
 
 def bytes_below(folders: Iterable[Path]) -> int:
@@ -94,7 +95,7 @@ def bytes_below(folders: Iterable[Path]) -> int:
     )
 
 
-def check_disk(folder: Path, free: int, planned: float, there: int) -> Check:
+def check_disk(folder: Path, free: int, planned: float, written: int) -> Check:
     """Compare the free disk space with what a study keeps.
 
     A quota counts only where the file system reports it as free space.
@@ -103,9 +104,9 @@ def check_disk(folder: Path, free: int, planned: float, there: int) -> Check:
         folder: The folder of the results.
         free: Free bytes there.
         planned: Bytes that the plan says the study keeps.
-        there: Bytes of the study's results that exist.
+        written: Bytes of the study's results that exist.
     """
-    needed = max(0.0, planned - there)
+    needed = max(0.0, planned - written)
     found = f"{free / TB:.2f} TB free at {folder}; {needed / TB:.2f} TB still to be written"
     if free < needed:
         cure = "make room, or link results/ and scratch/ to a larger disk that all nodes see"

@@ -113,9 +113,9 @@ def choose_partition(request: Request, site: Site, file: Path) -> str | None:
         resources |= {"gpu": request.gpus, "cpus_per_gpu": site.cpus_per_gpu}
         resources |= {"gpu_model": site.gpu_model} if site.gpu_model else {}
     job = SimpleNamespace(name="doctor", threads=request.threads, resources=resources)
-    silent = logging.getLogger("geosd.prerequisites.partition")
-    silent.disabled = True
-    return get_best_partition(read_partition_file(file), job, silent)
+    logger = logging.getLogger("geosd.prerequisites.partition")
+    logger.disabled = True
+    return get_best_partition(read_partition_file(file), job, logger)
 
 
 def options(request: Request, site: Site, partition: str | None) -> list[str]:
@@ -147,15 +147,15 @@ def check_request(rules: str, request: Request, site: Site, partition: str | Non
         site: The cluster's values, of profiles/slurm/site.yaml.
         partition: Where it would go; None for the default partition.
     """
-    asked = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
-    asked += f" on each of {request.nodes} nodes" if request.nodes > 1 else ""
+    requested = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
+    requested += f" on each of {request.nodes} nodes" if request.nodes > 1 else ""
     where = f"partition {partition}" if partition else "the default partition"
     done = run("sbatch", "--test-only", *options(request, site, partition), "--wrap=true")
     if done.returncode:
         words = " ".join(done.stderr.split())
         cure = "profiles/slurm/site.yaml (partitions), or params.yaml (resources)"
-        return Check(f"jobs {rules}", "missing", f"{asked} on {where}: {words}", cure)
-    return Check(f"jobs {rules}", "ok", f"{where} takes {asked}")
+        return Check(f"jobs {rules}", "missing", f"{requested} on {where}: {words}", cure)
+    return Check(f"jobs {rules}", "ok", f"{where} takes {requested}")
 
 
 def report_of_node(

@@ -89,8 +89,8 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
             parts += [f"## {where[1]}{of}", markdown_table(_lines(rows), left=2)]
     if tested:
         parts += ["## What the claims say", *_words(findings, tested)]
-    judged = {finding.claim.id for finding in tested}
-    rest = [finding for finding in findings if finding.claim.id not in judged]
+    tested_ids = {finding.claim.id for finding in tested}
+    rest = [finding for finding in findings if finding.claim.id not in tested_ids]
     return "\n\n".join([*parts, *_rest(rest, study, kind)]) + "\n"
 
 

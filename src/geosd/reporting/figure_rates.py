@@ -17,7 +17,7 @@ from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whis
 from geosd.reporting.label_placement import LabelledPoint, place_labels
 from geosd.reporting.method_style import (
     ABLATION,
-    OURS,
+    GEOSD,
     hue_by_method,
     method,
     ordered,
@@ -107,7 +107,7 @@ def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
     for name in ordered(variants):
         kind = method(name).kind
-        rows.setdefault(OURS if kind == ABLATION else kind, []).append(name)
+        rows.setdefault(GEOSD if kind == ABLATION else kind, []).append(name)
     return rows
 
 

@@ -38,7 +38,7 @@ class Method:
 
 
 REFERENCE, DIVERGENCE, FILTERING = "Reference baselines", "Divergence controls", "Filtering"
-OURS, ABLATION, OTHER = "GeoSD", "Ablations", "Other variants"
+GEOSD, ABLATION, OTHER = "GeoSD", "Ablations", "Other variants"
 
 METHODS = {
     "pi_0": Method("π₀", "#000000", "P", REFERENCE),
@@ -50,13 +50,13 @@ METHODS = {
     "skewkl": Method("SkewKL", "#94368A", "o", DIVERGENCE),
     "tropd": Method("TrOPD", "#44AA99", "^", FILTERING),
     "tip": Method("TIP", "#882255", "^", FILTERING),
-    "geosd": Method("GeoSD", "#D55E00", "D", OURS),
+    "geosd": Method("GeoSD", "#D55E00", "D", GEOSD),
     "geosd_jsd": Method("GeoSD, Hellinger → JSD", "#6F6F6F", "v", ABLATION),
     "geosd_no_prox": Method("GeoSD, λ = 0", "#9A9A9A", "<", ABLATION),
     "geosd_adamw": Method("GeoSD, AdamW", "#4A4A4A", ">", ABLATION),
     "geosd_plain": Method("GeoSD, plain step", "#BBBBBB", "p", ABLATION),
 }
-"""In the paper's order (Table main_id_ood), then the ablations, the last of which is ours."""
+"""In the paper's order (Table main_id_ood), then the ablations; the last is not in the paper."""
 MATHEMATICS = {"π₀": r"$\pi_0$", "GeoSD, λ = 0": r"GeoSD, $\lambda=0$"}
 """How a name with mathematics in it is set in a figure."""
 EMPHASIZED = ("pi_0", "grpo", "fwdkl", "revkl", "geosd")

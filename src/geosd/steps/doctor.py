@@ -66,8 +66,8 @@ def main(
         checks += _disk(resolved)
     if executor == "local":
         if most:
-            said = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
-            checks += [] if shutil.which("sinfo") else [said]
+            no_slurm = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
+            checks += [] if shutil.which("sinfo") else [no_slurm]
             checks.append(gpus.check_local_gpus(most, visible_gpus(os.environ)))
     elif probe:
         checks += _slurm(requests, site)
@@ -147,9 +147,9 @@ def _disk(study: Study) -> Iterator[Check]:
     if not (parts := study_peak(study, DEFAULTS)):
         return
     planned = sum(part.bytes for part in parts)
-    there = files.bytes_below(map(Path, RunFolders(study).shared()))
+    written = files.bytes_below(map(Path, RunFolders(study).shared()))
     folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
-    yield files.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, there)
+    yield files.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
 
 
 def _slurm(requests: dict[slurm.Request, list[str]], path: Path) -> Iterator[Check]:

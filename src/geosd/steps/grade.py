@@ -67,7 +67,9 @@ def main(
 
     with GradingPool(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
         try:
-            judged = list(tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row"))
+            verdicts = list(
+                tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row")
+            )
         except BaseException:
             threads.shutdown(cancel_futures=True)  # or every row left would still be graded
             raise
@@ -76,9 +78,9 @@ def main(
         atomic_write(out) as temporary,
         temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
     ):
-        for (_, row), verdict in zip(rows, judged, strict=True):
+        for (_, row), verdict in zip(rows, verdicts, strict=True):
             lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
-    print(_summary(judged))
+    print(_summary(verdicts))
 
 
 def _judge(
@@ -140,11 +142,11 @@ def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
     return fields | {name: getattr(verdict, name) for name in _ADDED}
 
 
-def _summary(judged: list[Verdict]) -> str:
+def _summary(verdicts: list[Verdict]) -> str:
     """How many rows there are of each reason, and how many were judged without being decided."""
-    counts = Counter(verdict.reason for verdict in judged)
+    counts = Counter(verdict.reason for verdict in verdicts)
     each = ", ".join(f"{number} {reason}" for reason, number in counts.most_common())
-    text = f"{len(judged)} rows: {each}"
+    text = f"{len(verdicts)} rows: {each}"
     if undecided := sum(counts[reason] for reason in UNDECIDED):
         names = ", ".join(UNDECIDED)
         text += f"\n{undecided} count as wrong without having been found wrong ({names})"

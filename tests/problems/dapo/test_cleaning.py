@@ -64,6 +64,6 @@ def test_one_id_for_two_rows_is_an_error():
 @given(st.integers())
 def test_the_order_of_the_rows_does_not_matter(seed):
     shuffled = random.Random(seed).sample(ROWS, len(ROWS))
-    one, other = clean_problems(ROWS), clean_problems(shuffled)
-    assert list(one.rows.items()) == list(other.rows.items())
-    assert (one.excluded, one.conflicts) == (other.excluded, other.conflicts)
+    cleaned, of_shuffled = clean_problems(ROWS), clean_problems(shuffled)
+    assert list(cleaned.rows.items()) == list(of_shuffled.rows.items())
+    assert (cleaned.excluded, cleaned.conflicts) == (of_shuffled.excluded, of_shuffled.conflicts)

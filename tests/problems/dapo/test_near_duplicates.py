@@ -62,19 +62,19 @@ def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
     raw = read_raw_files(shared_data)
     draw = random.Random(0)
     bench = [*raw.benchmarks["amc23"], *draw.sample(list(raw.benchmarks["math500"]), 60)]
-    asked = draw.sample(list(raw.training), 700) + [shortened(row, draw) for row in bench]
+    queries = draw.sample(list(raw.training), 700) + [shortened(row, draw) for row in bench]
     index = NearDuplicateIndex()
     for row in bench:
         index.add(row.id, row.text)
     known = [(row.id, word_tokens(row.text)) for row in bench]
     expected = {
         (row.id, name)
-        for row in asked
+        for row in queries
         for words in [word_tokens(row.text)]
         for name, others in known
         if near_by_definition(words, others)
     }
-    found = {(row.id, match.name) for row in asked for match in index.find(row.text)}
+    found = {(row.id, match.name) for row in queries for match in index.find(row.text)}
     assert found == expected
     assert 20 < len(found) < 100  # of the shortened ones some are near, others not
 

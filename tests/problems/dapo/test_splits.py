@@ -14,7 +14,7 @@ from geosd.problems.dapo.text_normalization import is_english, normalize_text
 PAPER = dict(
     train=1000, select_train=100, select_validation=200, test_id=500, test_per_benchmark=None
 )
-FEW = dict(train=10, select_train=3, select_validation=4, test_id=5, test_per_benchmark=None)
+SIZES = dict(train=10, select_train=3, select_validation=4, test_id=5, test_per_benchmark=None)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def prepared(raw):
     return clean_and_split(raw, **PAPER, overlaps="exclude", seed=0)
 
 
-def made_up(number=40):
+def made_up_raw_files(number=40):
     """Problems of unlike words, one of which is a benchmark's with a word more."""
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghij", k=6)) for _ in range(2000)]
@@ -110,23 +110,27 @@ def test_no_text_is_in_two_splits_or_in_a_benchmark_even_nearly(prepared):
 
 @pytest.mark.parametrize("overlaps", ["exclude", "keep"])
 def test_the_seed_names_the_splits_whatever_the_order_of_the_rows(overlaps):
-    raw = made_up()
-    again = replace(raw, training=random.Random(1).sample(list(raw.training), len(raw.training)))
-    one = clean_and_split(raw, **FEW, overlaps=overlaps, seed=3)
-    assert one == clean_and_split(again, **FEW, overlaps=overlaps, seed=3)
-    assert one.train != clean_and_split(raw, **FEW, overlaps=overlaps, seed=4).train
+    raw = made_up_raw_files()
+    reordered = replace(
+        raw, training=random.Random(1).sample(list(raw.training), len(raw.training))
+    )
+    splits = clean_and_split(raw, **SIZES, overlaps=overlaps, seed=3)
+    assert splits == clean_and_split(reordered, **SIZES, overlaps=overlaps, seed=3)
+    assert splits.train != clean_and_split(raw, **SIZES, overlaps=overlaps, seed=4).train
 
 
 def test_a_larger_training_set_keeps_every_other_set():
-    small = clean_and_split(made_up(), **FEW, overlaps="exclude", seed=0)
-    large = clean_and_split(made_up(), **{**FEW, "train": 20}, overlaps="exclude", seed=0)
+    small = clean_and_split(made_up_raw_files(), **SIZES, overlaps="exclude", seed=0)
+    large = clean_and_split(
+        made_up_raw_files(), **{**SIZES, "train": 20}, overlaps="exclude", seed=0
+    )
     assert (small.test, small.select) == (large.test, large.select)
     assert large.train[:10] == small.train
 
 
 def test_overlapping_problems_are_drawn_only_where_they_are_to_be_kept():
-    raw = made_up(22)
-    sizes = {**FEW, "train": 9}
+    raw = made_up_raw_files(22)
+    sizes = {**SIZES, "train": 9}
     excluded = clean_and_split(raw, **sizes, overlaps="exclude", seed=0)
     assert excluded.card["excluded"]["in a benchmark"] == 1
     assert "row-0" not in {problem.id for problem in everything(excluded)}
@@ -137,14 +141,14 @@ def test_overlapping_problems_are_drawn_only_where_they_are_to_be_kept():
 
 
 def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
-    raw = made_up(12)
-    twins = [RawProblem(f"twin-{r.id}", r.text + " again", r.answer) for r in raw.training]
-    raw = replace(raw, training=[*raw.training, *twins], benchmarks={})
-    sizes = {**FEW, "train": 3, "select_train": 2, "select_validation": 2, "test_id": 3}
+    raw = made_up_raw_files(12)
+    near_copies = [RawProblem(f"copy-{r.id}", r.text + " again", r.answer) for r in raw.training]
+    raw = replace(raw, training=[*raw.training, *near_copies], benchmarks={})
+    sizes = {**SIZES, "train": 3, "select_train": 2, "select_validation": 2, "test_id": 3}
     prepared = clean_and_split(raw, **sizes, overlaps="exclude", seed=0)
-    of = {p.id.removeprefix("twin-"): set() for p in everything(prepared)}
+    of = {p.id.removeprefix("copy-"): set() for p in everything(prepared)}
     for problem in everything(prepared):
-        of[problem.id.removeprefix("twin-")].add(problem.benchmark)
+        of[problem.id.removeprefix("copy-")].add(problem.benchmark)
     assert all(len(benchmarks) == 1 for benchmarks in of.values())
     dropped = {pair["problem"] for pair in prepared.card["near another split"]}
     assert dropped and dropped.isdisjoint(problem.id for problem in everything(prepared))
@@ -152,7 +156,7 @@ def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
 
 def test_a_benchmark_can_be_cut():
     prepared = clean_and_split(
-        made_up(), **{**FEW, "test_per_benchmark": 1}, overlaps="exclude", seed=0
+        made_up_raw_files(), **{**SIZES, "test_per_benchmark": 1}, overlaps="exclude", seed=0
     )
     assert [p.benchmark for p in prepared.test].count("amc23") == 1
 
@@ -166,7 +170,7 @@ def test_a_benchmark_can_be_cut():
 )
 def test_too_few_problems_are_an_error_that_says_so(change, message):
     with pytest.raises(ValueError, match=f"{message}(.|\n)*Hint:"):
-        clean_and_split(made_up(), **{**FEW, **change}, overlaps="exclude", seed=0)
+        clean_and_split(made_up_raw_files(), **{**SIZES, **change}, overlaps="exclude", seed=0)
 
 
 def test_the_representative_of_a_text_is_one_of_its_rows(raw):

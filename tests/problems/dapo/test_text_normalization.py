@@ -76,12 +76,12 @@ def test_the_short_way_for_ascii_is_the_long_way(text):
 
 
 def test_what_a_copy_may_differ_in_does_not_count():
-    one = "Let $ f( x ) $ be Ana\u2019s \ufb01rst function \u2212 say.\r\n"
-    assert normalize_text(one) == normalize_text("let $f(x)$ be Ana's first function - say.")
+    text = "Let $ f( x ) $ be Ana\u2019s \ufb01rst function \u2212 say.\r\n"
+    assert normalize_text(text) == normalize_text("let $f(x)$ be Ana's first function - say.")
 
 
 @pytest.mark.parametrize("other", ["Compute $5-3$.", "Compute $5+4$.", "Compute $5+3!$."])
-def test_signs_and_numbers_tell_problems_apart(other):
+def test_signs_and_numbers_distinguish_problems(other):
     assert normalize_text("Compute $5+3$.") != normalize_text(other)
 
 

@@ -21,7 +21,7 @@ def agreement(root):
 def graded(agreement, shared_data):
     rows = agreement.read(shared_data / "grading" / "graded_responses.jsonl")
     with GradingPool(workers=2, seconds=30) as pool:
-        return agreement.judged(rows, pool)
+        return agreement.grade_rows(rows, pool)
 
 
 def test_published_verdicts_agree_to_99_percent(graded):
@@ -38,7 +38,7 @@ def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement,
 def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, shared_data, root):
     rows = agreement.read(shared_data / "grading" / "equivalence_pairs.jsonl")
     with GradingPool(workers=2, seconds=30) as pool:
-        pairs = agreement.judged_pairs(rows, pool)
+        pairs = agreement.grade_pairs(rows, pool)
     document = (root / "docs" / "grading.md").read_text(encoding="utf-8")
     assert agreement.by_family(pairs) in document
     assert agreement.failures(pairs) in document

@@ -97,10 +97,10 @@ def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):
 
 
 def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
-    asked = []
+    compared = []
 
     def ask(self, task, gold, answer):
-        asked.append(answer)
+        compared.append(answer)
         return "wrong answer"
 
     monkeypatch.setattr(GradingPool, "_ask", ask)
@@ -109,9 +109,9 @@ def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
             pool.compare("1", str(answer))
         for answer in (REMEMBERED, 1):  # kept
             assert pool.compare("1", str(answer)) == "wrong answer"
-        assert len(asked) == REMEMBERED + 1
+        assert len(compared) == REMEMBERED + 1
         pool.compare("1", "0")
-        assert asked[-1] == "0" and len(asked) == REMEMBERED + 2
+        assert compared[-1] == "0" and len(compared) == REMEMBERED + 2
 
 
 def test_a_pool_of_nothing_is_refused():

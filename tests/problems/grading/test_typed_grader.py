@@ -14,10 +14,10 @@ from geosd.problems.grading.typed_grader import (
 
 
 class Untouchable:
-    """Fails the test that asks it: integers need no symbolic comparison."""
+    """A pool that fails the test when it is used: integers need no symbolic comparison."""
 
     def compare(self, gold, answer):
-        raise AssertionError(f"asked to compare {gold} with {answer}")
+        raise AssertionError(f"compares {gold} with {answer}")
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_golds_beyond_floating_point_are_not_rounded():
     assert not grade_answer("105263157894736842", "105263157894736848", Untouchable()).correct
 
 
-def test_a_formula_for_an_integer_is_unreadable_unless_formulas_are_asked_for(pool):
+def test_a_formula_for_an_integer_is_unreadable_but_to_the_symbolic_grader(pool):
     assert grade_answer("2^{10}", "1024", Untouchable()).reason == "unreadable"
     assert grade_answer("2^{10}", "1024", pool, grader="symbolic").correct
 

@@ -41,9 +41,9 @@ def test_what_is_revealed_is_a_prefix_of_whole_steps(seed, fraction):
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1), st.floats(0, 1))
-def test_more_privilege_never_reveals_less(seed, one, other):
+def test_more_privilege_never_reveals_less(seed, first, second):
     _, solution = solved(seed)
-    less, more = sorted((one, other))
+    less, more = sorted((first, second))
     assert PROMPTS.truncate_solution(solution, more).startswith(
         PROMPTS.truncate_solution(solution, less)
     )

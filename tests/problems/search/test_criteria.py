@@ -63,8 +63,8 @@ def test_consensus_is_false_from_three_quarters_on_of_all_samples(program):
 
 
 def test_the_change_between_two_bases_is_paired_by_problem(program):
-    one = program.Measured(accuracy={"a": [0.1, 0.5, 0.9], "b": [0.0, 0.2]})
-    other = program.Measured(accuracy={"a": [0.2, 0.6, 1.0], "b": [0.1, 0.5]})
-    change, error = program.difference(one, other, ["a", "b"])
+    first = program.Measured(accuracy={"a": [0.1, 0.5, 0.9], "b": [0.0, 0.2]})
+    second = program.Measured(accuracy={"a": [0.2, 0.6, 1.0], "b": [0.1, 0.5]})
+    change, error = program.difference(first, second, ["a", "b"])
     # Means of 10 and 20 points; the first has no spread, the second sd 14.14 of two problems.
     assert (change, error) == (pytest.approx(15.0), pytest.approx(5.0))

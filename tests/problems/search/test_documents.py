@@ -121,8 +121,8 @@ def test_exercises_are_true_trials_half_of_them_right_and_their_ends_are_not_lea
 
 
 def test_no_document_asks_a_held_out_question():
-    asked = {parts(document)[0] for document in drawn(400)}
-    assert len(asked) > 300 and not any(map(is_held_out, asked))
+    questions = {parts(document)[0] for document in drawn(400)}
+    assert len(questions) > 300 and not any(map(is_held_out, questions))
 
 
 def test_every_document_survives_encoding_and_decoding():

@@ -1,4 +1,4 @@
-"""vLLM itself, on tiny models of the paper's architectures, held to transformers token by token.
+"""An installed vLLM on tiny models of the paper's architectures, against transformers by token.
 
 Run by `make test-vllm`, in an environment of its own.
 """
@@ -114,9 +114,12 @@ class Pair:
         ):
             drawn = output.outputs[0]
             ids = list(drawn.token_ids)
-            told = [place[token].logprob for place, token in zip(drawn.logprobs, ids, strict=True)]
+            logprobs = [
+                place[token].logprob for place, token in zip(drawn.logprobs, ids, strict=True)
+            ]
             gaps.append(
-                torch.tensor(told) - log_probabilities(self.model, prompt["prompt_token_ids"], ids)
+                torch.tensor(logprobs)
+                - log_probabilities(self.model, prompt["prompt_token_ids"], ids)
             )
         return torch.cat(gaps)
 
@@ -162,8 +165,8 @@ def test_after_each_sync_greedy_tokens_are_those_of_transformers_and_before_it_t
         assert pair.opened.llm.get_weight_version() == str(step)
 
 
-def told(gaps, name):
-    """For docs/rollouts.md, shown by pytest -s."""
+def print_gaps(gaps, name):
+    """Print the numbers of docs/rollouts.md, which pytest -s shows."""
     figures = {"largest": gaps.abs().max(), "mean": gaps.abs().mean(), "bias": gaps.mean()}
     figures = {key: f"{value.item():.1e}" for key, value in figures.items()}
     print("\nlog-probability gap,", name, json.dumps({**figures, "tokens": len(gaps)}))
@@ -172,7 +175,7 @@ def told(gaps, name):
 def test_sampled_tokens_have_the_trainers_log_probability(pair):
     pair.live.sync(named_weights(pair.model))
     gaps = pair.gaps()
-    told(gaps, "float32")
+    print_gaps(gaps, "float32")
     assert gaps.abs().max() < 1e-4
 
 
@@ -192,18 +195,20 @@ def test_the_same_seed_gives_the_same_tokens_whatever_shares_the_batch(pair):
     assert drawn == pair.stale.sample(prompts, sampling, seed=5)
     assert drawn != pair.stale.sample(prompts, sampling, seed=6)
     assert drawn[:3] == pair.stale.sample(prompts[:3], sampling, seed=5)
-    assert len({one.ids for one in drawn[::2]}) > 1  # samples of one prompt differ
+    assert len({completion.ids for completion in drawn[::2]}) > 1  # samples of one prompt differ
 
 
-def test_each_response_that_the_model_ends_is_told_before_the_call_returns(pair):
-    told = {}
-    pair.stale.on_finish, pair.stale.end_ids = told.__setitem__, list(range(1, 40))
+def test_each_response_that_the_model_ends_is_reported_before_the_call_returns(pair):
+    reported = {}
+    pair.stale.on_finish, pair.stale.end_ids = reported.__setitem__, list(range(1, 40))
     try:
         drawn = pair.stale.sample(PROMPTS * 3, SamplingParams(1.0, 1.0, 4), seed=0)
     finally:
         pair.stale.on_finish, pair.stale.end_ids = None, [END]
-    assert told == {place: one for place, one in enumerate(drawn) if one.finish == "stop"}
-    assert 0 < len(told) < len(drawn)
+    assert reported == {
+        place: completion for place, completion in enumerate(drawn) if completion.finish == "stop"
+    }
+    assert 0 < len(reported) < len(drawn)
 
 
 def test_a_response_ends_with_its_end_token_or_at_the_cap(pair):
@@ -213,11 +218,11 @@ def test_a_response_ends_with_its_end_token_or_at_the_cap(pair):
         drawn = pair.stale.sample(PROMPTS * 5, SamplingParams(1.0, 1.0, 4), seed=0)
     finally:
         pair.stale.end_ids = kept
-    assert {one.finish for one in drawn} == {"stop", "length"}
-    for one in drawn:
-        assert (one.ids[-1] in often) == (one.finish == "stop")
-        assert not set(one.ids[:-1]) & set(often)
-        assert len(one.ids) == 4 or one.finish == "stop"
+    assert {completion.finish for completion in drawn} == {"stop", "length"}
+    for completion in drawn:
+        assert (completion.ids[-1] in often) == (completion.finish == "stop")
+        assert not set(completion.ids[:-1]) & set(often)
+        assert len(completion.ids) == 4 or completion.finish == "stop"
 
 
 def test_an_update_that_leaves_out_weights_is_refused(pair):
@@ -240,7 +245,7 @@ def test_in_bfloat16_the_gap_is_that_of_bfloat16(tmp_path):
             trained = pair.gaps()
     finally:
         pair.close()
-    told(exact, "bfloat16 against a trainer in float32")
-    told(trained, "bfloat16 against a trainer in bfloat16")
+    print_gaps(exact, "bfloat16 against a trainer in float32")
+    print_gaps(trained, "bfloat16 against a trainer in bfloat16")
     rounding = (exact - trained).abs()  # of the same tokens: what bfloat16 does to the trainer
     assert 0 < exact.abs().mean() < 4 * rounding.mean()

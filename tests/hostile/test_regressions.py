@@ -1,4 +1,4 @@
-"""What was once taken, late found or not said, where no other test holds it by name.
+"""Mistakes that were once accepted, found late or not reported, and have no test elsewhere.
 
 docs/reliability.md lists all of these cases with the tests that hold them.
 """
@@ -63,9 +63,9 @@ def test_a_value_that_was_found_late_is_refused_at_once(root, project, path, val
     file.write_text(_configurations["dumped"](values))
     with pytest.raises(ConfigError) as refused:
         load(file)
-    said = str(refused.value)
-    assert (path[-1] if path[-1] != "default" else "resources") in said
-    assert said.splitlines()[-1].startswith("Hint: ")
+    message = str(refused.value)
+    assert (path[-1] if path[-1] != "default" else "resources") in message
+    assert message.splitlines()[-1].startswith("Hint: ")
 
 
 def test_a_method_whose_hyperparameter_is_not_given_has_the_papers_value(root, project):
@@ -170,5 +170,5 @@ def test_broken_manifests_of_runs_stop_no_plan(root, project):
         if row.train:
             (project / row.train).mkdir(parents=True)
             (project / row.train / "manifest.json").write_text(next(contents))
-    assert workflow.wanted()["train"] == 12
+    assert workflow.planned_jobs()["train"] == 12
     assert not (project / "pwned").exists()

@@ -1,6 +1,6 @@
 """`make test-core`: install the core into an environment of its own, beside TRL, and run both.
 
-    python tests/core/beside_trl.py FOLDER [PIP_ARGS...]
+    python tests/core/core_and_trl.py FOLDER [PIP_ARGS...]
 
 Makes a virtual environment in FOLDER, installs torch at the version of envs/laptop.txt, then this
 repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd
