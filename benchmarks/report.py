@@ -2,8 +2,9 @@
 
     python benchmarks/report.py RESULT.json... --out docs/measurements --page docs/performance.md
 
-A section that is measured anew takes the place of the old one; the others stay. In the page
-everything between `<!-- bench: NAME -->` and `<!-- /bench -->` is written here, and nothing else.
+A section that is measured anew takes the place of the old one; the others stay. The page shows this
+machine's sections, and another machine's where this one has none. In the page everything between
+`<!-- bench: NAME -->` and `<!-- /bench -->` is written here, and nothing else.
 """
 
 from __future__ import annotations
@@ -48,6 +49,15 @@ def merged(new: Iterable[dict[str, Any]], old: Path) -> dict[str, dict[str, Any]
     kept = json.loads(old.read_text(encoding="utf-8")) if old.exists() else {}
     sections = {**kept, **{each["section"]: rounded(each) for each in new}}
     return {name: sections[name] for name in ORDER if name in sections}
+
+
+def of_all_machines(folder: Path, own: Path) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """Files and sections by section: those of `own`, and of other machines what it lacks."""
+    found: dict[str, tuple[Path, dict[str, Any]]] = {}
+    for file in (own, *sorted(set(folder.glob("bench-*.json")) - {own})):
+        for name, section in json.loads(file.read_text(encoding="utf-8")).items():
+            found.setdefault(name, (file, section))
+    return {name: found[name] for name in ORDER if name in found}
 
 
 def about(section: Mapping[str, Any]) -> str:
@@ -111,9 +121,12 @@ def main() -> None:
     text += [line for key in ("summary", *sections, "machine") for line in made[key]]
     (given.out / f"{name}.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
     if given.page is not None:
-        path = (given.out / f"{name}.md").resolve()
-        link = os.path.relpath(path, given.page.resolve().parent)
-        made["machine"] = [f"[{path.name}]({link}) holds the same tables.", "", *made["machine"]]
+        shown = of_all_machines(given.out, given.out / f"{name}.json")
+        made = blocks({name: section for name, (_, section) in shown.items()})
+        pages = dict.fromkeys(file.with_suffix(".md").resolve() for file, _ in shown.values())
+        here = given.page.resolve().parent
+        links = [f"[{each.name}]({os.path.relpath(each, here)})" for each in pages]
+        made["machine"] = [f"All tables of a machine: {', '.join(links)}.", "", *made["machine"]]
         filled = page(given.page.read_text(encoding="utf-8"), made)
         given.page.write_text(filled, encoding="utf-8")
     print(f"{given.out / name}.md")

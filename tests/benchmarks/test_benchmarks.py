@@ -161,6 +161,36 @@ def test_results_are_joined_and_the_page_is_filled(root, tmp_path, monkeypatch):
         assert str(root) not in file.read_text()
 
 
+def test_the_page_keeps_what_another_machine_measured(root, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    measuring, report = map(importlib.import_module, ("measuring", "report"))
+    page = tmp_path / "page.md"
+    names = ("summary", "kfac", "scaling", "machine")
+    page.write_text("".join(f"<!-- bench: {name} -->\n<!-- /bench -->\n" for name in names))
+
+    def measure(section: str, value: float, cpu: str) -> None:
+        table = measuring.table("Title", ["what", "value"], [["this", value]])
+        headlines = [measuring.headline(section, value, "at most 1", value <= 1)]
+        result = measuring.result(section, [table], {}, headlines)
+        result["machine"]["cpu"] = cpu
+        (tmp_path / "new.json").write_text(json.dumps(result))
+        words = ["report.py", str(tmp_path / "new.json"), "--out", str(tmp_path)]
+        monkeypatch.setattr(sys, "argv", [*words, "--page", str(page)])
+        report.main()
+
+    measure("kfac", 3.0, "Zeta")
+    measure("scaling", 5.0, "Alpha")
+    filled = page.read_text()
+    assert "| this | 3 |" in filled and "| this | 5 |" in filled
+    assert "| kfac | 3 | at most 1 | **no** |" in filled and "| scaling | 5 |" in filled
+    assert "- kfac: Zeta" in filled and "- scaling: Alpha" in filled
+    assert "[bench-zeta-" in filled and "[bench-alpha-" in filled
+    (alone,) = tmp_path.glob("bench-alpha-*.md")
+    assert "| this | 3 |" not in alone.read_text()
+    measure("kfac", 4.0, "Alpha")
+    assert "| this | 4 |" in page.read_text() and "| this | 3 |" not in page.read_text()
+
+
 def test_a_failed_measurement_is_an_error(root, monkeypatch):
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
     measuring = importlib.import_module("measuring")
