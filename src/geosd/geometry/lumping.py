@@ -1,0 +1,45 @@
+"""Distributions of which only some tokens are known one by one; all others are lumped into one.
+
+Lumping never raises a divergence (data processing), and leaves it as it is where p / q is the same
+for all lumped tokens.
+
+Shapes: [..., V] over the vocabulary, [..., K] over the known tokens, [..., K + 1] lumped: the known
+tokens in their order, and last all others together.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from geosd.geometry.simplex import floor_of, in_compute_dtype
+
+
+def lump(logits: Tensor, ids: Tensor) -> Tensor:
+    """Log-probabilities of the tokens `ids`, and of all other tokens together.
+
+    Args:
+        logits: [..., V]; gradients flow into it.
+        ids: [..., K], different tokens in each row.
+
+    Returns:
+        [..., K + 1] in float32 or better; -inf for the others where there are none.
+    """
+    (logits,) = in_compute_dtype(logits)
+    others = logits.scatter(-1, ids, -torch.inf)
+    # A row of nothing but -inf has no gradient; its sum is not differentiated.
+    none = ids.shape[-1] == logits.shape[-1]
+    last = others[..., :1] if none else others.logsumexp(-1, keepdim=True)
+    return torch.cat([logits.gather(-1, ids), last], -1).log_softmax(-1)
+
+
+@torch.no_grad()
+def add_others(log_q: Tensor) -> Tensor:
+    """Known log-probabilities [..., K], with that of all other tokens behind: [..., K + 1].
+
+    The others have what the known ones leave of 1, and never less than the smallest normal number:
+    rounding may make the known ones sum to more. No gradient.
+    """
+    (log_q,) = in_compute_dtype(log_q)
+    others = torch.log1p(-log_q.exp().sum(-1, keepdim=True).clamp(max=1.0))
+    return torch.cat([log_q, others.clamp(min=floor_of(log_q.dtype))], -1)

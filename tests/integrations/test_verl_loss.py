@@ -1,0 +1,150 @@
+"""The loss inside verl's own two steps, against the formula; needs verl (`make test-verl`)."""
+
+import importlib
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from geosd.geometry import hellinger
+from geosd.geometry.lumping import add_others, lump
+from geosd.objectives.reduce import mean_loss
+
+pytest.importorskip("verl", reason="verl is not installed; `make test-verl` installs it")
+
+K, V = 4, 19
+PROMPTS, RESPONSES = (3, 2, 4), (5, 1, 3)
+
+
+@pytest.fixture(scope="module")
+def losses():
+    """The distillation losses of verl, with ours registered."""
+    importlib.import_module("geosd.integrations.verl")
+    return importlib.import_module("verl.trainer.distillation.losses")
+
+
+def configurations(loss_mode: str, strategy: str = "fsdp2"):
+    """Configurations of actor and distillation."""
+    from verl.workers.config import ActorConfig, DistillationConfig, DistillationLossConfig
+
+    loss = DistillationLossConfig(
+        loss_mode=loss_mode, topk=K, use_task_rewards=False, use_policy_gradient=False
+    )
+    actor = ActorConfig(
+        strategy=strategy,
+        rollout_n=1,
+        ppo_micro_batch_size_per_gpu=1,
+        loss_agg_mode="seq-mean-token-mean",
+        loss_scale_factor=1,
+    )
+    return actor, DistillationConfig(distillation_loss=loss)
+
+
+@pytest.fixture
+def batch():
+    """Logits of packed sequences, the teacher's top K of them, and verl's micro batch."""
+    from tensordict import TensorDict
+
+    generator = torch.Generator().manual_seed(5)
+    lengths = [prompt + response for prompt, response in zip(PROMPTS, RESPONSES, strict=True)]
+    logits, teacher = 2 * torch.randn(2, sum(lengths), V, generator=generator)
+    log_q, ids = teacher.log_softmax(-1).topk(K)
+
+    def jagged(tensor, of):
+        return torch.nested.as_nested_tensor(list(tensor.split(of)), layout=torch.jagged)
+
+    tokens = torch.arange(sum(lengths))
+    data = {
+        "teacher_logprobs": jagged(log_q, lengths),
+        "teacher_ids": jagged(ids.int(), lengths),
+        "prompts": jagged(tokens[: sum(PROMPTS)], PROMPTS),
+        "responses": jagged(tokens[: sum(RESPONSES)], RESPONSES),
+        "response_mask": jagged(torch.ones(sum(RESPONSES), dtype=torch.int64), RESPONSES),
+    }
+    batch = TensorDict(data, batch_size=[len(lengths)])
+    return logits.requires_grad_(), log_q, ids, batch, lengths
+
+
+def through_verl(losses, loss_mode, batch):
+    """The loss as verl's engine computes it: at each position, then over the responses."""
+    logits, _, _, data, lengths = batch
+    actor, distillation = configurations(loss_mode)
+    at_positions = losses.distillation_ppo_loss(
+        actor, distillation, data=data, student_logits=logits[None]
+    )
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    output = {
+        name: torch.nested.nested_tensor_from_jagged(each[0], offsets)
+        for name, each in at_positions.items()
+    }
+    counts = {
+        "dp_size": 1,
+        "batch_num_tokens": sum(RESPONSES),
+        "global_batch_size": len(RESPONSES),
+    }
+    return losses.distillation_ppo_loss(actor, distillation, output, dict(data.items()) | counts)
+
+
+def test_the_loss_is_the_papers_mean_of_the_lumped_divergence(losses, batch):
+    logits, log_q, ids, _, _ = batch
+    value, metrics = through_verl(losses, "hellinger_topk", batch)
+    value.backward()
+    gradient, logits.grad = logits.grad, None
+    rows, sequence, at = [], [], 0
+    for index, (prompt, response) in enumerate(zip(PROMPTS, RESPONSES, strict=True)):
+        first = at + prompt - 1  # the last token of the prompt predicts the first of the response
+        rows += range(first, first + response)
+        sequence += [index] * response
+        at += prompt + response
+    local = hellinger(lump(logits, ids), add_others(log_q))[rows]
+    expected = mean_loss(local, torch.ones(len(rows)), torch.tensor(sequence), over="sequence")
+    torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-7)
+    expected.backward()
+    torch.testing.assert_close(gradient, logits.grad, rtol=1e-5, atol=1e-8)
+    mass = log_q.exp().sum(-1)[rows].mean().item()
+    assert metrics["distillation/teacher_mass"] == pytest.approx(mass, rel=1e-5)
+
+
+def test_chunks_change_nothing(losses, batch, monkeypatch):
+    whole, _ = through_verl(losses, "hellinger_topk", batch)
+    monkeypatch.setattr("geosd.integrations.verl.CHUNK", 4)
+    in_chunks, _ = through_verl(losses, "hellinger_topk", batch)
+    torch.testing.assert_close(whole, in_chunks, rtol=1e-6, atol=0)
+
+
+def test_verls_own_loss_is_left_as_it_is(losses, batch):
+    of_verl = importlib.import_module("geosd.integrations.verl")._OF_VERL
+    logits, _, _, data, _ = batch
+    actor, distillation = configurations("forward_kl_topk")
+    through = losses.compute_topk_loss(actor, distillation, data, logits[None], "thd")
+    alone = of_verl(actor, distillation, data, logits[None], "thd")
+    assert through.keys() == alone.keys() and "overlap_count" in through
+    for name, each in alone.items():
+        assert torch.equal(each, through[name])
+
+
+def test_an_engine_that_splits_the_vocabulary_is_refused(losses, batch):
+    logits, _, _, data, _ = batch
+    _, distillation = configurations("hellinger_topk")
+
+    class Megatron:
+        strategy = "megatron"
+
+    with pytest.raises(ValueError, match=r"(?s)megatron.*Hint"):
+        losses.compute_topk_loss(Megatron, distillation, data, logits[None], "thd")
+
+
+def test_verl_registers_it_in_each_process():
+    program = (
+        "import verl; from verl.trainer.distillation import losses;"
+        " print(losses.get_distillation_loss_settings('hellinger_topk').use_topk)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "VERL_USE_EXTERNAL_MODULES": "geosd.integrations.verl"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split()[-1:] == ["True"], done.stderr
