@@ -137,7 +137,7 @@ test-core:  ## the core alone and beside TRL, in an environment of its own
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
 
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
-	.venv-vllm/bin/python -m pytest -s tests/rollout/test_installed_vllm.py
+	.venv-vllm/bin/python -m pytest -s tests/rollout/test_installed_vllm.py tests/steps/test_gpu_weight_sync.py
 
 test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
 	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py
@@ -160,7 +160,7 @@ restore: .venv/installed  ## fetch a published study; nothing is left to do (STU
 stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
 	@$(BIN)/python -m geosd.steps.stale --study $(STUDY)
 
-gpu-check:  ## bf16 against fp32, and one full-size update, on this machine; needs torch and transformers
+gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check
 
 bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floors into docs/performance.md; ONLY="steps generation", LONG=1

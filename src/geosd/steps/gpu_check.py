@@ -1,8 +1,9 @@
-"""Check a CUDA machine: bf16 against fp32, then time and memory of one update at the paper's size.
+"""Check a CUDA machine: bf16 against fp32, vLLM's weights, and updates at the paper's sizes.
 
 Needs torch and transformers; models and responses are random. The update is the training loop's
-own, on one device, in shards of one (fp32 masters, bf16 compute). Where Qwen3-8B does not fit it
-takes fewer of its blocks, and says so. Without CUDA it checks the numerics on the CPU.
+own, on one device, in shards of one (fp32 masters, bf16 compute). Where a model does not fit it
+takes fewer of its blocks, and says so. Where vLLM is installed, it gets new weights and must sample
+from these. Without CUDA it checks the numerics on the CPU. Writes Markdown, and the same as JSON.
 
     python -m geosd.steps.gpu_check --out docs/measurements
 """
@@ -11,81 +12,35 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
+import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from geosd.files import write_text
 from geosd.models.published_architectures import Architecture, architecture
-from geosd.models.tiny_architectures import random_model
-from geosd.objectives.objective import build
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
-from geosd.optim.update import UpdateRule
-from geosd.training.fsdp import reshard, shard
+from geosd.steps.synthetic_update import METHODS, SyntheticBatch, assemble_synthetic_run
 from geosd.training.processes import Ranks, local_device
-from geosd.training.reference_models import frozen_copy
-from geosd.training.rollouts import Rollouts
-from geosd.training.run import TrainingArguments, TrainingRun
 from geosd.training.step import train_step
 
 TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)
-METHODS = {"OPSD (standard)": ("fwdkl", "adamw"), "GeoSD": ("geosd", "kfac")}
+MODELS = ("qwen3-1.7b", "qwen3-8b")
+"""Whose shapes an update is measured at."""
 LARGEST = {"loss": 0.05, "gradient": 0.1, "update": 0.1}
 """Relative error of bf16 that passes; bf16 has 8 bits, and errors add up over blocks."""
-
-
-@dataclass(frozen=True)
-class SyntheticBatch:
-    """The random responses of the GPU check's update: how many, and of how many tokens."""
-
-    responses: int = 8
-    tokens: int = 4096
-    prompt: int = 256
-    privileged: int = 2304  # the teacher's sequences are half as long again (paper, Table flops)
-
-    def rollouts(self, vocabulary: int) -> Rollouts:
-        """Random token ids for the GPU check, some responses shorter than others."""
-        draw = torch.Generator().manual_seed(0)
-
-        def ids(length: int) -> list[int]:
-            return torch.randint(vocabulary, (length,), generator=draw).tolist()
-
-        lengths = [self.tokens * (16 - i) // 16 for i in range(self.responses)]
-        return Rollouts(
-            problems=[None] * self.responses,
-            student_prompts=[ids(self.prompt) for _ in lengths],
-            teacher_prompts=[ids(self.privileged) for _ in lengths],
-            responses=[ids(length) for length in lengths],
-            rewards=[0.0] * self.responses,
-            truncated=[False] * self.responses,
-        )
-
-
-class LiveTeacherAndAnchor:
-    """Reference models of the GPU check: a live teacher, and an anchor where one is needed."""
-
-    def __init__(self, student: nn.Module, compute: torch.dtype, needed: bool) -> None:
-        """Copy the student as it is now."""
-        self.teacher = student
-        self.anchor = frozen_copy(student, compute, compute) if needed else None
-        self.reference = self.average = None
-
-    def refresh(self, step: int) -> None:
-        """Keep the anchor: one serves the whole GPU check."""
-
-    def reshard(self) -> None:
-        """Free the parameters that a step of the GPU check gathered."""
-        if self.anchor is not None:
-            reshard(self.anchor)
+LARGEST_GAP = 0.25
+"""Nats between vLLM's and transformers' log p of a token, both in bf16, that passes."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,17 +49,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/measurements"))
     out = parser.parse_args(arguments).out
     device = local_device()
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    lines = [f"# {name}", "", f"`make gpu-check`, torch {torch.__version__}.", ""]
-    if device.type != "cuda":
-        lines += ["There is no CUDA device here: numerics only, on the CPU, on a tiny shape.", ""]
+    cuda = device.type == "cuda"
+    name = torch.cuda.get_device_name(device) if cuda else "CPU"
+    found: dict[str, Any] = {"device": name, "torch": torch.__version__}
+    if cuda and importlib.util.find_spec("vllm") is not None:
+        from geosd.steps.gpu_weight_sync import weight_sync  # before this process fills the GPU
+
+        found["weight_sync"] = weight_sync(architecture(MODELS[0]), device)
     with alone(device) as ranks:
-        failed, table = numerics(ranks, device)
-        lines += table
-        if device.type == "cuda":
-            lines += cost(ranks, device)
-    print("\n".join(lines))
-    write_text(out / f"{name.lower().replace(' ', '-')}.md", "\n".join(lines) + "\n")
+        found["numerics"] = numerics(ranks, device)
+        if cuda:
+            found["updates"] = [cost(model, ranks, device) for model in MODELS]
+    failed, text = described(found)
+    print(text)
+    path = out / name.lower().replace(" ", "-")
+    write_text(path.with_suffix(".md"), text + "\n")
+    write_text(path.with_suffix(".json"), json.dumps(found, indent=1) + "\n")
     return failed
 
 
@@ -119,26 +79,22 @@ def alone(device: torch.device) -> Iterator[Ranks]:
         dist.destroy_process_group()
 
 
-def numerics(ranks: Ranks, device: torch.device) -> tuple[int, list[str]]:
-    """Check bf16 on this GPU: how many quantities are wrong, and the table of all."""
+def numerics(ranks: Ranks, device: torch.device) -> dict[str, dict[str, float]]:
+    """Relative errors of bf16 on this GPU by method: loss, gradient, and update after K-FAC.
+
+    Euclidean norms over all parameters of a tiny model's first update.
+    """
     batch = SyntheticBatch(responses=4, tokens=48, prompt=16, privileged=32)
-    lines = ["| bf16 against fp32 | loss | gradient | update after K-FAC |", "|---|---:|---:|---:|"]
-    failed = 0
+    errors = {}
     for method in METHODS:
         exact, rough = (
             first_update(ranks, device, method, compute, batch)
             for compute in (torch.float32, torch.bfloat16)
         )
-        errors = {
+        errors[method] = {
             kind: ((rough[kind] - exact[kind]).norm() / exact[kind].norm()).item() for kind in exact
         }
-        failed += sum(not error <= LARGEST[kind] for kind, error in errors.items())
-        cells = [f"{errors[kind]:.1e}" if kind in errors else "–" for kind in LARGEST]
-        lines.append(f"| {method} | {' | '.join(cells)} |")
-    limits = ", ".join(f"{kind} {limit}" for kind, limit in LARGEST.items())
-    verdict = f"**{failed} out of bounds**" if failed else "all within bounds"
-    note = "Relative errors (Euclidean norm over all parameters) of one update on random weights"
-    return failed, [*lines, "", f"{note}; allowed: {limits}: {verdict}.", ""]
+    return errors
 
 
 def first_update(
@@ -163,20 +119,22 @@ def first_update(
     return quantities
 
 
-def cost(ranks: Ranks, device: torch.device) -> list[str]:
-    """Measure one update of each method on this GPU, at the largest shape that fits."""
-    full = architecture("qwen3-8b")
+def cost(model: str, ranks: Ranks, device: torch.device) -> dict[str, Any]:
+    """Time and memory of one update of each method, at the most blocks of a model that fit."""
+    full, batch = architecture(model), SyntheticBatch()
     total = torch.cuda.get_device_properties(device).total_memory
+    found = {"model": full.label, "blocks": full.layers, "responses": batch.responses}
+    found |= {"tokens": batch.tokens, "device_gb": total / 1e9, "measured_blocks": 0, "methods": {}}
     for layers in (full.layers, 24, 16, 12, 8, 4, 2, 1):
         shape = replace(full, layers=layers)
-        if state_bytes(shape) > 0.92 * total:
+        if layers > full.layers or state_bytes(shape) > 0.92 * total:
             continue
         try:
-            measured = {m: timed(shape, ranks, device, m, SyntheticBatch()) for m in METHODS}
+            methods = {name: timed(shape, ranks, device, name, batch) for name in METHODS}
         except torch.cuda.OutOfMemoryError:
             continue
-        return table(shape, full, measured)
-    return [f"No shape fits this device's {total / 1e9:.0f} GB: not one block of Qwen3-8B.", ""]
+        return found | {"measured_blocks": layers, "methods": methods}
+    return found
 
 
 def state_bytes(shape: Architecture) -> int:
@@ -190,93 +148,105 @@ def state_bytes(shape: Architecture) -> int:
 
 def timed(
     shape: Architecture, ranks: Ranks, device: torch.device, method: str, batch: SyntheticBatch
-) -> tuple[float, float]:
-    """Time two updates on this GPU: seconds of the second, peak memory of both in GB."""
+) -> dict[str, float]:
+    """Two updates on this device: seconds of the second, and on a GPU peak memory of both in GB."""
+    cuda = device.type == "cuda"
     gc.collect()  # what the last one left: modules and their hooks refer to each other
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats(device)
+    if cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
     run, args = assemble_synthetic_run(shape, ranks, device, method, torch.bfloat16, batch)
-    train_step(run, args, 1)
-    torch.cuda.synchronize(device)
-    began = time.monotonic()
-    train_step(run, args, 2)
-    torch.cuda.synchronize(device)
-    return time.monotonic() - began, torch.cuda.max_memory_allocated(device) / 1e9
+    ends = []
+    for step in (1, 2):
+        train_step(run, args, step)
+        if cuda:
+            torch.cuda.synchronize(device)
+        ends.append(time.monotonic())
+    gigabytes = torch.cuda.max_memory_allocated(device) / 1e9 if cuda else 0.0
+    return {"s": ends[1] - ends[0], "gb": gigabytes}
 
 
-def table(
-    shape: Architecture, full: Architecture, measured: dict[str, tuple[float, float]]
-) -> list[str]:
-    """The GPU check's measurements beside the paper's memory and cost."""
-    what = "Qwen3-8B" if shape == full else f"{shape.layers} of {full.layers} blocks of Qwen3-8B"
-    if shape != full:
-        what += " (all of them do not fit)"
-    seconds, gigabytes = measured["OPSD (standard)"]
-    batch = SyntheticBatch()
-    lines = [
-        f"One update of {what}, {shape.parameters / 1e9:.2f}e9 parameters: {batch.responses}"
-        f" responses of up to {batch.tokens} tokens, one at a time, activations recomputed, without"
-        " generation. The paper has 131 and 158 GB at 8B, x 1.21, and x 1.27 operations.",
-        "",
-        "| Method | Time, s | x OPSD | Peak memory, GB | x OPSD |",
-        "|---|---:|---:|---:|---:|",
+def described(found: dict[str, Any]) -> tuple[int, str]:
+    """How many of the GPU check's measurements are out of bounds, and all of them as Markdown."""
+    lines = [f"# {found['device']}", "", f"`make gpu-check`, torch {found['torch']}.", ""]
+    if "updates" not in found:
+        lines += ["There is no CUDA device here: numerics only, on the CPU, on a tiny shape.", ""]
+    failed, table = described_numerics(found["numerics"])
+    lines += table
+    if "weight_sync" in found:
+        wrong, table = described_sync(found["weight_sync"])
+        failed, lines = failed + wrong, lines + table
+    elif "updates" in found:
+        lines += ["vLLM is not installed here: whether it takes new weights was not checked.", ""]
+    for update in found.get("updates", ()):
+        lines += described_cost(update)
+    return failed, "\n".join(lines).rstrip()
+
+
+def described_numerics(errors: dict[str, dict[str, float]]) -> tuple[int, list[str]]:
+    """How many errors of bf16 are out of bounds, and the table of all."""
+    failed = sum(
+        not error <= LARGEST[kind] for each in errors.values() for kind, error in each.items()
+    )
+    rows = [
+        [method, *(f"{each[kind]:.1e}" if kind in each else "–" for kind in LARGEST)]
+        for method, each in errors.items()
     ]
-    for method, (time_, memory) in measured.items():
-        lines.append(
-            f"| {method} | {time_:.2f} | {time_ / seconds:.2f} | {memory:.1f} |"
-            f" {memory / gigabytes:.2f} |"
-        )
-    return [*lines, ""]
+    limits = ", ".join(f"{kind} {limit}" for kind, limit in LARGEST.items())
+    verdict = f"**{failed} out of bounds**" if failed else "all within bounds"
+    note = "Relative errors (Euclidean norm over all parameters) of one update on random weights"
+    columns = ["bf16 against fp32", "loss", "gradient", "update after K-FAC"]
+    return failed, [*markdown(columns, rows), f"{note}; allowed: {limits}: {verdict}.", ""]
 
 
-def assemble_synthetic_run(
-    shape: Architecture,
-    ranks: Ranks,
-    device: torch.device,
-    method: str,
-    compute: torch.dtype,
-    batch: SyntheticBatch,
-) -> tuple[TrainingRun, TrainingArguments]:
-    """The GPU check's training run: random weights on random responses."""
-    name, rule = METHODS[method]
-    objective = build(name)
-    torch.manual_seed(0)  # the same weights on every call
-    with device:
-        student = random_model(shape, positions=2**15)
-    shard(student, ranks.group, device, compute)
-    student.gradient_checkpointing_enable({"use_reentrant": False})
-    student.train()
-    reference_models = LiveTeacherAndAnchor(student, compute, "anchor" in objective.needs)
-    with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
-        for parameter in student.parameters():
-            parameter.mul_(1.01)
-    update_rule = UpdateRule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
-    rollouts = batch.rollouts(shape.vocabulary)
-    run = TrainingRun(
-        student=student,
-        objective=objective,
-        update_rule=update_rule,
-        reference_models=reference_models,
-        problem_sampler=None,
-        rollout_source=SimpleNamespace(collect=lambda step, measured: (rollouts, {})),
-        encoding=SimpleNamespace(pad_id=0),
-        seed=0,
-        ranks=ranks,
+def described_sync(sync: dict[str, float]) -> tuple[int, list[str]]:
+    """Whether vLLM samples from the weights that it got, as a number of failures, and in words.
+
+    Before they came, its log-probabilities must have been the old model's, so far from the new
+    one's; else the check could not fail.
+    """
+    holds = sync["gap_after"] <= LARGEST_GAP < sync["gap_before"]
+    text = (
+        f"vLLM {sync['version']}: new weights of {sync['parameters'] / 1e9:.2f}e9 parameters in"
+        f" {sync['s']:.1f} s. Greatest distance of its log p from transformers', of"
+        f" {sync['tokens']} sampled tokens: {sync['gap_before']:.2f} nats before,"
+        f" {sync['gap_after']:.3f}"
+        f" after; allowed {LARGEST_GAP} after, and not before: {'ok' if holds else '**wrong**'}."
     )
-    return run, TrainingArguments(
-        steps=10**6,
-        learning_rate=1e-6,
-        warmup=20,
-        top_k=min(1024, shape.vocabulary // 8),
-        loss_mean="sequence",
-        save_every=10**6,
-        max_skipped_steps=0,
-        diagnose_every=10**6,
-        final_rollouts=batch.responses,
-        chunk=1024,
-        microbatch=1,
-        precision=str(compute).removeprefix("torch."),
-    )
+    return not holds, [text, ""]
+
+
+def described_cost(update: dict[str, Any]) -> list[str]:
+    """One model's updates beside the paper's memory and cost."""
+    blocks, of = update["measured_blocks"], update["blocks"]
+    if not blocks:
+        gigabytes = update["device_gb"]
+        return [f"Not one block of {update['model']} fits this device's {gigabytes:.0f} GB.", ""]
+    what = update["model"]
+    if blocks < of:
+        what = f"{blocks} of {of} blocks of {what} (all of them do not fit)"
+    methods = update["methods"]
+    base, adamw, geosd = (methods[name] for name in METHODS)
+    rows = [
+        [name, f"{at['s']:.2f}", f"{at['s'] / base['s']:.2f}", f"{at['gb']:.1f}"]
+        + [f"{at['gb'] / base['gb']:.2f}" if base["gb"] else "–"]
+        for name, at in methods.items()
+    ]
+    columns = ["Method", "Time, s", "x OPSD", "Peak memory, GB", "x OPSD"]
+    return [
+        f"One update of {what}: {update['responses']} responses of up to {update['tokens']} tokens,"
+        " one at a time, activations recomputed, without generation. K-FAC is"
+        f" {1 - adamw['s'] / geosd['s']:.0%} of GeoSD's time. The paper has x 1.10 of the whole"
+        " step's time, x 1.21 of the memory (131 and 158 GB at 8B) and x 1.27 operations.",
+        "",
+        *markdown(columns, rows),
+    ]
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, numbers to the right, and an empty line."""
+    align = ["---", *["---:"] * (len(columns) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in (columns, align, *rows)] + [""]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+"""A training run on random weights and random responses, for what depends on sizes alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import torch
+from torch import nn
+
+from geosd.models.published_architectures import Architecture
+from geosd.models.tiny_architectures import random_model
+from geosd.objectives.objective import build
+from geosd.optim.update import UpdateRule
+from geosd.training.fsdp import reshard, shard
+from geosd.training.processes import Ranks
+from geosd.training.reference_models import frozen_copy
+from geosd.training.rollouts import Rollouts
+from geosd.training.run import TrainingArguments, TrainingRun
+
+METHODS = {
+    "OPSD (standard)": ("fwdkl", "adamw"),
+    "GeoSD, AdamW": ("geosd", "adamw"),
+    "GeoSD": ("geosd", "kfac"),
+}
+"""Objective and update rule by the name of the method."""
+
+
+@dataclass(frozen=True)
+class SyntheticBatch:
+    """Random responses of an update: how many, and of how many tokens."""
+
+    responses: int = 8
+    tokens: int = 4096
+    prompt: int = 256
+    privileged: int = 2304  # the teacher's sequences are half as long again (paper, Table flops)
+
+    def rollouts(self, vocabulary: int) -> Rollouts:
+        """Random token ids, some responses shorter than others."""
+        draw = torch.Generator().manual_seed(0)
+
+        def ids(length: int) -> list[int]:
+            return torch.randint(vocabulary, (length,), generator=draw).tolist()
+
+        lengths = [self.tokens * (16 - i) // 16 for i in range(self.responses)]
+        return Rollouts(
+            problems=[None] * self.responses,
+            student_prompts=[ids(self.prompt) for _ in lengths],
+            teacher_prompts=[ids(self.privileged) for _ in lengths],
+            responses=[ids(length) for length in lengths],
+            rewards=[0.0] * self.responses,
+            truncated=[False] * self.responses,
+        )
+
+
+class LiveTeacherAndAnchor:
+    """Reference models of a synthetic run: a live teacher, and an anchor where one is needed."""
+
+    def __init__(self, student: nn.Module, compute: torch.dtype, needed: bool) -> None:
+        """Copy the student as it is now."""
+        self.teacher = student
+        self.anchor = frozen_copy(student, compute, compute) if needed else None
+        self.reference = self.average = None
+
+    def refresh(self, step: int) -> None:
+        """Keep the anchor: one serves all steps."""
+
+    def reshard(self) -> None:
+        """Free the parameters that a step gathered."""
+        if self.anchor is not None:
+            reshard(self.anchor)
+
+
+def assemble_synthetic_run(
+    shape: Architecture,
+    ranks: Ranks,
+    device: torch.device,
+    method: str,
+    compute: torch.dtype,
+    batch: SyntheticBatch,
+) -> tuple[TrainingRun, TrainingArguments]:
+    """A training run of one of METHODS, in shards, each response a microbatch.
+
+    Args:
+        shape: Dimensions of the model.
+        ranks: The processes that share it.
+        device: Where it is.
+        method: Name of one of METHODS.
+        compute: Precision of the passes; weights are stored in float32.
+        batch: How many responses of how many tokens.
+    """
+    name, rule = METHODS[method]
+    objective = build(name)
+    torch.manual_seed(0)  # the same weights on every call
+    with device:
+        student = random_model(shape, positions=2**15)
+    shard(student, ranks.group, device, compute)
+    student.gradient_checkpointing_enable({"use_reentrant": False})
+    student.train()
+    reference_models = LiveTeacherAndAnchor(student, compute, "anchor" in objective.needs)
+    with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
+        for parameter in student.parameters():
+            parameter.mul_(1.01)
+    update_rule = UpdateRule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
+    rollouts = batch.rollouts(shape.vocabulary)
+    run = TrainingRun(
+        student=student,
+        objective=objective,
+        update_rule=update_rule,
+        reference_models=reference_models,
+        problem_sampler=None,
+        rollout_source=SimpleNamespace(collect=lambda step, measured: (rollouts, {})),
+        encoding=SimpleNamespace(pad_id=0),
+        seed=0,
+        ranks=ranks,
+    )
+    return run, TrainingArguments(
+        steps=10**6,
+        learning_rate=1e-6,
+        warmup=20,
+        top_k=min(1024, shape.vocabulary // 8),
+        loss_mean="sequence",
+        save_every=10**6,
+        max_skipped_steps=0,
+        diagnose_every=10**6,
+        final_rollouts=batch.responses,
+        chunk=1024,
+        microbatch=1,
+        precision=str(compute).removeprefix("torch."),
+    )
