@@ -145,6 +145,14 @@ def test_a_marker_that_appears_when_another_is_taken_out_goes_too(tiny):
     assert prompt.count("<end>") == 1
 
 
+def test_examples_stand_before_both_prompts_as_earlier_turns(tiny):
+    prompts = ChatPrompts(tiny, "is", True, examples=[("one", "two"), ("two", "one")])
+    examples = "<s> <user> one\nis <end> <user> two <end> <user> two\nis <end> <user> one <end>"
+    assert prompts.student("one one") == f"{examples} <user> one one\nis <end> <bot>"
+    teacher = ChatPrompts(tiny, "is", True).teacher("one one", "two").removeprefix("<s>")
+    assert prompts.teacher("one one", "two") == examples + teacher
+
+
 def test_a_tokenizer_without_a_template_is_refused(tiny):
     tiny.chat_template = None
     with pytest.raises(ValueError, match="(?s)no chat template.*Hint:"):

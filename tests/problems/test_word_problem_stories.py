@@ -61,7 +61,7 @@ def test_splits_share_no_question_and_are_what_their_names_say():
     assert Counter(problem.benchmark for problem in everything) == {
         **SIZES,
         "id": 20,
-        **dict.fromkeys(("steps", "large", "times", "scenes"), 10),
+        **dict.fromkeys(("large", "times", "scenes"), 10),
     }
     for problem in everything:
         assert read(problem.question) == int(problem.answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from geosd.problems.prompt_format import revealed_parts
@@ -38,6 +39,7 @@ class ChatPrompts:
         tokenizer: With the model's chat template.
         instruction: What follows every question, such as how the answer is to be given.
         thinking: Whether the model thinks before it answers, where the template lets one choose.
+        examples: Questions and answers that stand before each prompt as earlier turns.
 
     Raises:
         ValueError: There is no chat template, or thinking is off and the template begins every
@@ -45,7 +47,11 @@ class ChatPrompts:
     """
 
     def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, instruction: str, thinking: bool
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        instruction: str,
+        thinking: bool,
+        examples: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Check that the template can word these prompts."""
         if not tokenizer.chat_template:
@@ -56,6 +62,11 @@ class ChatPrompts:
         self.tokenizer = tokenizer
         self.instruction = instruction
         self.thinking = thinking
+        self._earlier = [
+            {"role": role, "content": text}
+            for question, answer in examples
+            for role, text in (("user", f"{question}\n{instruction}"), ("assistant", answer))
+        ]
         added = tokenizer.added_tokens_decoder.values()
         markers = sorted({*_THOUGHTS, *(str(token) for token in added if str(token).strip())})
         self._markers = re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
@@ -88,7 +99,7 @@ class ChatPrompts:
         return solution if fraction == 1 else revealed
 
     def _turn(self, text: str) -> str:
-        turns = [{"role": "user", "content": text}]
+        turns = [*self._earlier, {"role": "user", "content": text}]
         options = {"tokenize": False, "add_generation_prompt": True}
         return self.tokenizer.apply_chat_template(turns, enable_thinking=self.thinking, **options)
 

@@ -111,12 +111,12 @@ class StoryKind:
     multiplied: bool = False
 
 
+# As hard as SmolLM2-135M, untrained, solves 30 to 60 % of: docs/data.md has its figures.
 IN_DISTRIBUTION = StoryKind("id", FAMILIAR, (1, 1), (2, 9))
 OUT_OF_DISTRIBUTION = (
-    StoryKind("steps", FAMILIAR, (2, 2), (2, 9)),
-    StoryKind("large", FAMILIAR, (1, 1), (10, 50)),
+    StoryKind("large", FAMILIAR, (1, 1), (5, 12)),
     StoryKind("times", FAMILIAR, (1, 1), (2, 9), multiplied=True),
-    StoryKind("scenes", UNFAMILIAR, (1, 1), (2, 9)),
+    StoryKind("scenes", UNFAMILIAR, (1, 1), (2, 5)),
 )
 KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 

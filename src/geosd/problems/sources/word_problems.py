@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
+# Without examples SmolLM2-135M states no answer in four of five responses; docs/data.md.
+EXAMPLES = (
+    (
+        "Lena has 4 books. Lena buys 3 more books. How many books does Lena have now?",
+        "4 + 3 = 7\nAnswer: 7",
+    ),
+    (
+        "Omar has 9 coins. Omar loses 5 coins. How many coins does Omar have now?",
+        "9 - 5 = 4\nAnswer: 4",
+    ),
+)
 
 
 @register("word-problems")
@@ -32,8 +43,8 @@ class WordProblems(DataSource):
         return generate_splits(draw_story, *kinds, settings, "stories")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
-        """Prompts of word problems by the model's chat template; answers get their own line."""
-        return ChatPrompts(tokenizer, INSTRUCTION, thinking)
+        """Prompts of word problems by the model's chat template, behind two answered examples."""
+        return ChatPrompts(tokenizer, INSTRUCTION, thinking, EXAMPLES)
 
     def grader(self) -> TypedGrader:
         """Grader of word problems: integers, exactly."""
