@@ -111,7 +111,7 @@ class StoryKind:
     multiplied: bool = False
 
 
-# As hard as SmolLM2-135M, untrained, solves 30 to 60 % of: docs/data.md has its figures.
+# So hard that SmolLM2-135M, untrained, solves about a third: docs/data.md.
 IN_DISTRIBUTION = StoryKind("id", FAMILIAR, (1, 1), (2, 9))
 OUT_OF_DISTRIBUTION = (
     StoryKind("large", FAMILIAR, (1, 1), (5, 12)),
