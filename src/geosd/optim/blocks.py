@@ -128,7 +128,7 @@ class BlockFactors:
 
         Raises:
             FloatingPointError: A sum is not finite; averages and inverses are left as they were.
-            torch.linalg.LinAlgError: A block is not positive definite even in float64; the averages
+            torch.linalg.LinAlgError: A block is no covariance, and not by rounding; the averages
                 are left as they were.
         """
         self._check_finite()
@@ -168,13 +168,13 @@ class BlockFactors:
             scale_M = self._per_block(key, scale)
             for part, new in self._folded(key, keep, gain):
                 corrected = new.to(self.compute) * scale_M[part]
-                inverse, failed, singular = damped_inverse(corrected, shift)
+                inverse, failed, singular = damped_inverse(corrected, shift, new.dtype)
                 if singular is not None:
                     owner = self._owner[key][part.start + singular]
                     raise torch.linalg.LinAlgError(
-                        f"the damped factor {list(self.dims)[owner]} has a block of size {key[1]}"
-                        " that is not positive definite, in float64 too.\nHint: raise the damping,"
-                        " or look for very large activations or gradients in this layer."
+                        f"the factor {list(self.dims)[owner]} has a block of size {key[1]} that is"
+                        " no covariance: eigenvalues are more negative than rounding makes them."
+                        "\nHint: look for very large activations or gradients in this layer."
                     )
                 self._inverse[key][part] = inverse
                 in_float64 += failed

@@ -202,8 +202,8 @@ class KFAC:
         Raises:
             RuntimeError: A layer has a gradient, but no backward pass through it was ever recorded.
             FloatingPointError: An input or a gradient was not finite; nothing has been changed.
-            torch.linalg.LinAlgError: A damped factor is not positive definite even in float64;
-                averages and gradients are as they were.
+            torch.linalg.LinAlgError: A factor is no covariance, and not by rounding; averages and
+                gradients are as they were.
         """
         if self.group is not None:
             sum_over_ranks(self.factors, self.group)
