@@ -1,4 +1,4 @@
-"""A study run once more, with a node killed in the middle of a training: are its bytes the same?"""
+"""A run made once more, with its node killed in the middle: are the bytes the same?"""
 
 from __future__ import annotations
 
@@ -15,44 +15,45 @@ from small_studies import configured
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
+from geosd.files import sha256
 
 STUDY, MODEL, VARIANT, SEED = "paper_ablation", "qwen3-8b", "geosd", 0
 
 
-def made_after_the_pool(project: Path) -> list[Path]:
-    """The folders of what the study makes of its runs, as paths from the project."""
+def struck_run(project: Path) -> tuple[Path, Path]:
+    """The folders of the run that is hit, its training's and its samples', from the project."""
     with contextlib.chdir(project):
         folders = RunFolders(resolve(load("params.yaml"), STUDY))
-        runs = [folder for row in folders.rows() for folder in (row.train, row.evaluate) if folder]
-        states = folders.states(MODEL)
-    return [Path(each) for each in (*runs, states, f"results/{STUDY}", f"figures/{STUDY}")]
+    run = (MODEL, VARIANT, SEED)
+    return Path(folders.train(*run)), Path(folders.evaluate(*run))
+
+
+def made_of(project: Path) -> list[Path]:
+    """The folders of the run that is hit, and of all that the study makes of it."""
+    training, samples = struck_run(project)
+    study = Path("results", STUDY)
+    of_run = [study / "alignment" / MODEL / VARIANT, study / "removed" / MODEL / training.parts[-2]]
+    return [training, samples, *of_run, study / "analyse", study / "pages", Path("figures", STUDY)]
 
 
 def hashes(project: Path) -> dict[str, str]:
-    """What must come out the same: each output that a manifest lists, weights that went too.
+    """What must come out the same: outputs that manifests list, removed weights too, and figures.
 
-    And every table and figure, but for the page that names the machine.
+    Not the page that names the machine.
     """
     found = {}
-    for folder in made_after_the_pool(project):
+    for folder in made_of(project):
         for manifest in sorted((project / folder).rglob("*manifest.json")):
             for name, digest in json.loads(manifest.read_text())["outputs"].items():
                 found[f"{manifest.parent.relative_to(project)}/{name}"] = digest
     for file in sorted((project / "figures" / STUDY).iterdir()):
         if "environment" not in file.name and "manifest" not in file.name:
-            found[str(file.relative_to(project))] = file.read_bytes().hex()
+            found[str(file.relative_to(project))] = sha256(file)
     return found
 
 
-def struck_training(project: Path) -> tuple[Path, str]:
-    """The scratch folder of the training that is hit, and its part in the comment of its job."""
-    with contextlib.chdir(project):
-        run = RunFolders(resolve(load("params.yaml"), STUDY)).train(MODEL, VARIANT, SEED)
-    return project / run.replace("results", "scratch", 1), Path(run).parts[-2]
-
-
 def run_again(project: Path) -> dict[str, Any]:
-    """Run the study again from the pool on, kill a node, and compare.
+    """Make a run of the study once more, and all that is made of it; kill its node, and compare.
 
     Returns:
         What happened: `starts` of the training, the `nodes` that it ran on, `seconds` of the study,
@@ -62,11 +63,12 @@ def run_again(project: Path) -> dict[str, Any]:
         AssertionError: An output differs, or the training was not started twice.
     """
     expected = hashes(project)
-    scratch, recipe = struck_training(project)
-    for folder in (*made_after_the_pool(project), scratch.relative_to(project)):
-        shutil.rmtree(project / folder, ignore_errors=True)
+    training, _ = struck_run(project)
+    scratch = project / str(training).replace("results", "scratch", 1)
+    for folder in (*(project / each for each in made_of(project)), scratch):
+        shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
-    driver = Driver(project, configured(STUDY), struck=recipe)
+    driver = Driver(project, configured(STUDY), struck=training.parent.name)
     driver.start()
     try:
         wait_for(

@@ -32,6 +32,7 @@ from geosd.files import write_json, write_text
 
 SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", ROOT / "../shared/data"))
 HERE = Path(__file__).resolve().parent
+PATIENCE_S = 3600
 
 
 def run(project: Path, *command: str | Path) -> str:
@@ -74,7 +75,7 @@ def prepare(project: Path, engine: str) -> None:
 def rehearse(project: Path, study: str) -> float:
     """Run a study on SLURM to its end, and make Snakemake's report; returns the seconds."""
     began = time.monotonic()
-    driver = Driver(project, configured(study))
+    driver = Driver(project, configured(study), patience_s=PATIENCE_S)
     driver.start()
     try:
         driver.end()

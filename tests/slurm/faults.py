@@ -54,6 +54,7 @@ class Driver:
         project: The folder that it runs in.
         config: What its `--config` says.
         struck: Part of the name of the training that is hit, as the comment of its job has it.
+        patience_s: How long the driver may take.
         process: The driver.
         most: Most launchers that were at work on a variant at the same time.
         watching: Whether they are counted.
@@ -62,6 +63,7 @@ class Driver:
     project: Path
     config: tuple[str, ...] = ("study=quick",)
     struck: str = STRUCK
+    patience_s: float = PATIENCE_S
     process: subprocess.Popen[str] | None = None
     most: dict[str, int] = field(default_factory=dict)
     watching: bool = True
@@ -84,7 +86,7 @@ class Driver:
         """Wait for the driver's end; its exit status must be 0."""
         assert self.process is not None
         try:
-            status = self.process.wait(PATIENCE_S)
+            status = self.process.wait(self.patience_s)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGINT)
             raise
