@@ -106,6 +106,8 @@ def main() -> None:
             " holds the published data sets, configurations, tokenizers and templates."
         )
         return
+    # Every engine would bind itself to the same cores: three nodes are one machine.
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
     project = Path(tempfile.mkdtemp(prefix="geosd-rehearsal-")).resolve()
     print(f"rehearsal with {given.engine} in {project}", flush=True)
     began = time.monotonic()
