@@ -10,6 +10,7 @@ OUT/rehearsal.json and OUT/rehearsal.md say what was run; docs/rehearsal.md.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -87,11 +88,27 @@ def rehearse(project: Path, study: str) -> float:
     return time.monotonic() - began
 
 
+def skipped_steps(project: Path) -> dict[str, int]:
+    """Model, recipe and seed of each training that skipped steps -> how many of STEPS."""
+    manifests = sorted((project / "results/train").glob("*/*/*/manifest.json"))
+    counts = {
+        str(path.parent.relative_to(project / "results/train")): json.loads(path.read_text())[
+            "irregular_steps"
+        ]["skipped"]
+        for path in manifests
+    }
+    return {run: count for run, count in counts.items() if count}
+
+
 def markdown(outcome: dict[str, Any], rules: pd.DataFrame) -> str:
     """The outcome as tables."""
     studies = pd.DataFrame(outcome["studies"]).to_markdown(index=False)
     parts = [f"Engine {outcome['engine']}, {outcome['cores']} cores: {outcome['seconds']} s."]
-    return "\n\n".join([*parts, studies, rules.to_markdown(), str(outcome["killed"])]) + "\n"
+    parts += [studies, rules.to_markdown()]
+    parts += [f"Skipped steps: {outcome['skipped steps'] or 'none'}."]
+    parts += ["A node was killed, and the bytes are the same:"]
+    parts += [pd.Series(outcome["killed"], name="").to_frame().to_markdown()]
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
@@ -133,6 +150,7 @@ def main() -> None:
         "seconds": round(time.monotonic() - began),
         "studies": [{**row, "seconds": round(row["seconds"])} for row in rows],
         "rules": rules.reset_index().to_dict("records"),
+        "skipped steps": skipped_steps(project),
         "killed": killed,
     }
     write_json(given.out / "rehearsal.json", outcome)
