@@ -2,6 +2,7 @@
 #
 #   STUDY=name     which study of params.yaml (default: quick)
 #   FAMILY=name    which studies `make ledger` reads: NAME and NAME_* (default: miniature)
+#   ENGINE=name    what samples in `make rehearse`: vllm (default) or transformers
 #   PYTHON=path    which Python makes .venv (default: the first that is 3.11 or newer)
 #   PIP_ARGS=...   handed to pip, for example another index
 
@@ -9,6 +10,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 STUDY ?= quick
 FAMILY ?= miniature
+ENGINE ?= vllm
 BIN := .venv/bin
 REPORT := results/$(STUDY)/report.html
 # Its build, and so its file, is whatever the index offers: envs/laptop.txt.
@@ -34,7 +36,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
   $(foreach draw,0 1 2,base_models/$(model)/$(draw)))
 
-.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm bench lint schema pins pins-gpu licences audit stop gpu-check \
+.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema pins pins-gpu licences audit stop gpu-check \
   publish restore stale clean clean-study unused
 
 help:  ## this list
@@ -146,6 +148,13 @@ test-slurm: .venv/installed-test  ## a small study on a real SLURM started here,
 	@tests/slurm/cluster.sh install
 	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
 	  && $(BIN)/python tests/slurm/prerequisites.py && $(BIN)/python tests/slurm/faults.py $(FAULTS)
+
+# Its nodes have four GPUs, two more than those of test-slurm.
+rehearse: .venv/installed-test $(if $(filter vllm,$(ENGINE)),.venv-vllm/installed)  ## the paper's studies, small, on a SLURM started here (ENGINE=transformers without vLLM)
+	@tests/slurm/cluster.sh install
+	@trap 'tests/slurm/cluster.sh stop' EXIT; GPUS=4 tests/slurm/cluster.sh start \
+	  && PYTHONPATH=src:tests/slurm $(if $(filter vllm,$(ENGINE)),.venv-vllm/bin,$(BIN))/python \
+	  tests/rehearsal/rehearse.py --engine $(ENGINE) --out scratch/rehearsal
 
 stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all

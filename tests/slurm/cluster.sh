@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A real SLURM cluster on this one machine: munged, slurmctld and three slurmd, each with two made-up GPUs.
+# A real SLURM cluster on this one machine: munged, slurmctld and three slurmd, each with GPUS made-up GPUs (2).
 #
 #   tests/slurm/cluster.sh install   the Debian packages (root, once)
 #   tests/slurm/cluster.sh start     returns when all nodes are idle
@@ -8,14 +8,15 @@
 #
 # FOLDER holds its state (default /run/geosd-slurm). No systemd, cgroups or containers are needed, so
 # memory limits are scheduled but not enforced. /etc/slurm is written: Snakemake's job step drops
-# SLURM_CONF, so the configuration must lie where SLURM looks. A configuration of others is left alone,
-# and `stop` removes ours: with it and without a controller every snakemake on this machine, under any
+# SLURM_CONF, so the configuration must lie where SLURM looks. /etc/hosts gets the nodes' names, by which
+# the processes of a training on two nodes meet. A configuration of others is left alone, and `stop`
+# removes ours: with it and without a controller every snakemake on this machine, under any
 # profile, waits nine seconds, because the SLURM plugin asks the controller while it is imported.
 set -euo pipefail
 
 FOLDER=${FOLDER:-/run/geosd-slurm}
-CONF=/etc/slurm/slurm.conf GRES=/etc/slurm/gres.conf
-NODES=3 CPUS=4 GPUS=2 MEMORY=16000
+CONF=/etc/slurm/slurm.conf GRES=/etc/slurm/gres.conf HOSTS=/etc/hosts
+NODES=3 CPUS=4 GPUS=${GPUS:-2} MEMORY=16000
 HOST=$(hostname -s)
 MARK="# written by tests/slurm/cluster.sh"
 
@@ -79,6 +80,15 @@ PartitionName=cpu Nodes=n[1-$NODES] Default=YES MaxTime=1-0 PriorityTier=10 Pree
 PartitionName=gpu Nodes=n[1-$NODES] MaxTime=1-0 PriorityTier=1 PreemptMode=REQUEUE
 PartitionName=urgent Nodes=n[1-$NODES] MaxTime=1-0 PriorityTier=20 PreemptMode=OFF
 CONF
+  forget_names
+  for ((i = 1; i <= NODES; i++)); do echo "127.0.0.1 n$i $MARK" >> $HOSTS; done
+}
+
+# Rewritten in place: a container may not let go of the file.
+forget_names() {
+  local others
+  others=$(grep -vF "$MARK" $HOSTS || true)
+  printf '%s\n' "$others" > $HOSTS
 }
 
 start_munge() {
@@ -134,7 +144,7 @@ stop() {
   for file in "$FOLDER"/run/*.pid; do
     [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null || true
   done
-  if ours; then rm -f $CONF $GRES; fi
+  if ours; then rm -f $CONF $GRES; forget_names; fi
 }
 
 case ${1:-} in

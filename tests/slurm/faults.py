@@ -48,9 +48,22 @@ def wait_for(event: str, happens: Callable[[], object], patience: float = PATIEN
 
 @dataclass
 class Driver:
-    """A running `snakemake --profile slurm`, and how many processes its trainings have."""
+    """A running `snakemake --profile slurm`, and how many processes its trainings have.
+
+    Attributes:
+        project: The folder that it runs in.
+        config: What its `--config` says.
+        struck: Part of the name of the training that is hit, as the comment of its job has it.
+        patience_s: How long the driver may take.
+        process: The driver.
+        most: Most launchers that were at work on a variant at the same time.
+        watching: Whether they are counted.
+    """
 
     project: Path
+    config: tuple[str, ...] = ("study=quick",)
+    struck: str = STRUCK
+    patience_s: float = PATIENCE_S
     process: subprocess.Popen[str] | None = None
     most: dict[str, int] = field(default_factory=dict)
     watching: bool = True
@@ -59,7 +72,7 @@ class Driver:
         """Start a driver; its output goes to driver.log."""
         with (self.project / "driver.log").open("a") as log:
             self.process = subprocess.Popen(
-                [*SNAKEMAKE, *arguments, "--config", "study=quick"],
+                [*SNAKEMAKE, *arguments, "--config", *self.config],
                 cwd=self.project,
                 env={**os.environ, "PYTHONPATH": str(self.project / "src")},
                 stdout=log,
@@ -73,12 +86,18 @@ class Driver:
         """Wait for the driver's end; its exit status must be 0."""
         assert self.process is not None
         try:
-            status = self.process.wait(PATIENCE_S)
+            status = self.process.wait(self.patience_s)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGINT)
             raise
         if status:
             raise RuntimeError((self.project / "driver.log").read_text()[-6000:])
+
+    def stop(self) -> None:
+        """End the driver and its jobs, where they have not ended: neither outlives the test."""
+        if self.process is not None and self.process.poll() != 0:
+            command = [sys.executable, "workflow/slurm/orphaned_jobs.py", "--all"]
+            subprocess.run(command, cwd=self.project)
 
     def watch(self) -> None:
         """Count, twice a second, the processes at work on each training."""
@@ -91,13 +110,13 @@ class Driver:
             time.sleep(0.5)
 
     def job(self) -> str:
-        """The number of the SLURM job that trains the struck variant."""
+        """The number of the SLURM job of the training that is hit."""
         command = ["squeue", "--me", "--noheader", "--states=RUNNING", "--format=%i|%k|%Z"]
         for line in output_of(*command).splitlines():
             number, comment, folder = line.split("|")
-            if "rule_train" in comment and STRUCK in comment and folder == str(self.project):
+            if "rule_train" in comment and self.struck in comment and folder == str(self.project):
                 return number
-        raise LookupError("no running job trains " + STRUCK)
+        raise LookupError("no running job trains " + self.struck)
 
 
 def trainings(project: Path) -> Iterator[str]:
@@ -215,11 +234,8 @@ def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dic
             fault(driver, number)
             row = {"fault": fault.__name__.replace("_", " ")}
         driver.end()
-    except BaseException:
-        # Also at Ctrl-C: neither the driver nor its jobs outlive the test.
-        subprocess.run([sys.executable, "workflow/slurm/orphaned_jobs.py", "--all"], cwd=project)
-        raise
     finally:
+        driver.stop()
         driver.watching = False
         watcher.join()
     row["seconds"] = f"{time.monotonic() - began:.0f}"

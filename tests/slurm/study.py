@@ -29,16 +29,21 @@ SITE: dict[str, Any] = {
 
 
 def copy_project(target: Path) -> Path:
-    """Copy what git knows of the project, and give it the small study under the name quick."""
+    """Copy the project, and give it the small study under the name quick."""
+    copy_files(target)
+    shrink(target / "params.yaml")
+    (target / "profiles/slurm/site.yaml").write_text(yaml.safe_dump(SITE))
+    return target
+
+
+def copy_files(target: Path) -> None:
+    """Copy what git knows of the project."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in names.splitlines():
         if (ROOT / name).exists() or (ROOT / name).is_symlink():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name, follow_symlinks=False)
-    shrink(target / "params.yaml")
-    (target / "profiles/slurm/site.yaml").write_text(yaml.safe_dump(SITE))
-    return target
 
 
 def shrink(path: Path) -> None:

@@ -1,0 +1,92 @@
+"""The parts of the rehearsal that need no cluster: studies, stand-ins, the table of jobs."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from checkpoints import PUBLISHED, learn
+from jobs import parse_jobs, planned_rules
+from small_studies import STUDIES, shrink
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from geosd.config import load, resolve
+
+VOCABULARY = 4000
+
+
+@pytest.fixture(scope="module")
+def small(root, tmp_path_factory):
+    """The true params.yaml, and that of the rehearsal."""
+    project = tmp_path_factory.mktemp("project")
+    (project / "profiles/slurm").mkdir(parents=True)
+    shutil.copy(root / "params.yaml", project)
+    shrink(project, project / "raw", project / "released", "vllm")
+    return load(root / "params.yaml"), load(project / "params.yaml")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_small_study_has_models_outputs_and_kind_of_the_true_one(small, study):
+    true, rehearsed = (resolve(params, study) for params in small)
+    assert rehearsed.models == true.models and rehearsed.outputs == true.outputs
+    assert rehearsed.overlay.kind == true.overlay.kind
+    assert rehearsed.overlay.keep == true.overlay.keep == "samples"
+    for model in true.models:
+        for section in ("base", "rollout"):
+            of_true, of_rehearsed = (one.section(section, model) for one in (true, rehearsed))
+            assert of_rehearsed.keys() == of_true.keys()
+            for key in ("source", "engine", "precision", "process"):
+                assert of_rehearsed.get(key) == of_true.get(key)
+
+
+@pytest.mark.parametrize("model", PUBLISHED)
+def test_two_processes_train_beside_a_worker_and_on_as_many_nodes_as_the_true_one(small, model):
+    true, rehearsed = (params.resources_of(model).train for params in small)
+    assert rehearsed.trainers == 2 and 1 <= rehearsed.inference_gpus <= true.inference_gpus
+    assert rehearsed.nodes == true.nodes
+
+
+def test_the_models_of_the_studies_are_those_with_a_stand_in(small):
+    assert {model for study in STUDIES for model in resolve(small[0], study).models} == {*PUBLISHED}
+
+
+def test_a_stand_in_gives_either_answer_half_of_the_time_and_nothing_else():
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+    )
+    model = LlamaForCausalLM(config)
+    prompts = torch.randint(VOCABULARY, (6, 30)).tolist()
+    answers = [[100 + i, 1] for i in range(6)]
+    pairs = [(p, answers[(i + k) % 6]) for i, p in enumerate(prompts) for k in (0, 1)]
+    assert learn(model, pairs) < 1.0
+    with torch.no_grad():
+        shares = model(torch.tensor(prompts)).logits[:, -1].softmax(-1)  # of the whole vocabulary
+    for i in range(6):
+        right, wrong = shares[i, 100 + i], shares[i, 100 + (i + 1) % 6]
+        assert 0.25 < right < 0.75 and 0.25 < wrong < 0.75 and right + wrong > 0.9
+
+
+def test_jobs_are_counted_by_rule_and_those_of_other_folders_are_not():
+    started, ended = "2026-01-02T03:04:05", "2026-01-02T03:04:17"
+    listed = "\n".join(
+        f"{number}|{comment}|{started}|{ended}|{folder}"
+        for number, comment, folder in (
+            (1, "rule_data", "/a"),
+            (2, "rule_evaluate_pi_0_wildcards_qwen3-8b_pi_0-4a_0", "/a"),
+            (3, "rule_data", "/b"),
+            (4, "(null)", "/a"),
+        )
+    )
+    jobs = parse_jobs(listed, Path("/a"))
+    assert jobs.to_dict("list") == {"rule": ["data", "evaluate_pi_0"], "seconds": [12.0, 12.0]}
+
+
+def test_the_rules_of_a_plan_are_read_from_snakemakes_table():
+    table = "job    count\n-----  -----\ntrain     27\npage       5\nall        1\ntotal     33\n"
+    assert planned_rules(table) == {"train", "page"}
