@@ -11,6 +11,7 @@ from geosd.steps import gpu_check
 HEAVY = ("tyro", "pandas", "dvclive", "snakemake", "vllm", "matplotlib", "pydantic")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert gpu_check.main(["--out", str(tmp_path)]) == 0
@@ -19,6 +20,7 @@ def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert capsys.readouterr().out.startswith(text.rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
     exact = gpu_check.first_update
 
@@ -30,6 +32,7 @@ def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
     assert gpu_check.main(["--out", str(tmp_path)]) == len(gpu_check.METHODS)
 
 
+@pytest.mark.slow
 def test_it_imports_nothing_beyond_torch_and_transformers():
     code = (
         f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\nimport geosd.steps.gpu_check"
