@@ -129,11 +129,14 @@ dvc.lock: dvc.yaml $(wildcard figures/quick/*)
 repro: dvc  ## bring study quick up to date with DVC, one job after another
 	@$(BIN)/dvc repro
 
-test: .venv/installed-test  ## all tests, the slow ones too
-	$(BIN)/python -m pytest -n 2 --durations 15
+# A file's tests in one process: what they share, as a study that was run, is made once.
+pytest := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, nothing of minutes
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+test: .venv/installed-test  ## all tests, the slow ones too
+	$(pytest) --durations 15
+
+test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, nothing of seconds
+	$(pytest) -m "not slow"
 
 test-core:  ## the core alone and beside TRL, in an environment of its own
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)

@@ -16,6 +16,7 @@ print(start <= address < stop)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
 @pytest.mark.parametrize(("word", "in_heap"), [("keep", "True"), ("default", "False")])
 def test_tensors_come_from_the_heap_and_not_from_pages_of_their_own(word, in_heap):

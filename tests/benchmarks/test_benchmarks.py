@@ -58,6 +58,7 @@ def test_geosd_against_fwdkl_and_kfac_alone(program):
     assert result["headlines"]
 
 
+@pytest.mark.slow
 def test_sampling_and_its_floor(program):
     rows = columns_of(program("generation")["tables"][0])
     floor = next(cells for name, cells in rows.items() if name.startswith("floor"))
@@ -80,6 +81,7 @@ def test_the_bare_loop_is_the_model(root, monkeypatch):
     assert loop.generate(ids, 8, greedy=True).tolist() == expected[:, 5:].tolist()
 
 
+@pytest.mark.slow
 def test_the_divergence_is_the_formula(program):
     result = program("divergence")
     assert all(error < 1e-4 for error in result["data"]["errors"].values())
@@ -95,6 +97,7 @@ def test_exponents(program):
     assert scaling.exponent(x, [3 * each**1.5 for each in x]) == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_floors(program):
     result = program("floors")
     step, kinds, h200 = result["tables"]
@@ -105,6 +108,7 @@ def test_floors(program):
     ) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_workflow(program):
     result = program("workflow")
     assert {row[0] for row in result["tables"][0]["rows"]} >= {"start: train", "start: analyse"}

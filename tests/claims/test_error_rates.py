@@ -62,6 +62,7 @@ def wrong(found: np.ndarray) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.9])
 def test_any_wrong_verdict_of_a_family_is_as_rare_as_its_level(share):
     families = wrong(verdicts(len(PARTS), share))

@@ -18,6 +18,8 @@ from geosd.claims.undecidable import movers
 from geosd.claims.verdicts import judge_claims
 from geosd.scores.tidy_columns import COLUMNS, DIVERGENCES
 
+pytestmark = pytest.mark.slow
+
 LADDER = ("s1", "s2", "s3", "s4", "s5")
 MODEL = "s3"
 BASE = {"h1": 30.0, "h2": 35.0, "e1": 65.0, "e2": 70.0}

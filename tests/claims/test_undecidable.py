@@ -157,6 +157,7 @@ def test_what_is_no_evidence_hides_no_contradiction_and_confirms_nothing():
 
 
 # ---- Reach ---------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_design_that_no_effect_could_decide_says_so():
     table = scores({"pi_0": 50.0, "geosd": 52.0}, spread=50.0)
     claim = [accuracy("geosd") > accuracy("pi_0")]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Hides every package but torch, what torch itself requires, and geosd. Run before any import.
 ONLY_TORCH = '''
 import importlib.metadata as metadata, re, sys
@@ -123,7 +125,6 @@ def test_a_core_import_loads_no_package_that_torch_has_not_loaded(module):
     assert loaded <= {"geosd", "torch"}
 
 
-@pytest.mark.slow
 def test_the_wheel_runs_from_a_folder_of_its_own(root, tmp_path):
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     wheels, site, source = tmp_path / "wheels", tmp_path / "site", tmp_path / "source"

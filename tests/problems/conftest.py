@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import cache
 
 import pytest
 from tokenizers import Tokenizer
@@ -21,6 +22,7 @@ def published(shared_data):
     """A function from a family's name to its tokenizer with the chat template it came with."""
     special = json.loads((shared_data / "templates/special_tokens.json").read_text())
 
+    @cache  # seconds each: a family has 150,000 words
     def tokenizer(family):
         packed = shared_data / f"tokenizers/{FAMILIES[family]}.tokenizer.json.gz"
         tokens = special[family]
@@ -33,8 +35,7 @@ def published(shared_data):
             clean_up_tokenization_spaces=False,
         )
 
-    tokenizers = {}
-    return lambda family: tokenizers.setdefault(family, tokenizer(family))
+    return tokenizer
 
 
 TINY = (

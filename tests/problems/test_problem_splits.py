@@ -49,6 +49,7 @@ def test_repeated_questions_are_dropped_and_counted(monkeypatch):
     assert counts["generated"] - counts["duplicates_dropped"] == counts["kept"] == 20
 
 
+@pytest.mark.slow
 def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
     monkeypatch.setattr(Chains, "out_of_distribution", (Benchmark("tiny", (1, 1), 0.0),))
     with pytest.raises(ValueError, match="'tiny' gave 22 different questions(.|\n)*Hint"):

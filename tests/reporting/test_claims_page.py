@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
@@ -39,6 +40,7 @@ def test_every_claim_stands_once_with_its_verdict(make):
         assert f"{count} {verdict}" in text.splitlines()[2]
 
 
+@pytest.mark.slow
 def test_counts_are_of_one_model_of_all_models_and_of_arithmetic(make):
     main = [claim for claim in ledger() if claim.study_kind == "main"]
     costs = computed_costs(UpdateSize(8, 4096), 1024, 16, 0.125)
@@ -58,6 +60,7 @@ def test_counts_are_of_one_model_of_all_models_and_of_arithmetic(make):
     assert agree >= 7 and f"Arithmetic: {agree} agrees, " in text
 
 
+@pytest.mark.slow
 def test_several_draws_have_their_spread_beside_the_effect(make):
     table = make(variants=QUICK, seeds=6)
     undrawn = ledger_markdown(judge_claims(ledger(), Evidence(table)), "quick")
@@ -84,12 +87,14 @@ def test_not_tested_claims_say_what_they_need(make):
     assert "which no rule measures: `cost-wall-clock`." in sentences
 
 
+@pytest.mark.slow
 def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
     text = ledger_markdown(findings(make), "miniature", "main")
     listed = text.split("## Not tested in this study")[1]
     assert "- needs tropd, tip: `filtering-gain`, " in " ".join(listed.split())
 
 
+@pytest.mark.slow
 def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):
     models = ("mini-qwen3", "mini-olmo3")
     found = findings(make, models=models)

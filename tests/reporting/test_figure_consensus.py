@@ -95,6 +95,7 @@ def test_methods_of_the_paper_are_shown_and_ablations_are_not():
     assert named == [*(METHODS[v].drawn for v in EMPHASIZED), "other methods"]
 
 
+@pytest.mark.slow
 def test_at_most_five_methods_have_a_colour_and_a_band():
     models = ["mini-qwen3", "mini-olmo3"]
     figure = consensus.draw(made_up_table(models, ALL, 3, 8), models, ALL)
@@ -109,6 +110,7 @@ def test_at_most_five_methods_have_a_colour_and_a_band():
         assert column[0].get_xlim() == column[1].get_xlim()
 
 
+@pytest.mark.slow
 def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
     models = ["mini-qwen3", "mini-olmo3"]
     table = made_up_table(models, ALL, 2, 16)

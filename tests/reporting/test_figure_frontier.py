@@ -36,6 +36,7 @@ def test_gains_and_whiskers_are_those_of_the_runs(make):
     assert any(w.shape == (2, 2) and np.allclose(w, expected) for w in whiskers)
 
 
+@pytest.mark.slow
 def test_the_same_scores_draw_the_same_bytes(make, tmp_path):
     files = []
     for folder in ("a", "b"):
@@ -46,6 +47,7 @@ def test_the_same_scores_draw_the_same_bytes(make, tmp_path):
     assert names == ["figure.pdf", "figure.png", "figure.svg"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [("mini-qwen3",), ("mini-qwen3", "mini-olmo3", "mini-llama")])
 def test_labels_cover_neither_each_other_nor_the_frame(make, models):
     figure = figure_frontier.draw(make(models), models, list(METHODS))
@@ -63,6 +65,7 @@ def test_labels_cover_neither_each_other_nor_the_frame(make, models):
             assert box.x0 >= frame.x0 - 1 and box.x1 <= figure.bbox.x1, text
 
 
+@pytest.mark.slow
 def test_pass_at_k_stands_on_one_scale_for_all_models(make):
     models = ("mini-qwen3", "mini-llama")
     scores = make(models)
@@ -103,6 +106,7 @@ def test_an_unknown_variant_is_drawn_under_its_own_name(make):
     assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
 
 
+@pytest.mark.slow
 def test_reporting_and_analysis_do_not_import_torch():
     modules = "table_main table_benchmarks table_significance claims_page table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
@@ -140,6 +144,7 @@ def crowded(make):
     return scores
 
 
+@pytest.mark.slow
 def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(crowded):
     figure = figure_frontier.draw(crowded, ["mini-qwen3"], [*QUICK, "sft"])
     figure.draw_without_rendering()
@@ -151,6 +156,7 @@ def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(crowd
     assert frame.get_bbox().x0 == part.get_xlim()[0] and frame.get_bbox().y1 == part.get_ylim()[1]
 
 
+@pytest.mark.slow
 def test_no_whisker_is_clipped(crowded):
     for axes in figure_frontier.draw(crowded, ["mini-qwen3"], [*QUICK, "sft"]).axes[:2]:
         whiskers = [p.vertices for c in axes.collections for p in c.get_paths() if len(p) == 2]

@@ -56,6 +56,7 @@ def test_the_drawn_chord_and_arc_are_those_of_the_points():
     assert arc.get_xydata()[-1] == pytest.approx(ends[0]), "the arc begins at the student"
 
 
+@pytest.mark.slow
 def test_the_overview_is_the_same_bytes_every_time_and_nothing_touches(tmp_path):
     files = []
     for folder in ("a", "b"):

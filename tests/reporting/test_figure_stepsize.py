@@ -61,6 +61,7 @@ def test_the_solid_line_is_the_full_runs_by_learning_rate():
         assert point.id == pytest.approx(runs.mean()) and point.steps == FULL
 
 
+@pytest.mark.slow
 def test_lines_and_whiskers_are_those_of_the_runs():
     scores = made_up_scores()
     axes, *_ = stepsize.draw(scores, ["m"], {"m": points()}).axes
@@ -86,6 +87,7 @@ def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
             assert list(line["steps"]) == [*STOPS, FULL]
 
 
+@pytest.mark.slow
 def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
     scores = made_up_scores()
     figure = stepsize.draw(scores, ["m"], {"m": points()})
@@ -115,6 +117,7 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
     assert all(axes.collections[0].get_clim() == ends for axes in maps), "one scale, all of it"
 
 
+@pytest.mark.slow
 def test_a_rate_that_was_not_stopped_at_a_step_has_an_empty_field():
     sparse = [p for p in points() if p["steps"] == FULL or p["learning_rate"] == 1e-6]
     figure = stepsize.draw(made_up_scores(), ["m"], {"m": sparse})
@@ -140,6 +143,7 @@ def test_learning_rates_are_powers_of_ten():
     assert shown == [r"$3{\cdot}10^{-8}$", "$10^{-6}$", r"$2.5{\cdot}10^{-4}$"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [("m",), ("a", "b")])
 def test_labels_are_all_there_on_the_page_and_apart(models):
     figure = stepsize.draw(made_up_scores(models), models, {model: points() for model in models})
@@ -161,6 +165,7 @@ def test_labels_are_all_there_on_the_page_and_apart(models):
         assert not touching
 
 
+@pytest.mark.slow
 def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(tmp_path):
     files = []
     for folder in ("a", "b"):

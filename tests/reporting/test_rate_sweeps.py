@@ -185,6 +185,7 @@ def plane(scores):
     return figure
 
 
+@pytest.mark.slow
 def test_a_path_leads_from_the_base_model_through_the_rates(scores, plane):
     reference, divergence, geosd = plane.axes[0], plane.axes[2], plane.axes[4]
     for axes, variant in ((reference, "grpo"), (divergence, "revkl"), (geosd, "geosd")):
@@ -240,6 +241,7 @@ def test_selected_points_are_named_and_no_two_names_touch(plane):
             assert text.get_window_extent().x1 <= plane.bbox.x1
 
 
+@pytest.mark.slow
 def test_the_legend_of_one_model_fits_its_column(scores):
     figure = figure_rates.draw(scores, MODELS[:1], POINTS, SELECTED)
     figure.draw_without_rendering()
@@ -261,6 +263,7 @@ def panel(curves, title, benchmark="id"):
     return curves.axes[curves.axes.index(upper) + len(GAINS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", ["id", "ood_avg"])
 def test_a_curve_is_the_mean_change_from_the_base_model_by_rate(scores, curves, benchmark):
     for variant, model in itertools.product(GAINS, MODELS):
@@ -291,6 +294,7 @@ def test_rings_stand_at_the_selected_rates(scores, curves):
     assert list(revkl_ring.get_xdata()) == [3e-5]
 
 
+@pytest.mark.slow
 def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(scores):
     six = {**GAINS, "tip": GAINS["fwdkl"]}
     copied = scores[scores["variant"].str.startswith("fwdkl")]

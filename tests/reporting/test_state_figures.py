@@ -71,6 +71,7 @@ def figures(states, drift, ridges):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
 def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path):
     first, second = (
@@ -81,6 +82,7 @@ def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path):
     assert len(first) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
 @pytest.mark.parametrize("models", [MODELS[:1], MODELS])
 def test_no_text_covers_another_or_leaves_the_page(figures, name, models):
@@ -204,6 +206,7 @@ def test_without_states_or_methods_the_figures_say_what_to_do(states, drift, rid
         figure_alignment.draw(ridges, MODELS, [])
 
 
+@pytest.mark.slow
 def test_drawing_states_does_not_import_torch():
     code = "import sys\n"
     code += "from geosd.reporting import figure_mechanism, figure_alignment, figure_density\n"

@@ -53,6 +53,7 @@ def test_a_run_that_left_the_study_leaves_its_scores(study):
     assert "geosd" in text and "left_over" not in text
 
 
+@pytest.mark.slow
 def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
     tables = ("scores", "drift", "consensus")
     scores, drift, consensus = (study / "analyse" / f"{name}.csv" for name in tables)

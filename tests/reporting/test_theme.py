@@ -95,6 +95,7 @@ def overview():
     return figure_overview.draw()
 
 
+@pytest.mark.slow
 def test_letters_and_mathematics_are_of_one_family(overview, tmp_path):
     (pdf,) = [path for path in save(overview, tmp_path, "figure") if path.suffix == ".pdf"]
     embedded = set(re.findall(rb"/BaseFont /(?:[A-Z]{6}\+)?([\w-]+)", pdf.read_bytes()))
@@ -110,6 +111,7 @@ def test_no_letter_is_too_small_to_read_in_print(overview):
     assert min(text.get_fontsize() for text in texts) >= SMALLEST_PT
 
 
+@pytest.mark.slow
 def test_the_look_does_not_depend_on_the_users_settings(tmp_path):
     with matplotlib.rc_context({"font.family": "serif", "font.size": 20, "axes.grid": True}):
         elsewhere = [p.read_bytes() for p in save(figure_overview.draw(), tmp_path, "figure")]

@@ -28,6 +28,7 @@ def sampler(model):
     return TransformersSampler(model, [1], 0, compiled=True)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_a_compiled_step_computes_what_the_model_does(folder, random_weights):
     """One compilation, some thirty seconds; sliding and full layers, unequal prompts."""

@@ -102,6 +102,7 @@ def test_sampling_leaves_the_global_generator_where_it_was(model):
     assert torch.equal(torch.rand(3), expected)
 
 
+@pytest.mark.slow
 def test_completions_come_back_in_the_prompts_order(model):
     shuffled = [PROMPT, *OTHERS] * 3
     random.Random(0).shuffle(shuffled)
@@ -143,6 +144,7 @@ def exact(model):
     return copy.deepcopy(model).double()
 
 
+@pytest.mark.slow
 def test_a_completion_does_not_depend_on_what_shares_its_batch(exact):
     prompts = [PROMPT, *OTHERS] * 4
     sampling = SamplingParams(1.0, 0.9, 12)

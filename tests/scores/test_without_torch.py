@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
@@ -15,6 +17,7 @@ print(*(name for name in ("torch", "transformers") if name in sys.modules))
 """
 
 
+@pytest.mark.slow
 def test_no_module_of_scores_claims_costs_and_reporting_imports_torch():
     for room in ("scores", "claims", "costs", "reporting"):
         done = subprocess.run(

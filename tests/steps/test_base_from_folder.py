@@ -2,12 +2,14 @@
 
 import json
 
+import pytest
 import yaml
 
 from geosd.models.checkpoints import load_model
 from geosd.steps import base
 
 
+@pytest.mark.slow
 def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tmp_path):
     values = yaml.safe_load(small.shared["params"].read_text())
     values["studies"]["miniature"]["draws"] = 1  # several need shipped base models

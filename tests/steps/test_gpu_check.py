@@ -14,6 +14,7 @@ from geosd.steps.synthetic_update import METHODS, SyntheticBatch
 HEAVY = ("tyro", "pandas", "dvclive", "snakemake", "vllm", "matplotlib", "pydantic")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert gpu_check.main(["--out", str(tmp_path)]) == 0
@@ -24,6 +25,7 @@ def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert found["numerics"].keys() == METHODS.keys() and "updates" not in found
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
     exact = gpu_check.first_update
 
@@ -65,6 +67,7 @@ def test_vllm_must_leave_the_old_weights_for_the_new(before, after, failed):
     assert gpu_check.described_sync(sync)[0] == failed
 
 
+@pytest.mark.slow
 def test_it_imports_nothing_beyond_torch_and_transformers():
     code = (
         f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\nimport geosd.steps.gpu_check"

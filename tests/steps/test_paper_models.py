@@ -1,4 +1,4 @@
-"""The paper's seven models, 64 times narrower and two layers deep, through every step.
+"""The paper's seven models, 128 times narrower and two layers deep, through every step.
 
 Their configurations are the published ones; vocabulary, tokenizer, chat template and problems too.
 So grouped queries, head widths other than d / heads, tied embeddings, sliding windows and rope
@@ -41,11 +41,11 @@ MODELS = {
         "deepseek_r1_distill_llama_8b.derived",
     ),
 }
-NARROWER, FEWER = 64, 8
+NARROWER, FEWER = 128, 8
 
 
 def narrow(published):
-    """A published configuration with d and d_ff by 64, heads and their width by 8, two layers."""
+    """A published configuration with d and d_ff by 128, heads and their width by 8, two layers."""
     config = {
         k: v for k, v in published.items() if k not in ("_note", "architectures", "torch_dtype")
     }

@@ -58,6 +58,7 @@ def hashes(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): sha256(p) for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_path):
     manifest = read_shipped(shipped)
     clone = tmp_path / "quick"

@@ -26,6 +26,7 @@ def weights_of(run):
     return (run / "model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(small, tmp_path):
     first = samples_of(small.sampled(tmp_path / "1"))
     assert samples_of(small.sampled(tmp_path / "2")) == first
@@ -42,6 +43,7 @@ def test_every_problem_has_all_its_samples_in_order(small, tmp_path):
     assert all(s.tokens <= 16 and (s.finish == "stop" or s.tokens == 16) for s in samples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["geosd", "grpo"])
 def test_training_twice_gives_the_same_weights(small, tmp_path, variant):
     first = weights_of(small.trained(tmp_path / "1", variant))
@@ -74,6 +76,7 @@ def test_trackers_are_a_setting_of_no_rule_and_those_that_the_step_log_knows(sma
         assert settings(rule, with_trackers, *named) == settings(rule, without, *named)
 
 
+@pytest.mark.slow
 def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_room(small, tmp_path):
     values = yaml.safe_load((small.folder / "params.yaml").read_text())
     values["studies"]["quick"]["training"]["storage"] = "bfloat16"
@@ -92,6 +95,7 @@ def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_ro
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 def test_precision_auto_is_what_the_processor_has_and_the_manifests_say_which(
     small, tmp_path, monkeypatch
 ):

@@ -88,6 +88,7 @@ def same(first, second):
     return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "precision"), [("geosd", "float32"), ("geosd", "bfloat16"), ("grpo", "float32")]
 )
@@ -115,6 +116,7 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
     assert log.equals(resumed_log)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, settings, tmp_path):
     first, _ = run_to_end(tiny, settings, tmp_path / "1")
     again, _ = run_to_end(tiny, settings, tmp_path / "2")
@@ -123,6 +125,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, set
     assert not same(first, other)
 
 
+@pytest.mark.slow
 def test_saving_more_often_and_measuring_less_changes_no_weight(tiny, settings, tmp_path):
     first, _ = run_to_end(tiny, settings, tmp_path / "1")
     settings |= {"save_every": 1, "diagnose_every": 100}
@@ -153,6 +156,7 @@ def test_every_method_moves_the_student_and_leaves_the_base_model_alone(
     assert log["drift/pi_0"].iloc[-1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", sorted(names()))
 @pytest.mark.parametrize("loss_mean", ["sequence", "token"])
 def test_cutting_a_step_into_chunks_and_passes_changes_no_gradient(

@@ -85,6 +85,7 @@ def reference_run(tiny, settings, tmp_path, request):
     return trained(tiny, settings, tmp_path / "plain")
 
 
+@pytest.mark.slow
 def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, reference_run, tmp_path):
     worker = assemble_rollout_worker(settings, *inputs(tiny))
     weights, log = trained(tiny, settings, tmp_path / "beside", worker=worker)
@@ -95,6 +96,7 @@ def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, refere
         assert log[name].tolist() == pytest.approx(reference_run[1][name].tolist(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, reference_run, tmp_path):
     settings["save_every"] = 3
     out = tmp_path / "left"

@@ -77,6 +77,7 @@ def test_everything_after_the_question_is_supervised_and_nothing_else():
         assert torch.equal(target[places], row[1:][places])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
 def test_training_lowers_the_loss_of_every_family(name):
     args = PretrainingArguments(steps=24, documents=16, warmup=4)

@@ -4,12 +4,16 @@ import json
 import os
 import signal
 
+import pytest
+
 from geosd.models.checkpoints import save_model, save_weights
 from geosd.seeds import seed_of
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step_log import StepLog
+
+pytestmark = pytest.mark.slow
 
 
 def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):

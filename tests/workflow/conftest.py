@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import re
 import shutil
@@ -44,7 +45,7 @@ COPIED = (
 CHROMIUMS = "chromium chromium-browser google-chrome google-chrome-stable chrome".split()
 
 
-PLANS = {"-n", "--dry-run", "--summary", "--detailed-summary", "--touch"}
+PLANS = {"-n", "--dry-run", "--summary", "--detailed-summary", "--touch", "--report"}
 """Arguments with which Snakemake starts no job."""
 
 
@@ -133,6 +134,7 @@ def _forked(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str]:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = os.fork()
         if not process:
+            gc.freeze()  # or the fork would look through all that pytest holds, and copy it
             _become_snakemake(folder, arguments, output.fileno(), errors.fileno())
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         printed = []

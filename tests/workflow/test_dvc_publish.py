@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
 
 pytestmark = pytest.mark.slow
 
@@ -100,14 +101,43 @@ def cloned(source, target: Path, store: Path):
     return clone
 
 
-@pytest.fixture
-def clone(origin, tmp_path):
+@pytest.fixture(scope="module")
+def cloned_once(origin, tmp_path_factory):
     """A fresh clone that fetches from the same store."""
-    return cloned(origin, tmp_path / "clone", origin.folder / "dvc-store")
+    folder = tmp_path_factory.mktemp("cloned")
+    return cloned(origin, folder / "clone", origin.folder / "dvc-store")
+
+
+@pytest.fixture(scope="module")
+def restored_once(cloned_once, tmp_path_factory):
+    """The clone with the published study in it."""
+    restored = copied(cloned_once, tmp_path_factory.mktemp("restored") / "clone")
+    published(restored, "restore")
+    return restored
+
+
+def copied(workflow, target: Path):
+    """A copy of a clone, with the times of its files."""
+    shutil.copytree(workflow.folder, target, symlinks=True)
+    return type(workflow)(target)
+
+
+@pytest.fixture
+def clone(cloned_once, tmp_path):
+    """A fresh clone, to be edited."""
+    return copied(cloned_once, tmp_path / "clone")
+
+
+@pytest.fixture
+def restored(restored_once, tmp_path):
+    """A clone with the published study in it, to be edited."""
+    return copied(restored_once, tmp_path / "clone")
 
 
 def up_to_date(workflow) -> bool:
-    return "up to date" in call(workflow, "dvc", "status")
+    """Whether DVC says that nothing is to be done, as `dvc status` does."""
+    with Repo(str(workflow.folder)) as repo:
+        return repo.status() == {}
 
 
 def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
@@ -116,16 +146,14 @@ def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
     assert up_to_date(origin)
 
 
-def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(clone):
-    published(clone, "restore")
-    assert clone.planned_jobs() == {}
-    assert up_to_date(clone)
+def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(restored):
+    assert restored.planned_jobs() == {}
+    assert up_to_date(restored)
 
 
-def test_after_one_parameter_has_changed_only_its_dependants_are_planned(clone):
-    published(clone, "restore")
-    clone.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
-    jobs = clone.planned_jobs()
+def test_after_one_parameter_has_changed_only_its_dependants_are_planned(restored):
+    restored.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
+    jobs = restored.planned_jobs()
     assert jobs["analyse"] == 1
     assert jobs["train"] == jobs["evaluate"] == jobs["base"] == 0
 
@@ -143,24 +171,22 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
     assert (jobs["train"], jobs["evaluate"]) == (11, 12)
 
 
-def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(clone):
-    published(clone, "restore")
-    clone.edit("selected/quick.yaml", clone.selected_rate("geosd"), "geosd: 7.0e-6")
+def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(restored):
+    restored.edit("selected/quick.yaml", restored.selected_rate("geosd"), "geosd: 7.0e-6")
     stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
-    call(clone, sys.executable, "workflow/dvc/generate.py")
-    call(clone, *stage)
-    clone.snakemake("--profile", "local", "--cores", "1", "results/quick/runs.csv")
-    assert "7e-06" in (first_geosd_run(clone) / "settings.json").read_text()
-    jobs = clone.planned_jobs()
+    call(restored, sys.executable, "workflow/dvc/generate.py")
+    call(restored, *stage)
+    restored.snakemake("--profile", "local", "--cores", "1", "results/quick/runs.csv")
+    assert "7e-06" in (first_geosd_run(restored) / "settings.json").read_text()
+    jobs = restored.planned_jobs()
     assert (jobs["train"], jobs["evaluate"]) == (2, 3)  # the other two seeds; all three
 
 
-def test_dvc_says_what_has_changed_since_the_published_study(clone):
-    published(clone, "restore")
-    assert "46.5" in call(clone, "dvc", "metrics", "show")
-    (clone.folder / METRICS).unlink()  # it may be a link into the cache
-    (clone.folder / METRICS).write_text('{"mini-qwen3": {"geosd": {"OOD avg@16": 48.0}}}')
-    found = json.loads(call(clone, "dvc", "metrics", "diff", "--json"))
+def test_dvc_says_what_has_changed_since_the_published_study(restored):
+    assert "46.5" in call(restored, "dvc", "metrics", "show")
+    (restored.folder / METRICS).unlink()  # it may be a link into the cache
+    (restored.folder / METRICS).write_text('{"mini-qwen3": {"geosd": {"OOD avg@16": 48.0}}}')
+    found = json.loads(call(restored, "dvc", "metrics", "diff", "--json"))
     assert found == {
         METRICS: {"mini-qwen3.geosd.OOD avg@16": {"old": 46.5, "new": 48, "diff": 1.5}}
     }
@@ -194,28 +220,27 @@ def test_an_unfinished_study_is_not_published(clone):
         published(clone, "publish")
 
 
-def test_another_study_is_published_with_what_it_shares(origin, clone, tmp_path):
-    published(clone, "restore")
+def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_path):
     again = "  again:\n    extends: quick\n    about: One seed more.\n    kind: main\n"
     again += (
         "    selected_rates: selected/quick.yaml\n    methods: [pi_0, geosd]\n    seeds: [0, 3]\n\n"
     )
-    clone.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
-    for name in clone.outputs("again"):
-        path = clone.folder / name
+    restored.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
+    for name in restored.outputs("again"):
+        path = restored.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.exists() or path.write_text(name, encoding="utf-8")
     config = ("--config", "study=again")
-    clone.snakemake("--profile", "local", "--touch", "--forceall", *config)
-    call(clone, "git", "add", ".")
-    call(clone, "git", "commit", "--quiet", "-m", "Add a study")
-    published(clone, "publish", study="again")
-    assert call(clone, "git", "status", "--porcelain") == ""
-    run = clone.folders().train("mini-qwen3", "geosd", 0).removesuffix("/0")
-    assert (clone.folder / f"published/{run}/3.dvc").exists()
-    assert not (clone.folder / f"published/{run}/0.dvc").exists()  # a stage of dvc.yaml keeps it
-    assert up_to_date(clone)
-    third = cloned(clone, tmp_path / "third", origin.folder / "dvc-store")
+    restored.snakemake("--profile", "local", "--touch", "--forceall", *config)
+    call(restored, "git", "add", ".")
+    call(restored, "git", "commit", "--quiet", "-m", "Add a study")
+    published(restored, "publish", study="again")
+    assert call(restored, "git", "status", "--porcelain") == ""
+    run = restored.folders().train("mini-qwen3", "geosd", 0).removesuffix("/0")
+    assert (restored.folder / f"published/{run}/3.dvc").exists()
+    assert not (restored.folder / f"published/{run}/0.dvc").exists()  # a stage of dvc.yaml keeps it
+    assert up_to_date(restored)
+    third = cloned(restored, tmp_path / "third", origin.folder / "dvc-store")
     published(third, "restore", study="again")
     assert third.planned_jobs(*config) == {}
     published(third, "restore")

@@ -42,6 +42,7 @@ def moved(before, after) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_the_name_of_a_study_is_in_no_address(folders):
     def renamed(values):
         values["studies"]["another"] = values["studies"]["quick"]
@@ -49,6 +50,7 @@ def test_the_name_of_a_study_is_in_no_address(folders):
     assert folders().rows() == folders("another", renamed).rows()
 
 
+@pytest.mark.slow
 def test_an_address_says_what_it_is_of(folders):
     row = next(row for row in folders().rows() if row.variant == "geosd" and row.seed == 2)
     assert row.base.startswith(f"results/base/{MODEL}-")
@@ -59,6 +61,7 @@ def test_an_address_says_what_it_is_of(folders):
     assert untrained.train == "" and "/pi_0-" in untrained.evaluate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
@@ -86,6 +89,7 @@ def test_a_value_moves_what_follows_from_it_alone_and_back_again(folders, path, 
     assert folders().rows() == before.rows()
 
 
+@pytest.mark.slow
 def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
     def hotter(values):
         values["protocol"]["evaluation"]["temperature"] = 0.7
@@ -94,6 +98,7 @@ def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
     assert differing == {f"evaluate {name}" for name in folders().study.methods}
 
 
+@pytest.mark.slow
 def test_two_variants_of_the_same_settings_are_one_run(folders):
     rows = folders("miniature_stepsize").rows()
     own = folders("miniature_stepsize").study.training(MODEL, "geosd")
@@ -133,6 +138,7 @@ def test_an_early_stop_lies_inside_the_run_whose_first_steps_it_is(folders):
         assert stepsize.sampling(MODEL, stop) != stepsize.sampling(MODEL, longest)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
     def one_seed_more(values):
         values["studies"]["miniature_ablation"]["seeds"] = list(range(13))

@@ -58,6 +58,7 @@ def test_the_coloured_verdicts_are_verdicts(script):
     assert set(script("page").COLOURED_VERDICTS) < set(VERDICTS)
 
 
+@pytest.mark.slow
 def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
     (tmp_path / "a.yaml").write_text("a: 1\nb: <2>\n")
     page = tmp_path / "a.html"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
 from typing import Any
 
 import pandas as pd
 
-from geosd.scores.score_table import ood_benchmarks
+from geosd.scores.score_table import ood_benchmarks, scores_by_seed
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.scores.tidy_files import draws_by_seed, select_rows
 
@@ -53,9 +54,18 @@ class Evidence:
     sizes: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
 
-    def draws(self, model: str) -> pd.Series:
-        """Evidence for a claim: the draw of the base model that each seed starts from, by seed."""
-        return draws_by_seed(select_rows(self.scores, model=model))
+    @cached_property
+    def draws(self) -> Callable[[str], pd.Series]:
+        """Evidence for a claim: model -> the draw of the base model that each seed starts from."""
+        return cache(lambda model: draws_by_seed(select_rows(self.scores, model=model)))
+
+    @cached_property
+    def scores_of(self) -> Callable[[str, str, str, str], pd.Series]:
+        """Evidence for a claim: model, run, benchmark, metric -> values by seed.
+
+        Claims ask for the same values again and again, and each time would search the whole table.
+        """
+        return cache(partial(scores_by_seed, self.scores))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, Variant
 from geosd.scores.consensus_table import THRESHOLD
 from geosd.scores.drift_tables import final_drift
 from geosd.scores.early_stop_gaps import early_stop_gaps
-from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
+from geosd.scores.score_table import ID, ood_benchmarks
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.state_table import SURE, UNLIKELY
 from geosd.scores.tidy_files import select_rows, values_by_seed
@@ -104,19 +104,19 @@ def frontier_gap(variant: str) -> Quantity:
 
 def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        table, names = evidence.scores, [benchmark]
+        names = [benchmark]
         if benchmark in (HARD_HALF, EASY_HALF):
-            names = _half(table, model, hardest=benchmark == HARD_HALF)
-        parts = [scores_by_seed(table, model, run, name, metric) for name in names]
+            names = _half(evidence, model, hardest=benchmark == HARD_HALF)
+        parts = [evidence.scores_of(model, run, name, metric) for name in names]
         return pd.concat(parts, axis=1, join="inner").mean(axis=1)
 
     return _quantity(metric, run, read, benchmark)
 
 
-def _half(table: pd.DataFrame, model: str, *, hardest: bool) -> list[str]:
+def _half(evidence: Evidence, model: str, *, hardest: bool) -> list[str]:
     """Half of the OOD benchmarks by pi_0's accuracy; the middle one of an odd number in none."""
-    names = ood_benchmarks(table, model)
-    means = {n: scores_by_seed(table, model, "pi_0", n, "avg@k").mean() for n in names}
+    names = ood_benchmarks(evidence.scores, model)
+    means = {n: evidence.scores_of(model, "pi_0", n, "avg@k").mean() for n in names}
     if len(names) < 2 or any(np.isnan(mean) for mean in means.values()):
         raise MissingDataError("pi_0 on two OOD benchmarks or more")
     order = sorted(names, key=means.__getitem__)

@@ -14,7 +14,7 @@ from geosd.claims.comparing import ComparisonTest
 from geosd.claims.evidence import Evidence, MissingDataError, VariantRuns
 from geosd.claims.metrics import scale_of_metric
 from geosd.scores.drift_tables import DRIFT, final_drift
-from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.score_table import ID, OOD_AVERAGE
 
 BASE = "pi_0"
 MOVED_POINTS = 1.0
@@ -97,7 +97,7 @@ def stillness(evidence: Evidence, run: VariantRuns, model: str) -> str:
     if len(far):
         known.append((float(far.mean()), MOVED_DRIFT, f"{DRIFT} {far.mean():.3f}"))
     for benchmark in (ID, OOD_AVERAGE):
-        scores = (scores_by_seed(evidence.scores, of, v, benchmark) for v in (name, BASE))
+        scores = (evidence.scores_of(of, v, benchmark, "avg@k") for v in (name, BASE))
         change = float((next(scores) - next(scores)).mean())
         if not math.isnan(change):
             known.append((abs(change), MOVED_POINTS, f"{benchmark} {change:+.1f}"))

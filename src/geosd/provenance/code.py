@@ -8,7 +8,7 @@ modules name, and the modules that the step finds by a name in its settings.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,19 +67,28 @@ def module_of(key: str, value: str | Mapping[str, Any]) -> str:
 @cache
 def _closure(modules: tuple[str, ...], sources: Path) -> list[str]:
     files: set[Path] = set()
-    visited: set[Path] = set()
+    visited: set[str] = set()
     queue = list(modules)
     while queue:
         name = queue.pop()
-        path = sources.joinpath(*name.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if path in visited or not path.exists() or name.startswith(CONFIGURATION):
+        if name in visited or name.startswith(CONFIGURATION):
+            continue
+        visited.add(name)
+        path = _file_of(name, sources)
+        if path is None:
             continue
         imported, data = _read(path)
-        visited.add(path)
         files |= {path, *data}
         queue += [name.rpartition(".")[0], *imported]
     return sorted(path.relative_to(sources).as_posix() for path in files)
+
+
+@cache
+def _file_of(name: str, sources: Path) -> Path | None:
+    """The file of a module or package; None of a name that is neither."""
+    path = sources.joinpath(*name.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return path if path.exists() else None
 
 
 @cache
@@ -87,7 +96,7 @@ def _read(path: Path) -> tuple[list[str], list[Path]]:
     """What may be modules that a file imports of this package; data files that its text names."""
     text = path.read_text(encoding="utf-8")
     names: list[str] = []
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -97,3 +106,11 @@ def _read(path: Path) -> tuple[list[str], list[Path]]:
         [name for name in names if name.split(".")[0] == "geosd"],
         [file for file in neighbours if file.name in text],
     )
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement within a node. No import hides in an expression, and these are most nodes."""
+    for block in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for statement in getattr(node, block, ()):
+            yield statement
+            yield from _statements(statement)

@@ -24,6 +24,7 @@ def graded(agreement, shared_data):
         return agreement.grade_rows(rows, pool)
 
 
+@pytest.mark.slow
 def test_published_verdicts_agree_to_99_percent(graded):
     agree = sum(verdict.correct == row["correct"] for row, _, verdict in graded)
     assert agree / len(graded) >= 0.99
@@ -35,6 +36,7 @@ def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement,
     assert table in (root / "docs" / "grading.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, shared_data, root):
     rows = agreement.read(shared_data / "grading" / "equivalence_pairs.jsonl")
     with GradingPool(workers=2, seconds=30) as pool:

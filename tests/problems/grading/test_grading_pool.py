@@ -24,6 +24,7 @@ def started(pool):
     return pool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", ["10^{10^{10}}", "9^{9^{9^9}}"])
 def test_a_hostile_expression_ends_within_its_limit_and_says_so(hostile):
     with started(GradingPool(workers=1, seconds=1)) as pool:
@@ -35,6 +36,7 @@ def test_a_hostile_expression_ends_within_its_limit_and_says_so(hostile):
         assert pool.compare("1/2", "0.5") == "correct"  # a new process has taken its place
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_gone():
     with started(GradingPool(workers=1, seconds=0.5)) as pool:
         process = pool._workers[0].process
@@ -42,6 +44,7 @@ def test_a_killed_process_is_gone():
         assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_during_a_comparison_is_a_crash():
     with started(GradingPool(workers=1, seconds=20)) as pool:
         end = threading.Timer(0.3, os.kill, [pool._workers[0].process.pid, signal.SIGSEGV])
@@ -50,6 +53,7 @@ def test_a_process_that_dies_during_a_comparison_is_a_crash():
         assert pool.compare("x+1", "1+x") == "correct"
 
 
+@pytest.mark.slow
 def test_a_process_that_died_before_a_comparison_is_replaced():
     with started(GradingPool(workers=1, seconds=20)) as pool:
         pool._workers[0].process.kill()
@@ -57,6 +61,7 @@ def test_a_process_that_died_before_a_comparison_is_replaced():
         assert pool.compare("x+1", "1+x") == "correct"
 
 
+@pytest.mark.slow
 def test_many_threads_get_their_own_answers():
     pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
     with GradingPool(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
@@ -76,6 +81,7 @@ def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path)
             grade_answer("x", r"\sqrt{2}", pool)
 
 
+@pytest.mark.slow
 def test_an_extraction_is_ended_by_the_clock_and_says_so():
     with started(GradingPool(workers=1, seconds=30)) as pool:
         pool._workers[0].seconds = 1e-4

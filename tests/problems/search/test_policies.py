@@ -88,6 +88,7 @@ def test_a_search_that_checks_is_never_wrong_and_one_that_does_not_takes_the_fir
     assert reached.accuracy == pytest.approx((4 / 2 + 2 / 4) / 6, abs=0.026)
 
 
+@pytest.mark.slow
 def test_consensus_is_false_where_three_quarters_agree_on_a_wrong_answer():
     always_fifteen_first = Policy((1e-9,) * 15 + (1.0,), check=0.0, repeat=0.0)
     large = Benchmark("all", ambiguous=1.0, low=1.0, high=0.0)
@@ -98,6 +99,7 @@ def test_consensus_is_false_where_three_quarters_agree_on_a_wrong_answer():
     assert simulate(UNIFORM, ODD_ONLY, 200, 300, 8, 0).false_consensus == 0
 
 
+@pytest.mark.slow
 def test_there_is_room_both_ways():
     """Some policy gains ID and loses OOD, another gains both, each by five points or more."""
     reached = {}
