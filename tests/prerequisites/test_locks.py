@@ -45,7 +45,7 @@ def test_every_requirement_of_a_gpu_node_is_pinned_and_every_pin_satisfies_it(ro
         assert requirement.specifier.contains(gpu[canonicalize_name(requirement.name)]), requirement
 
 
-LOCKS = ("audit", "gpu", "laptop", "smollm2", "trl", "vllm")
+LOCKS = ("audit", "gpu", "laptop", "smollm2", "trl", "verl", "vllm")
 
 
 @pytest.mark.parametrize("name", LOCKS)
