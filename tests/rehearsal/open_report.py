@@ -1,4 +1,4 @@
-"""A study's front page in a real browser: all is drawn, nothing is said or asked for."""
+"""A study's front page in a real browser: every picture is drawn, no message, no request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions of which only some tokens are known one by one; all others are lumped into one.
+"""Distributions on a few known tokens and one outcome that stands for all other tokens.
 
 Lumping never raises a divergence (data processing), and leaves it as it is where p / q is the same
 for all lumped tokens.
