@@ -35,6 +35,11 @@ def scores(study) -> pd.DataFrame:
         for best in [CHOSEN.get((model, variant)) == rate]
         for seed in study.seeds
     ]
+    rows += [
+        (model, "pi_0", seed, 0, "select_validation", "ID", "avg@k", 8, 45.0)
+        for model in study.models
+        for seed in study.seeds
+    ]
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
@@ -72,7 +77,7 @@ def test_each_model_takes_its_own_rates(selected):
         study = resolve(params, name)
         for model in MODELS:
             for variant in ("geosd", "fwdkl"):
-                assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-5)
+                assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-6)
 
 
 def test_an_ablation_takes_its_methods_rate_on_each_model(selected):
@@ -80,7 +85,7 @@ def test_an_ablation_takes_its_methods_rate_on_each_model(selected):
     study = resolve(params, "miniature_ablation")
     assert rate(study, "mini-qwen3", "geosd_no_prox") == 3e-4
     assert rate(study, "mini-olmo3", "geosd_no_prox") == 1e-4
-    assert rate(study, "mini-olmo3", "geosd_plain") == 1e-5, "it has a rate of its own"
+    assert rate(study, "mini-olmo3", "geosd_plain") == 1e-6, "it has a rate of its own"
 
 
 def test_a_model_without_an_entry_takes_that_of_the_model_it_extends(selected):
@@ -206,3 +211,15 @@ def test_a_wrong_file_of_rates_is_reported_with_its_line(edited, old, new, messa
     assert f"selected/quick.yaml:{line + 1}: " in str(error.value)
     assert message in str(error.value)
     assert str(error.value).splitlines()[-1].startswith("Hint: ")
+
+
+def test_a_method_whose_every_rate_collapses_is_named(edited, tmp_path):
+    params = edited()
+    study = resolve(load(params), "miniature_selection")
+    table = scores(study)
+    fallen = table["variant"].str.startswith("fwdkl")
+    table.loc[fallen & (table["model"] == "mini-llama"), "value"] = 20.0
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    with pytest.raises(ConfigError, match="(?s)fwdkl: every rate lies within half a.*\nHint: "):
+        select_rates.main("miniature_selection", tmp_path / "scores.csv", tmp_path / "out", params)
+    assert not (tmp_path / "out").exists()

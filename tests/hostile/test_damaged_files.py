@@ -260,7 +260,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         validated = Path("rates/scores.csv")
         validated.parent.mkdir()
         of_score = ("select_validation", "ID", "avg@k", 8)
-        candidates = [f"geosd-learning_rate_{rate}" for rate in ("1e-06", "1e-05")]
+        candidates = ["pi_0", *(f"geosd-learning_rate_{rate}" for rate in ("1e-06", "1e-05"))]
         scored = [(MODEL, c, 0, 0, *of_score, 40.0 + n) for n, c in enumerate(candidates)]
         tidy(validated, "scores", scored)
         sign(validated.parent, {}, [validated.name])

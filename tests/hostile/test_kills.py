@@ -260,8 +260,8 @@ def params(folder: Path) -> None:
 def given(folder: Path) -> None:
     """The inputs of programs that no rule runs."""
     rows = [
-        (MODEL, f"geosd-learning_rate_{rate}", 0, 0, "select_validation", "ID", "avg@k", 2, 40.0)
-        for rate in ("1e-06", "1e-05")
+        (MODEL, variant, 0, 0, "select_validation", "ID", "avg@k", 2, 40.0)
+        for variant in ("pi_0", "geosd-learning_rate_1e-06", "geosd-learning_rate_1e-05")
     ]
     (folder / "given").mkdir()
     table = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))

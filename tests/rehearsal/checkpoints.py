@@ -10,83 +10,23 @@ right and one wrong answer to each problem, and gives either half of the time.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import math
 from pathlib import Path
-from typing import Any
 
 import torch
-from tokenizers import Tokenizer
+from paper_models import PUBLISHED, load_narrow
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from geosd.files import read_jsonl
 from geosd.models.checkpoints import save_model
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
 
-QWEN = ("qwen3", "qwen3")
-PUBLISHED = {
-    "qwen3-1.7b": ("Qwen3-1.7B", *QWEN),
-    "qwen3-4b": ("Qwen3-4B", *QWEN),
-    "qwen3-8b": ("Qwen3-8B", *QWEN),
-    "qwen3-14b": ("Qwen3-14B", *QWEN),
-    "qwen3-32b": ("Qwen3-32B", *QWEN),
-    "olmo-3-7b-think": ("Olmo-3-7B-Think", "olmo3_7b_think", "olmo_dolma2"),
-    "ds-r1-llama-8b": (
-        "DeepSeek-R1-Distill-Llama-8B",
-        "deepseek_r1_distill_llama_8b",
-        "deepseek_r1_distill_llama_8b.derived",
-    ),
-}
-"""Model -> its files in the shared data: configuration, chat template, tokenizer."""
-
 NARROWER, FEWER_HEADS, HEAD_WIDTH = 64, 4, 32  # no narrower head has a kernel of vLLM's on a CPU
 STEPS, LEARNING_RATE = 100, 2e-2
-
-
-def narrow(published: dict[str, Any]) -> dict[str, Any]:
-    """A published configuration, two layers deep and of small widths."""
-    left_out = ("_note", "architectures", "torch_dtype")
-    config = {key: value for key, value in published.items() if key not in left_out}
-    config |= {
-        "hidden_size": config["hidden_size"] // NARROWER,
-        "intermediate_size": config["intermediate_size"] // NARROWER,
-        "num_hidden_layers": 2,
-        "num_attention_heads": config["num_attention_heads"] // FEWER_HEADS,
-        "num_key_value_heads": config["num_key_value_heads"] // FEWER_HEADS,
-        "head_dim": HEAD_WIDTH,
-    }
-    if "layer_types" in config:  # one of each
-        config |= {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
-    return config
-
-
-def load_published(shared: Path, name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """A narrow model with random weights, and its published tokenizer."""
-    config_name, family, tokenizer_name = PUBLISHED[name]
-    published = json.loads((shared / f"configs/{config_name}.config.json").read_text())
-    special = json.loads((shared / "templates/special_tokens.json").read_text())[family]
-    packed = (shared / f"tokenizers/{tokenizer_name}.tokenizer.json.gz").read_bytes()
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(gzip.decompress(packed).decode()),
-        bos_token=special["bos"],
-        eos_token=special["eos"],
-        pad_token=special.get("pad"),
-        chat_template=(shared / f"templates/{family}.jinja").read_text(),
-    )
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**narrow(published)))
-    model.generation_config.eos_token_id = special.get("generation_eos_ids", special["eos_id"])
-    return model, tokenizer
 
 
 def documents(
@@ -159,7 +99,7 @@ def main() -> None:
         for problem in read_jsonl(given.problems / f"{name}.jsonl", Problem)
     ]
     for name in given.models:
-        model, tokenizer = load_published(given.shared, name)
+        model, tokenizer = load_narrow(given.shared, name, NARROWER, FEWER_HEADS, HEAD_WIDTH)
         loss = learn(model, documents(model, tokenizer, problems))
         save_model(model.bfloat16(), tokenizer, given.out / name)
         print(f"{name}: {model.num_parameters():,} parameters, {loss:.2f} nats a token", flush=True)

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from checkpoints import PUBLISHED
 from faults import Driver
 from jobs import jobs_by_rule, planned_rules
 from killed_node import run_again
 from open_report import chromium, open_report
+from paper_models import PUBLISHED
 from small_studies import STUDIES, configured, shrink
 from study import ROOT, copy_files
 

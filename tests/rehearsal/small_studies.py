@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from checkpoints import PUBLISHED
+from paper_models import PUBLISHED
 
 from geosd.config import load
 

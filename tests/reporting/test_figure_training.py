@@ -38,3 +38,13 @@ def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
             assert np.allclose(drawn[method(name).colour], expected)
     assert [axes.get_title(loc="left") for axes in panels] == ["a", "", "", "b", "", ""]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["GRPO", "GeoSD"]
+
+
+def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):
+    names = ["grpo", "geosd", "left_over"]
+    figure = figure_training.draw(curves, ["a"], names)
+    for axes in figure.axes:
+        markers = {line.get_color(): line.get_marker() for line in axes.get_lines()}
+        starts = {line.get_markevery()[0] for line in axes.get_lines()}
+        assert markers == {method(name).colour: method(name).marker for name in names}
+        assert len(starts) == len(names)  # so that lines upon each other show both markers

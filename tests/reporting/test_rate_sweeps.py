@@ -13,11 +13,10 @@ from geosd.reporting import figure_rate_curves, figure_rates, table_main_one_rat
 from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import short_rate
 from geosd.reporting.rate_sweeps import (
-    COLLAPSE,
     rate_in_grid,
     rate_runs,
-    rates_around,
 )
+from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.tidy_columns import COLUMNS
 
 RATES = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
@@ -145,7 +144,6 @@ def test_half_a_decade_is_a_step_of_a_grid_in_round_numbers():
     assert rate_in_grid(RATES, 1e-5, -0.5) == 3e-6 and rate_in_grid(RATES, 1e-5) == 1e-5
     assert rate_in_grid((1e-6, 2e-6, 3.9e-6), 1e-6, 0.5) == 3.9e-6
     assert rate_in_grid((1e-6, 2e-6, 4e-6), 1e-6, 0.5) is None, "4 is more than 10^0.6"
-    assert rates_around((1e-6, 2e-6, 3e-6, 1e-5), 1e-6, 0.5) == [1e-6, 2e-6, 3e-6]
 
 
 def test_learning_rates_are_short():

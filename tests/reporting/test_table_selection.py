@@ -26,12 +26,13 @@ LABELS = [
 ]
 
 
-def scores(*values, models=("m",)) -> pd.DataFrame:
-    """avg@8 of each candidate by seed."""
+def scores(*values, models=("m",), base=0.0) -> pd.DataFrame:
+    """avg@8 of each candidate by seed, and of pi_0: with 0 no run collapses."""
+    pi_0 = [base] * len(values[0])
     rows = [
         (model, name, seed, 0, "select_validation", "ID", "avg@k", 8, value)
         for model in models
-        for name, by_seed in zip(CANDIDATES, values, strict=True)
+        for name, by_seed in zip(["pi_0", *CANDIDATES], [pi_0, *values], strict=True)
         for seed, value in enumerate(by_seed)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
@@ -70,3 +71,16 @@ def test_the_selected_rate_is_within_one_standard_error_on_each_model():
 def test_a_grid_without_rates_selects_nothing():
     found = cells(build(scores([40], [50], [30], [20]), ["m"], CANDIDATES, {}))
     assert {cell.text for cell in found["m.selected"]} == {""}
+
+
+def test_a_rate_at_a_collapse_or_near_it_says_so_on_every_model():
+    firm = scores([52, 52], [60, 60], [55, 55], [0, 0], models=("a",), base=50.0)
+    frail = scores([52, 52], [60, 39], [55, 55], [0, 0], models=("b",), base=50.0)
+    table = build(pd.concat([firm, frail]), ["a", "b"], CANDIDATES, RATES)
+    found = cells(table)
+    for model in "ab":
+        words = [cell.text for cell in found[f"{model}.selected"]]
+        assert words == ["selected", "collapses", "selected", ""]
+    near = {"fwdkl": {**RATES["fwdkl"], "fwdkl-learning_rate_1e-06": 3e-6}}
+    found = cells(build(pd.concat([firm, frail]), ["a", "b"], CANDIDATES, near))
+    assert [c.text for c in found["b.selected"]] == ["near a collapse", "collapses", "", ""]

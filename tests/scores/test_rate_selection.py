@@ -7,14 +7,26 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.scores.rate_selection import behind_best, best_common_rate, select_candidate
+from geosd.scores.rate_selection import (
+    behind_best,
+    best_common_rate,
+    candidates_clear_of_collapse,
+    collapsed_candidates,
+    rates_around,
+    select_candidate,
+)
 from geosd.scores.tidy_columns import COLUMNS
 
 RATES = {"small": 1e-6, "middle": 1e-5, "large": 1e-4}
 
 
-def scores(model="m", **values) -> pd.DataFrame:
-    """avg@8 of each candidate by seed on the validation problems, and decoys in other rows."""
+def scores(model="m", base=0.0, **values) -> pd.DataFrame:
+    """avg@8 of each candidate by seed on the validation problems, and decoys in other rows.
+
+    pi_0 has `base`: with 0 no run can collapse.
+    """
+    seeds = max((len(by_seed) for by_seed in values.values()), default=0)
+    values = {"pi_0": [base] * seeds, **values}
     rows = [
         (model, name, seed, 0, benchmark, "ID", metric, 8, value)
         for name, by_seed in values.items()
@@ -89,6 +101,51 @@ def test_each_model_is_judged_by_its_own_runs():
         ]
     )
     assert [select_candidate(both, model, RATES) for model in "ab"] == ["small", "large"]
+
+
+def test_a_run_ten_points_below_its_own_base_model_is_a_collapse():
+    table = scores(pi_0=[50, 30], small=[40.1, 20.1], middle=[90, 20], large=[60, 30])
+    assert collapsed_candidates(table, list(RATES)) == ["middle"]
+
+
+@pytest.mark.parametrize(
+    ("values", "clear", "chosen"),
+    [
+        # Half a decade above 3e-6 one run of 1e-5 is ten points below pi_0: 1e-6 is left.
+        (((51, 51), (53, 53), (55, 40), (5, 5)), ["1e-6"], "1e-6"),
+        # A decade is far enough; the best of what is clear is the measure, not the best of all.
+        (((51, 51), (53, 53), (56, 56), (40, 70)), ["1e-6", "3e-6"], "3e-6"),
+        # The same where the cliff is below.
+        (((40, 50), (53, 53), (56, 56), (55, 55)), ["1e-5", "3e-5"], "1e-5"),
+        (((51, 51), (40, 53), (56, 56), (40, 55)), [], None),
+        (((51, 51), (53, 53), (56, 56), (60, 60)), ["1e-6", "3e-6", "1e-5", "3e-5"], "3e-5"),
+    ],
+)
+def test_no_rate_within_half_a_decade_of_a_collapse_is_selected(values, clear, chosen):
+    rates = {"1e-6": 1e-6, "3e-6": 3e-6, "1e-5": 1e-5, "3e-5": 3e-5}
+    table = scores(base=50.0, **dict(zip(rates, values, strict=True)))
+    assert candidates_clear_of_collapse(table, rates) == clear
+    assert select_candidate(table, "m", rates) == chosen
+
+
+def test_a_collapse_on_one_model_excludes_a_rate_on_all():
+    firm = scores("a", base=50.0, small=[51, 51], middle=[60, 60], large=[70, 70])
+    frail = scores("b", base=50.0, small=[51, 51], middle=[60, 60], large=[70, 40])
+    both = pd.concat([firm, frail])
+    assert select_candidate(firm, "a", RATES) == "large"
+    assert [select_candidate(both, model, RATES) for model in "ab"] == ["middle", "middle"]
+
+
+def test_without_its_base_model_no_run_is_judged():
+    table = scores(small=[50, 50], middle=[50, 50], large=[50, 50])
+    lacking = table[(table["variant"] != "pi_0") | (table["seed"] == 0)]
+    with pytest.raises(ValueError, match="(?s)pi_0 was not validated: m with seed 1,.*\nHint: "):
+        select_candidate(lacking, "m", RATES)
+
+
+def test_rates_around_a_rate_are_found_where_half_a_decade_is_rounded():
+    assert rates_around((1e-6, 2e-6, 3e-6, 1e-5), 1e-6, 0.5) == [1e-6, 2e-6, 3e-6]
+    assert rates_around((1e-6, 3.3e-6, 1e-5), 1e-5, 0.5) == [3.3e-6, 1e-5]
 
 
 @pytest.mark.parametrize(

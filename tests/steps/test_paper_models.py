@@ -6,18 +6,15 @@ scaling are those of the real models.
 """
 
 import copy
-import gzip
 import hashlib
 import json
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 import yaml
-from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+from paper_models import PUBLISHED, load_narrow, published_config
 
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import read_jsonl, write_jsonl
@@ -27,47 +24,7 @@ from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.steps import analyse, base, data, evaluate, pool, train
 
 METHODS = ["sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"]
-QWEN = ("qwen3", "qwen3")
-MODELS = {
-    "qwen3-1.7b": ("Qwen3-1.7B", *QWEN),
-    "qwen3-4b": ("Qwen3-4B", *QWEN),
-    "qwen3-8b": ("Qwen3-8B", *QWEN),
-    "qwen3-14b": ("Qwen3-14B", *QWEN),
-    "qwen3-32b": ("Qwen3-32B", *QWEN),
-    "olmo-3-7b-think": ("Olmo-3-7B-Think", "olmo3_7b_think", "olmo_dolma2"),
-    "ds-r1-llama-8b": (
-        "DeepSeek-R1-Distill-Llama-8B",
-        "deepseek_r1_distill_llama_8b",
-        "deepseek_r1_distill_llama_8b.derived",
-    ),
-}
-NARROWER, FEWER = 128, 8
-
-
-def narrow(published):
-    """A published configuration with d and d_ff by 128, heads and their width by 8, two layers."""
-    config = {
-        k: v for k, v in published.items() if k not in ("_note", "architectures", "torch_dtype")
-    }
-    heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
-    width = config.get("head_dim") or config["hidden_size"] // heads
-    config |= {
-        "hidden_size": config["hidden_size"] // NARROWER,
-        "intermediate_size": config["intermediate_size"] // NARROWER,
-        "num_hidden_layers": 2,
-        "num_attention_heads": heads // FEWER,
-        "num_key_value_heads": kv // FEWER,
-        "head_dim": width // FEWER,
-    }
-    if "layer_types" in config:  # one of each
-        config |= {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
-    return AutoConfig.for_model(**config)
-
-
-@cache
-def unpacked(path):
-    """A published tokenizer; five of the models share one."""
-    return Tokenizer.from_str(gzip.decompress(path.read_bytes()).decode())
+NARROWER, FEWER_HEADS = 128, 8
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -89,23 +46,11 @@ def tokenizers_once():
 
 def released(shared_data, name, folder):
     """A released checkpoint of one of the seven, with random weights in bfloat16."""
-    config_name, family, tokenizer_name = MODELS[name]
-    published = json.loads((shared_data / f"configs/{config_name}.config.json").read_text())
-    special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=unpacked(shared_data / f"tokenizers/{tokenizer_name}.tokenizer.json.gz"),
-        bos_token=special["bos"],
-        eos_token=special["eos"],
-        pad_token=special.get("pad"),
-        chat_template=(shared_data / f"templates/{family}.jinja").read_text(),
-    )
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(narrow(published))
-    model.generation_config.eos_token_id = special.get("generation_eos_ids", special["eos_id"])
+    model, tokenizer = load_narrow(shared_data, name, NARROWER, FEWER_HEADS, None)
     # Releases sample so; the protocol's decoding must not be mixed with it.
     model.generation_config.update(do_sample=True, top_k=20, temperature=0.1)
     save_model(model.bfloat16(), tokenizer, folder)
-    return published
+    return published_config(shared_data, name)
 
 
 @pytest.fixture(scope="module")
@@ -140,11 +85,11 @@ def problems(shared_data, root, tmp_path_factory):
     two_methods = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
     # The others would be checked again by each of 105 steps, at half a second each.
     values["studies"] = {"quick": values["studies"]["quick"]}
-    values["studies"] |= {"seven": {**study, "models": list(MODELS)}}
+    values["studies"] |= {"seven": {**study, "models": list(PUBLISHED)}}
     values["studies"] |= {
-        f"two-methods-{name}": {**two_methods, "models": [name]} for name in MODELS
+        f"two-methods-{name}": {**two_methods, "models": [name]} for name in PUBLISHED
     }
-    for name in MODELS:
+    for name in PUBLISHED:
         values["models"][name] = {
             "about": "narrow",
             "base": {"source": "released", "checkpoint": {"folder": str(folder / name)}},
@@ -157,7 +102,7 @@ def problems(shared_data, root, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_path):
     folder, params = problems
     published = released(shared_data, name, folder / name)

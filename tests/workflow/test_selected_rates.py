@@ -73,6 +73,11 @@ def select(workflow) -> None:
             for best in [rate == BEST[model, variant]]
             for seed in selection.seeds
         ]
+        rows += [
+            (model, "pi_0", seed, 0, "select_validation", "ID", "avg@k", 8, 45.0)
+            for model in selection.models
+            for seed in selection.seeds
+        ]
         pd.DataFrame(rows, columns=list(COLUMNS["scores"])).to_csv("scores.csv", index=False)
         files = {
             "scores": workflow.folder / "scores.csv",

@@ -19,7 +19,6 @@ from geosd.reporting.figures import PAGE_IN, legend_below
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.rate_sweeps import (
     BENCHMARKS,
-    COLLAPSE,
     SHADE,
     at_selected_rate,
     changes_from_base,
@@ -27,6 +26,7 @@ from geosd.reporting.rate_sweeps import (
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
+from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(

@@ -27,13 +27,13 @@ from geosd.reporting.method_style import (
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.rate_sweeps import (
     BENCHMARKS,
-    COLLAPSE,
     SHADE,
     at_selected_rate,
     rate_runs,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
+from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from geosd.reporting.figures import PAGE_IN, legend_below
-from geosd.reporting.method_style import hue_by_method, method, ordered
+from geosd.reporting.method_style import method, ordered, style_by_method
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
 
@@ -35,6 +35,8 @@ PANELS = {
 }
 """Quantities from left to right, and what their axes say."""
 BAND = {"alpha": 0.14, "lw": 0}
+MARKER_DISTANCE = 0.2
+"""Between the markers of one line, as a share of the panel's diagonal; lines begin in turn."""
 
 
 @themed
@@ -54,11 +56,16 @@ def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
                 err_kws=BAND,
                 legend=False,
                 ax=axes,
-                **hue_by_method(names),
+                markersize=4,
+                markeredgewidth=0,
+                **style_by_method(names, dashed=()),
             )
+            for number, line in enumerate(axes.get_lines()):
+                line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
         row[0].set_title(model, loc="left")
-    lines = [Line2D([], [], color=method(name).colour) for name in names]
-    legend_below(figure, lines, [method(name).drawn for name in names])
+    looks = [method(name) for name in names]
+    lines = [Line2D([], [], color=look.colour, marker=look.marker, ms=4, mew=0) for look in looks]
+    legend_below(figure, lines, [look.drawn for look in looks])
     return figure

@@ -163,6 +163,7 @@ def _marks(axes: Axes, point: LabelledPoint, at: tuple[float, float], scale: flo
     corner = axes.transData.transform((point.x + point.spread[0], point.y + point.spread[1]))
     w, h = abs(corner[0] - x), abs(corner[1] - y)
     thin = 1.5 * scale
+    w, h = w + thin, h + thin  # a label that ends where a whisker does touches it
     return [
         Bbox.from_extents(x - r, y - r, x + r, y + r),
         Bbox.from_extents(x - w, y - thin, x + w, y + thin),

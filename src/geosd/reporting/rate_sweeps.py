@@ -9,15 +9,12 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
+from geosd.scores.rate_selection import COLLAPSE, ROUNDING
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 BENCHMARKS = (ID, OOD_AVERAGE)
-COLLAPSE = 10.0
-"""Percentage points below pi_0, in or out of distribution, at which a run counts as collapsed."""
 SHADE = "0.92"
 """The grey of a figure's region of collapse."""
-ROUNDING = 0.1
-"""Decades by which a rate of a grid may miss: half a decade is written as a factor of 3 or 3.3."""
 
 
 def rate_runs(
@@ -82,8 +79,3 @@ def rate_in_grid(rates: Iterable[float], rate: float, decades: float = 0.0) -> f
     off = {one: abs(math.log10(one / rate) - decades) for one in rates}
     nearest = min(off, key=off.__getitem__, default=None)
     return nearest if nearest is not None and off[nearest] <= ROUNDING else None
-
-
-def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[float]:
-    """The rates of a grid that are so many decades from a rate or fewer, ascending."""
-    return sorted(r for r in rates if abs(math.log10(r / rate)) <= decades + ROUNDING)

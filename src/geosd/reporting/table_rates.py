@@ -11,13 +11,12 @@ from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs, short_rate
 from geosd.reporting.rate_sweeps import (
     BENCHMARKS,
-    COLLAPSE,
     rate_in_grid,
     rate_runs,
-    rates_around,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.scores.rate_selection import COLLAPSE, MARGIN, rates_around
 
 SPEC = OutputSpec(
     title="how accuracy hangs on the learning rate",
@@ -90,7 +89,7 @@ def _cells(runs: pd.DataFrame, rate: float) -> list[Cell]:
     for decades in STEPS.values():
         at = runs[runs["learning_rate"] == rate_in_grid(grid, rate, decades)]
         cells += [mean_cell(at[name]) for name in BENCHMARKS]
-    return [*cells, _collapse(runs[runs["learning_rate"].isin(rates_around(grid, rate, 0.5))])]
+    return [*cells, _collapse(runs[runs["learning_rate"].isin(rates_around(grid, rate, MARGIN))])]
 
 
 def _collapse(runs: pd.DataFrame) -> Cell:

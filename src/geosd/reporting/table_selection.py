@@ -10,14 +10,21 @@ from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import accuracy_cell, accuracy_name, number_of_runs
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
-from geosd.scores.rate_selection import RULE, VALIDATION, behind_best, select_candidate
+from geosd.scores.rate_selection import (
+    RULE,
+    VALIDATION,
+    behind_best,
+    candidates_clear_of_collapse,
+    collapsed_candidates,
+    select_candidate,
+)
 
 SPEC = OutputSpec(
     title="the candidates of each method",
     caption=(
         "Each candidate's accuracy on the validation problems, how far it is behind the best of "
-        "its method, with the standard error of that difference over seeds, and the learning rate "
-        "that is selected for the studies."
+        "its method, with the standard error of that difference over seeds, the learning rate that "
+        "is selected for the studies, and which rates are too near to a collapse."
     ),
     reads=("scores",),
     settings=("models", "candidates", "rate_candidates"),
@@ -36,7 +43,7 @@ def build(
     `geosd.scores.rate_selection.select_candidate`.
 
     Raises:
-        ValueError: A candidate was not validated.
+        ValueError: A candidate was not validated, or not the base model.
     """
     columns = tuple(column for model in models for column in _columns(model))
     rows: list[Row] = []
@@ -44,6 +51,7 @@ def build(
         label, rates = method(variant).label, rate_candidates.get(variant, {})
         names = [name for name, owner in candidates.items() if owner == variant]
         cells: dict[str, list[Cell]] = {name: [] for name in names}
+        verdicts = _verdicts(scores, rates)
         for model in models:
             behind = behind_best(scores, model, names)
             selected = select_candidate(scores, model, rates) if rates else None
@@ -53,7 +61,7 @@ def build(
                 cells[name] += [
                     accuracy_cell(scores, model, name, VALIDATION),
                     Cell(None) if best else difference,
-                    Cell("selected" if name == selected else ""),
+                    Cell("selected" if name == selected else verdicts.get(name, "")),
                 ]
         block = [
             Row(name.replace(f"{variant}-", f"{label} "), variant, tuple(cells[name]))
@@ -68,6 +76,15 @@ def build(
     )
     title = "Selection of hyperparameters"
     return Table("table_selection", title, note, "Candidate", columns, tuple(rows))
+
+
+def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str]:
+    """Why a learning rate may not be selected on any model, by candidate."""
+    if not rates:
+        return {}
+    clear = candidates_clear_of_collapse(scores, rates)
+    verdicts = {name: "near a collapse" for name in rates if name not in clear}
+    return verdicts | dict.fromkeys(collapsed_candidates(scores, list(rates)), "collapses")
 
 
 def _columns(model: str) -> tuple[Column, Column, Column]:

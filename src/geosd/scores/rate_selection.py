@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -10,11 +11,62 @@ from geosd.scores.tidy_files import select_rows
 
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
+COLLAPSE = 10.0
+"""Percentage points below pi_0 at which a run counts as collapsed."""
+MARGIN = 0.5
+"""Decades around a selected rate in which no run collapses."""
+ROUNDING = 0.1
+"""Decades by which a rate of a grid may miss: half a decade is written as a factor of 3 or 3.3."""
 RULE = (
-    f"the smallest rate within one standard error of the best mean avg@k on {VALIDATION}; the error"
-    " is that of the difference to the best, paired by seed"
+    "of the rates with no collapse within half a decade, on any model, the smallest within one"
+    f" standard error of the best mean avg@k on {VALIDATION}; the error is that of the difference"
+    f" to the best, paired by seed; a collapse is a run {COLLAPSE:g} points or more below pi_0"
 )
 """What `select_candidate` does, in one line."""
+
+
+def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[float]:
+    """The rates of a grid that are so many decades from a rate or fewer, ascending."""
+    return sorted(r for r in rates if abs(math.log10(r / rate)) <= decades + ROUNDING)
+
+
+def collapsed_candidates(scores: pd.DataFrame, candidates: Sequence[str]) -> list[str]:
+    """Candidates with a collapsed run on the validation problems of any model.
+
+    A run collapses where its avg@k is `COLLAPSE` points or more below that of pi_0 with the same
+    model and seed. Few runs show where collapses begin, so the runs of all models count.
+
+    Raises:
+        ValueError: pi_0 was not validated with a model and seed of a candidate.
+    """
+    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k").set_index(["model", "seed"])
+    base = runs.loc[runs["variant"] == "pi_0", "value"]
+    runs = runs[runs["variant"].isin(candidates)]
+    if missing := sorted(set(runs.index) - set(base.index)):
+        named = ", ".join(f"{model} with seed {seed}" for model, seed in missing)
+        raise ValueError(
+            f"pi_0 was not validated: {named}, so no collapse can be told.\n"
+            "Hint: the selection's `methods` need pi_0."
+        )
+    fallen = runs["value"] <= base.reindex(runs.index) - COLLAPSE
+    return [name for name in candidates if fallen[runs["variant"] == name].any()]
+
+
+def candidates_clear_of_collapse(scores: pd.DataFrame, rates: Mapping[str, float]) -> list[str]:
+    """Candidates with no collapse within `MARGIN` decades of their rate, from the smallest rate on.
+
+    What lies beyond the ends of the grid is not known, and excludes none.
+
+    Args:
+        scores: Tidy scores of the selection.
+        rates: Candidate -> its learning rate.
+
+    Raises:
+        ValueError: As `collapsed_candidates`.
+    """
+    cliffs = [rates[name] for name in collapsed_candidates(scores, list(rates))]
+    ascending = sorted(rates, key=rates.__getitem__)
+    return [name for name in ascending if not rates_around(cliffs, rates[name], MARGIN)]
 
 
 def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> pd.DataFrame:
@@ -49,25 +101,31 @@ def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> 
     return pd.DataFrame({"accuracy": accuracy, "behind": behind.mean(), "error": behind.sem()})
 
 
-def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float]) -> str:
-    """Choose the candidate of a grid of learning rates by the one-standard-error rule.
+def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float]) -> str | None:
+    """Choose the candidate of a grid of learning rates, clear of collapses.
 
-    Of the candidates that are behind the best by one standard error or less, the one of the
-    smallest rate. With one seed no error is known: then only the best is taken, of equals the
-    smallest.
+    Of the candidates clear of a collapse that are behind the best of them by one standard error or
+    less, the one of the smallest rate. With one seed no error is known: then only the best is
+    taken, of equals the smallest.
 
     Args:
         scores: Tidy scores of the selection.
         model: On which the rate is to be used.
         rates: Candidate -> its learning rate.
 
+    Returns:
+        Its name; None where no candidate is clear of a collapse.
+
     Raises:
-        ValueError: As `behind_best`.
+        ValueError: As `behind_best` and `collapsed_candidates`.
 
     Source: Breiman, Friedman, Olshen, Stone 1984, section 3.4.3, with the error of the paired
     difference; the paper, Appendix Baselines: 200 validation problems, avg@8.
     """
-    judged = behind_best(scores, model, sorted(rates, key=rates.__getitem__))
+    behind_best(scores, model, list(rates))  # all of them, or a cliff may not have been seen
+    if not (clear := candidates_clear_of_collapse(scores, rates)):
+        return None
+    judged = behind_best(scores, model, clear)
     return str((judged["behind"] <= judged["error"].fillna(0)).idxmax())
 
 
