@@ -50,7 +50,9 @@ def test_both_panels_say_the_gain_of_each_size():
     ):
         means = {v: [scores_by_seed(scores, m, v, benchmark).mean() for m in LADDER] for v in BOTH}
         gains = np.subtract(means["geosd"], means["pi_0"])
-        assert [text.get_text() for text in axes.texts] == [f"{gain:+.1f}" for gain in gains]
+        assert [text.get_text() for text in axes.texts] == [
+            f"{gain:+.1f}".replace("-", "−") for gain in gains
+        ]
 
 
 def test_sizes_are_what_the_names_differ_in():

@@ -48,3 +48,14 @@ def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):
         starts = {line.get_markevery()[0] for line in axes.get_lines()}
         assert markers == {method(name).colour: method(name).marker for name in names}
         assert len(starts) == len(names)  # so that lines upon each other show both markers
+
+
+def test_solutions_that_sft_trains_on_do_not_count_as_rollouts(curves):
+    sft = curves.replace({"variant": {"grpo": "sft"}})
+    figure = figure_training.draw(sft, ["a"], ["sft", "geosd"])
+    points = [
+        {line.get_color(): len(line.get_xydata()) for line in axes.get_lines()}
+        for axes in figure.axes
+    ]
+    yellow, orange = method("sft").colour, method("geosd").colour
+    assert points == [{yellow: 1, orange: 3}, {yellow: 3, orange: 3}, {yellow: 3, orange: 3}]

@@ -178,9 +178,24 @@ def test_each_ridge_stands_on_its_own_ground_and_says_its_first_mass(figures):
     drawn = [line for line in axes.lines if line.get_marker() == "o"]
     for number, line in enumerate(drawn):
         start = (0.4 + (0, 10, 50, 100)[number] / 200) / np.arange(1, 9) ** 2
-        np.testing.assert_allclose(
-            line.get_ydata() + number * figure_alignment.SPACING, start, atol=1e-12
+        ground = -number * figure_alignment.SPACING * 0.9  # .9 is the largest mass
+        np.testing.assert_allclose(line.get_ydata() - ground, start, atol=1e-12)
+
+
+def test_small_masses_are_drawn_as_high_as_large_ones(ridges):
+    """A ridge's share of its panel is a share of the largest mass, and so is the bar of scale."""
+    heights = []
+    for scale in (1.0, 0.1):
+        figure = figure_alignment.draw(
+            ridges.assign(mass=scale * ridges["mass"]), MODELS[:1], ["fwdkl"]
         )
+        axes = figure.axes[0]
+        first = next(line for line in axes.lines if line.get_marker() == "o")
+        heights.append(
+            [np.ptp(first.get_ydata()) / np.ptp(axes.get_ylim()), *figure.get_size_inches()]
+        )
+    np.testing.assert_allclose(*heights)
+    assert axes.texts[-1].get_text() == "mass\n0.02"
 
 
 def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, states):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -31,10 +32,10 @@ SPEC = OutputSpec(
     paper="Figure alignment",
 )
 
-SPACING = 0.4
-"""Height between two ridges' ground lines, in mass."""
-BAR = 0.2
-"""Mass that the bar in each panel stands for."""
+SPACING = 1.1
+"""Height between two ridges' ground lines, as a share of the largest mass drawn."""
+RIDGE_IN = 0.35
+"""The same height in inches."""
 SMALL = {"ha": "right", "va": "center", "fontsize": 6.5}
 PALEST = 0.35
 """Share of the method's colour in the first ridge; the last has all of it."""
@@ -80,14 +81,15 @@ def draw(
         )
     tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
-    top = max(ridge_peak(table) for table in tables.values())
-    height = 0.9 + 0.75 * (SPACING * deepest + top)
+    spacing = SPACING * max(table.max(axis=None) for table in tables.values())
+    top = max(ridge_peak(table, spacing) for table in tables.values())
+    height = 0.9 + RIDGE_IN * (deepest + top / spacing)
     figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
     for line, model in enumerate(models):
         for column, variant in enumerate(methods):
             axes = grid[line, column]
-            _panel(axes, tables[model, variant], method(variant).colour, deepest, top)
+            _panel(axes, tables[model, variant], method(variant).colour, deepest, spacing, top)
             title = f"{method(variant).drawn}, {model}"
             panel_title(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
             if line == len(models) - 1:
@@ -98,16 +100,29 @@ def draw(
     return figure
 
 
-def ridge_peak(table: pd.DataFrame) -> float:
+def ridge_peak(table: pd.DataFrame, spacing: float) -> float:
     """Height of the alignment figure: its highest ridge over the ground line of the first."""
-    return max(mass.max() - SPACING * n for n, (_, mass) in enumerate(table.iterrows()))
+    return max(mass.max() - spacing * n for n, (_, mass) in enumerate(table.iterrows()))
 
 
-def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: float) -> None:
+def bar_mass(largest: float) -> float:
+    """Mass of the bar of scale: 1, 2 or 5 times a power of ten, at most half of the largest mass.
+
+    Example:
+        >>> bar_mass(0.66), bar_mass(0.08)
+        (0.2, 0.02)
+    """
+    power = 10.0 ** math.floor(math.log10(largest / 2))
+    return round(power * max(n for n in (1, 2, 5) if n * power <= largest / 2), 12)
+
+
+def _panel(
+    axes: Axes, table: pd.DataFrame, colour: str, deepest: int, spacing: float, top: float
+) -> None:
     ranks = table.columns.to_numpy()
     ticks, shades = [], sns.blend_palette(["white", colour], as_cmap=True)
     for number, (step, mass) in enumerate(table.iterrows()):
-        ground = -SPACING * number
+        ground = -spacing * number
         ticks.append((ground, f"{step}" if step else method("pi_0").drawn))
         strength = PALEST + (1 - PALEST) * number / max(len(table) - 1, 1)
         shade = shades(strength)
@@ -125,11 +140,11 @@ def _panel(axes: Axes, table: pd.DataFrame, colour: str, deepest: int, top: floa
         axes.text(ranks[0] - 0.12, ground, f"{mass.iloc[0]:.2f}", **rank_1)
     axes.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
     axes.set_xticks(ranks)
-    axes.set_xlim(ranks[0] - 0.75, ranks[-1] + 0.2)
-    axes.set_ylim(-SPACING * (deepest - 1) - 0.05, top + 0.06)
+    axes.set_xlim(ranks[0] - 0.75, ranks[-1] + 0.95)
+    axes.set_ylim(-spacing * (deepest - 0.875), top + 0.15 * spacing)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    # A bar says how much height is how much mass.
-    low, right = 0.1, float(ranks[-1])
-    axes.plot([right, right], [low, low + BAR], color="0.3", lw=1.0, solid_capstyle="butt")
-    axes.text(right - 0.12, low + BAR / 2, f"mass {BAR}", **SMALL)
+    # A bar on the first ridge's ground says how much height is how much mass.
+    bar, right = bar_mass(spacing / SPACING), ranks[-1] + 0.3
+    axes.plot([right, right], [0, bar], color="0.3", lw=1.0, solid_capstyle="butt")
+    axes.text(right + 0.1, bar / 2, f"mass\n{bar:g}", **SMALL | {"ha": "left"})

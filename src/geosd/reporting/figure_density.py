@@ -67,8 +67,8 @@ def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
         share = f"{100 * mismatch_share(rows):.2g} % of {len(rows):,}"
         axes.set_title(share, loc="right", color=MARK, size=7)
         axes.set(
-            xlabel=r"teacher's mass on its first choice, $q^\star$",
-            ylabel=r"student's mass on it, $p^\star$" if first else "",
+            xlabel=r"teacher’s mass on its first choice, $q^\star$",
+            ylabel=r"student’s mass on it, $p^\star$" if first else "",
         )
     bar = figure.colorbar(mesh, ax=grid.ravel().tolist(), shrink=0.85, pad=0.02)
     bar.set_label("share of positions in a cell")

@@ -83,7 +83,9 @@ def draw(
 
 
 def _panel(axes: Axes, sweep: pd.DataFrame, room: float) -> None:
-    axes.axhline(0, color="0.55", lw=0.6, zorder=0)
+    shares = sorted(sweep["privilege"].unique())
+    # The base model's line ends with the data, where the labels begin.
+    axes.plot([shares[0] - 4, shares[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
     sns.lineplot(
         sweep,
         x="privilege",
@@ -97,7 +99,6 @@ def _panel(axes: Axes, sweep: pd.DataFrame, room: float) -> None:
         ax=axes,
         **style_by_method(sweep["variant"], dashed=()),
     )
-    shares = sorted(sweep["privilege"].unique())
     axes.set_xticks(shares, [f"{share:g}" for share in shares])
     # The room is for the labels at the lines' ends.
     axes.set_xlim(shares[0] - 4, shares[-1] + room * (shares[-1] - shares[0]))

@@ -140,7 +140,7 @@ def _gains(axes: Axes, runs: pd.DataFrame) -> None:
         axes.text(
             size,
             0.99,
-            f"{gain:+.1f}",
+            f"{gain:+.1f}".replace("-", "−"),
             transform=axes.get_xaxis_transform(),
             ha="center",
             va="top",

@@ -20,29 +20,42 @@ SPEC = OutputSpec(
         "Three quantities of the step log over the updates of every run: the share of its rollouts "
         "with a correct answer, the mean Fisher-Rao distance of the student from the base model, "
         "and the overlap Σ √(p q) of student and teacher. Means over seeds; bands are standard "
-        "deviations. Accuracy is the mean from one measurement to the next; of SFT it is that of "
-        "the solutions that it trains on. The last point is measured after the last update, on "
-        "rollouts of the trained student. Losses are not shown: each method has its own."
+        "deviations. Accuracy is the mean from one measurement to the next. The last point is "
+        "measured after the last update, on rollouts of the trained student; SFT, which trains on "
+        "solutions, has no other. Losses are not shown: each method has its own."
     ),
     reads=("training_curves",),
     settings=("models", "methods"),
 )
 
+ROLLOUTS = "rollout/accuracy"
 PANELS = {
-    "rollout/accuracy": "share of correct rollouts",
+    ROLLOUTS: "share of correct rollouts",
     "drift/pi_0": r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)",
     "overlap": "overlap with the teacher",
 }
 """Quantities from left to right, and what their axes say."""
+WITHOUT_ROLLOUTS = ("sft",)
+"""Methods whose batches are verified solutions: the log's accuracy is theirs, before the end."""
 BAND = {"alpha": 0.14, "lw": 0}
 MARKER_DISTANCE = 0.2
 """Between the markers of one line, as a share of the panel's diagonal; lines begin in turn."""
 
 
+def student_curves(runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows that measure the student: accuracies of solutions that SFT trains on are dropped."""
+    of_solutions = (
+        runs["variant"].isin(WITHOUT_ROLLOUTS)
+        & (runs["quantity"] == ROLLOUTS)
+        & (runs["step"] < runs.groupby(["model", "variant", "seed"])["step"].transform("max"))
+    )
+    return runs[~of_solutions]
+
+
 @themed
 def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Draw `figure_training`: a row for each model, a panel for each quantity, a line a method."""
-    runs = training_curves[training_curves["variant"].isin(methods)]
+    runs = student_curves(training_curves[training_curves["variant"].isin(methods)])
     figure = Figure(figsize=(PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)
     names = ordered(runs["variant"])
@@ -61,7 +74,8 @@ def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
                 **style_by_method(names, dashed=()),
             )
             for number, line in enumerate(axes.get_lines()):
-                line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))
+                if len(line.get_xdata()) > 1:
+                    line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
         row[0].set_title(model, loc="left")
