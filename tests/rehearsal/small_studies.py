@@ -98,7 +98,7 @@ def shrink(project: Path, raw: Path, checkpoints: Path, engine: str) -> None:
     paper, ablation = values["studies"]["paper"], values["studies"]["paper_ablation"]
     paper |= {"methods": METHODS, **SECTIONS}
     paper["data"] = {**SECTIONS["data"], "raw": str(raw)}
-    paper["rollout"] = {"engine": engine, "sequences": 16, "memory": 0.02}
+    paper["rollout"] = {"engine": engine, "sequences": 16, "memory": 0.1}
     for study in values["studies"].values():
         study["seeds"] = [0]
     for variant in ablation["variants"].values():
