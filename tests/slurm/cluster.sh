@@ -98,6 +98,7 @@ start_munge() {
   install -d -o munge -g munge -m 755 /run/munge
   install -d -o munge -g munge -m 700 /var/lib/munge /var/log/munge
   runuser -u munge -- munged
+  cp /run/munge/munged.pid "$FOLDER/run/munged.pid"   # `stop` ends the one that was started here, no other
 }
 
 start_node() {
