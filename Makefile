@@ -152,10 +152,10 @@ test-slurm: .venv/installed-test  ## a small study on a real SLURM started here,
 	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
 	  && $(BIN)/python tests/slurm/prerequisites.py && $(BIN)/python tests/slurm/faults.py $(FAULTS)
 
-# Its nodes have four GPUs, two more than those of test-slurm.
+# Its nodes have four GPUs, two more than those of test-slurm, and 21 GB of memory in all: engines fill it.
 rehearse: .venv/installed-test $(if $(filter vllm,$(ENGINE)),.venv-vllm/installed)  ## the paper's studies, small, on a SLURM started here (ENGINE=transformers without vLLM)
 	@tests/slurm/cluster.sh install
-	@trap 'tests/slurm/cluster.sh stop' EXIT; GPUS=4 tests/slurm/cluster.sh start \
+	@trap 'tests/slurm/cluster.sh stop' EXIT; GPUS=4 MEMORY=7000 tests/slurm/cluster.sh start \
 	  && PYTHONPATH=src:tests/slurm $(if $(filter vllm,$(ENGINE)),.venv-vllm/bin,$(BIN))/python \
 	  tests/rehearsal/rehearse.py --engine $(ENGINE) --out scratch/rehearsal
 

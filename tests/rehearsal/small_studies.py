@@ -72,12 +72,13 @@ def resources(nodes: int, tensor_parallel: int) -> dict[str, Any]:
         tensor_parallel: Devices that the sampler shares a model out over.
     """
     small = {"mem_mb": 2000, "minutes": 30}
-    sampled = {**small, "gpus": tensor_parallel}
+    engine = 1500 * tensor_parallel  # vLLM's workers; a node that grants more than there is kills them
+    sampled = {**small, "mem_mb": 2000 + engine, "gpus": tensor_parallel}
     train = {"gpus": 2 + tensor_parallel, "inference_gpus": tensor_parallel, "nodes": nodes}
     return {
         "base": {**small, "gpus": 0},
         **{rule: {**sampled} for rule in ("pool", "evaluate", "states")},
-        "train": {**train, "mem_mb": 4000, "minutes": 30},
+        "train": {**train, "mem_mb": 4000 + engine, "minutes": 30},
         "alignment": {**small, "gpus": 1},
     }
 
@@ -98,7 +99,7 @@ def shrink(project: Path, raw: Path, checkpoints: Path, engine: str) -> None:
     paper, ablation = values["studies"]["paper"], values["studies"]["paper_ablation"]
     paper |= {"methods": METHODS, **SECTIONS}
     paper["data"] = {**SECTIONS["data"], "raw": str(raw)}
-    paper["rollout"] = {"engine": engine, "sequences": 16, "memory": 0.1}
+    paper["rollout"] = {"engine": engine, "sequences": 16, "memory": 0.06}
     for study in values["studies"].values():
         study["seeds"] = [0]
     for variant in ablation["variants"].values():

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A real SLURM cluster on this one machine: munged, slurmctld and three slurmd, each with GPUS made-up GPUs (2).
+# A real SLURM cluster on this one machine: munged, slurmctld and three slurmd, each with GPUS made-up GPUs
+# (2) and MEMORY MB (16000) to grant, however little this machine has.
 #
 #   tests/slurm/cluster.sh install   the Debian packages (root, once)
 #   tests/slurm/cluster.sh start     returns when all nodes are idle
@@ -16,7 +17,7 @@ set -euo pipefail
 
 FOLDER=${FOLDER:-/run/geosd-slurm}
 CONF=/etc/slurm/slurm.conf GRES=/etc/slurm/gres.conf HOSTS=/etc/hosts
-NODES=3 CPUS=4 GPUS=${GPUS:-2} MEMORY=16000
+NODES=3 CPUS=4 GPUS=${GPUS:-2} MEMORY=${MEMORY:-16000}
 HOST=$(hostname -s)
 MARK="# written by tests/slurm/cluster.sh"
 
