@@ -72,7 +72,7 @@ def resources(nodes: int, tensor_parallel: int) -> dict[str, Any]:
         tensor_parallel: Devices that the sampler shares a model out over.
     """
     small = {"mem_mb": 2000, "minutes": 30}
-    engine = 1500 * tensor_parallel  # vLLM's workers; a node that grants more than there is kills them
+    engine = 1500 * tensor_parallel  # vLLM's workers: without memory they are killed
     sampled = {**small, "mem_mb": 2000 + engine, "gpus": tensor_parallel}
     train = {"gpus": 2 + tensor_parallel, "inference_gpus": tensor_parallel, "nodes": nodes}
     return {
