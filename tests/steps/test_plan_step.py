@@ -63,7 +63,10 @@ def test_the_plan_of_a_model_says_what_it_holds_and_what_its_jobs_cost(capsys, r
     assert "bandwidth_share" in printed and "The paper" not in printed.splitlines()[0]
 
 
-def test_a_study_without_gpus_is_only_counted(capsys, root):
+def test_a_study_without_gpus_is_only_counted(capsys, root, tmp_path, monkeypatch):
+    for name in ("base_models", "selected"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)  # where no study has been run, whose hours would be compared
     plan.main("quick", None, root / "params.yaml", DEFAULTS)
     printed = capsys.readouterr().out
     assert "| train         |   12 |    0 |    0 |" in printed
