@@ -27,7 +27,7 @@ from geosd.models.tiny_architectures import build
 from geosd.problems.chains.documents import VOCABULARY, ChainCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.training.pretrain import PretrainingArguments, pretrain
-from geosd.training.processes import init_processes
+from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState, Snapshots
 
 TRAINING = Path(__file__).parents[1] / "training"
@@ -339,3 +339,4 @@ def main(folder):
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    end_process()

@@ -16,7 +16,7 @@ import torch
 from geosd.rollout.sampler import SamplingParams
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import init_processes
+from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve
 from geosd.training.run import assemble_rollout_worker, assemble_run, training_arguments
@@ -150,3 +150,4 @@ def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    end_process()

@@ -17,7 +17,7 @@ import torch
 
 from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import Ranks, init_processes
+from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step_log import StepLog
@@ -220,3 +220,4 @@ def test_rollouts_of_the_end_that_cannot_be_shared_evenly_are_refused_at_the_beg
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    end_process()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.training.processes import Ranks, init_processes
+from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.rollout_workers import serve
 from geosd.training.run import assemble_rollout_worker
 
@@ -99,3 +99,4 @@ def test_two_trainers_and_two_workers_take_the_steps_of_one_process(
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    end_process()

@@ -27,7 +27,7 @@ from geosd.steps import begin
 from geosd.steps.job import Job, written_files
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
-from geosd.training.processes import init_processes, local_device
+from geosd.training.processes import end_process, init_processes, local_device
 from geosd.training.resume_state import (
     EXIT_CODE,
     PreemptionError,
@@ -141,3 +141,4 @@ def main(
 
 if __name__ == "__main__":
     begin(main)
+    end_process()

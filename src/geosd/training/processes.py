@@ -5,6 +5,8 @@ A run on one process has no process group, and nothing here costs it anything.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -160,6 +162,20 @@ def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink 
         yield _split(world, state.process_index, processes, workers)
     finally:
         state.destroy_process_group()
+
+
+def end_process() -> None:
+    """End one of several processes well, as those of `multiprocessing` end: at once.
+
+    Threads of gloo and autograd outlive the process groups and may still drop a tensor of Python's.
+    If the interpreter is being torn down by then, Python ends such a thread, C++ does not allow it,
+    and the process aborts ("terminate called without an active exception") after all its work.
+    Whatever is open must be closed before. A process alone goes on.
+    """
+    if process_state().num_processes > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _split(
