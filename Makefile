@@ -138,7 +138,7 @@ test: .venv/installed-test  ## all tests, the slow ones too
 test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, nothing of seconds
 	$(pytest) -m "not slow"
 
-test-core:  ## the core alone and beside TRL, in an environment of its own
+test-core:  ## the core alone, and GeoSD inside TRL, in an environment of its own
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
 
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own

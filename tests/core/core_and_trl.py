@@ -4,7 +4,8 @@
 
 Makes a virtual environment in FOLDER, installs torch at the version of envs/laptop.txt, then this
 repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd
-itself.
+itself. Last come the other packages of envs/laptop.txt and the tests of GeoSD inside TRL's trainers,
+which need the training loop to compare with.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
-TRL = ROOT / "envs/trl.txt"
+LAPTOP, TRL = ROOT / "envs/laptop.txt", ROOT / "envs/trl.txt"
 
 BOTH = """
 import time
@@ -64,7 +65,7 @@ def main(folder: Path, pip_args: list[str]) -> None:
         files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         return sum(path.stat().st_size for path in files) / 1e6
 
-    pins = (ROOT / "envs/laptop.txt").read_text().splitlines()
+    pins = LAPTOP.read_text().splitlines()
     (torch,) = (line.rstrip("\\ ") for line in pins if line.startswith("torch=="))
     pip("install", "-q", *pip_args, torch)
     before, size = installed(), megabytes()
@@ -77,8 +78,11 @@ def main(folder: Path, pip_args: list[str]) -> None:
     print(f"the core adds {len(added)} package and {megabytes() - size:.1f} MB to torch")
     if added != {"geosd"}:
         sys.exit(f"The core brought {sorted(added)}.\nHint: a new dependency belongs to an extra.")
-    pip("install", "-q", *pip_args, "--no-deps", "--require-hashes", "-r", str(TRL))
+    locked = ("install", "-q", *pip_args, "--no-deps", "--require-hashes", "-r")
+    pip(*locked, str(TRL))
     subprocess.run([python, "-I", "-c", BOTH], check=True)
+    pip(*locked, str(LAPTOP))
+    subprocess.run([python, "-m", "pytest", "tests/integrations"], check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":
