@@ -4,8 +4,8 @@
 
 Makes a virtual environment in FOLDER, installs torch at the version of envs/laptop.txt, then this
 repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd
-itself. Last come the other packages of envs/laptop.txt and the tests of GeoSD inside TRL's trainers,
-which need the training loop to compare with.
+itself. Last come the other packages of envs/laptop.txt and the tests of GeoSD inside TRL's
+trainers, which need the training loop to compare with.
 """
 
 from __future__ import annotations
