@@ -1,0 +1,68 @@
+"""What base models and their teachers say at visited states: the table of docs/smollm2.md.
+
+    python examples/visited_states.py figures/miniature figures/smollm2_methods
+
+Each folder is a shipped study with the figure of state densities. Its `source/states.csv` has every
+position of one rollout of pi_0 on each training problem; `source/drift.csv` the teacher's mass on
+the support of the loss, after training.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import tyro
+
+from geosd.claims.published import published
+from geosd.reporting.tables import markdown_table
+from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share, states_of_model
+from geosd.scores.tidy_files import read_tidy
+
+MASS = "support/teacher_mass_mean"
+HEADS = [
+    "model",
+    "states",
+    f"mismatch, q★ ≥ {SURE} and p★ ≤ {UNLIKELY}",
+    "q★, mean",
+    "p★, mean",
+    "overlap, mean",
+    "overlap below .5",
+    "entropy of p, nats",
+    "teacher's mass on the support",
+]
+
+
+def measured(model: str, states: pd.DataFrame, drift: pd.DataFrame) -> list[str]:
+    """A model's row: shares in per cent, means over states; the mass is a mean over GeoSD's runs.
+
+    `overlap` is the sum of sqrt(p q) over the vocabulary, of student p and teacher q.
+    """
+    rows = states_of_model(states, model)
+    runs = drift.query("model == @model and variant == 'geosd' and quantity == @MASS")["value"]
+    return [
+        model,
+        f"{len(rows):,}",
+        f"{100 * mismatch_share(rows):.1f} %",
+        *(f"{rows[name].mean():.3f}" for name in ("q_star", "p_star", "overlap")),
+        f"{100 * (rows['overlap'] < 0.5).mean():.1f} %",
+        f"{rows['entropy'].mean():.3f}",
+        "–" if runs.empty else f"{100 * runs.mean():.2f} %",
+    ]
+
+
+def main(studies: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> None:
+    """Print a row for each model of some shipped studies, below the paper's."""
+    paper = {each["key"]: each["value"] for each in published()["text"]}
+    mismatch, mass = paper["mismatch_share_percent"], paper["support_mass_percent"]
+    rows = [["the paper", "–", f"{mismatch} %", *["–"] * 5, f"> {mass} %"]]
+    for folder in studies:
+        states = read_tidy("states", folder / "source/states.csv")
+        drift = read_tidy("drift", folder / "source/drift.csv")
+        rows += [measured(model, states, drift) for model in states["model"].unique()]
+    print(markdown_table([HEADS, *rows]))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
