@@ -79,7 +79,7 @@ def test_every_output_has_its_caption_its_source_data_and_its_files_by_name(text
 def test_verdicts_are_counted_and_stand_below_the_table_that_they_are_on(text):
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
     assert "| mini | 1 | 2 |" in rows
-    assert "| GeoSD gains | mini | reproduced | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
+    assert "| GeoSD gains | reproduced | mini | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
 
 
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])

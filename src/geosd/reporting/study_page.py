@@ -131,14 +131,14 @@ def _output(study: StudyPage, name: str, claims: pd.DataFrame | None) -> str:
     links = ", ".join(f"[{name}.{ending}]({study.link(files)}.{ending})" for ending in endings)
     parts.append(f"{title_and_words(caption)[1]} Files: {links}.\n")
     if claims is not None and len(rows := claims_on(claims, output_specs()[name])):
-        head = ["claim", "model", "verdict", "effect", "paper"]
+        head = ["claim", "verdict", "model", "effect", "paper"]
         parts.append(markdown_table([head, *map(_line, rows.to_dict("records"))], left=3) + "\n")
     return "\n".join(parts)
 
 
 def _line(row: Mapping[str, str]) -> Sequence[str]:
-    """A claim's line: what it says, where, its verdict, effect with interval, and the paper's."""
+    """A claim's line: what it says, its verdict, where, effect with interval, and the paper's."""
     form = FORMS.get(row["unit"], "+.3g")
     effect, low, high = (format(float(row[key]), form) if row[key] else "" for key in INTERVAL)
     words = f"{effect} [{low}, {high}]" if low and high else effect
-    return [row["statement"], row["model"], row["verdict"], words or MISSING, row["published"]]
+    return [row["statement"], row["verdict"], row["model"], words or MISSING, row["published"]]
