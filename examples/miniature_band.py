@@ -1,6 +1,7 @@
 """Measure a base model of the miniature against the band that docs/chains.md fixes.
 
-    python examples/miniature_band.py results/data/world-<digest> results/base/mini-qwen3-<digest>
+    python examples/miniature_band.py --data results/data/chains-<digest> \\
+        --base results/base/chains-qwen3-<digest>
 
 Prints two Markdown tables. It looks at pi_0 alone: no method is trained.
 """
