@@ -70,7 +70,7 @@ def build(
         rows += ranked(Table("block", "", "", "", columns, tuple(block))).rows
     note = (
         f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
-        f" over {number_of_runs(scores)}; every candidate is trained on the selection problems."
+        f" over {number_of_runs(scores)}; no candidate is trained on a validation problem."
         " Best and second-best of each method. Behind: the mean over seeds of the difference to"
         f" the best, ± its standard error. Selected: {RULE}."
     )
