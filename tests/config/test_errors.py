@@ -72,7 +72,11 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ),
         (SEEDS, SEEDS.replace("2", "1"), "studies.quick.seeds: .* 1 stands twice"),
         (SEEDS, SEEDS.replace("0, 1, 2", ""), "studies.quick.seeds"),
-        ("methods: [pi_0, fwdkl, revkl", "methods: [pi_0, fwkl, revkl", "no variant. Did you mean fwdkl?"),
+        (
+            "fwdkl, revkl, grpo, geosd]",
+            "fwkl, revkl, grpo, geosd]",
+            "no variant. Did you mean fwdkl?",
+        ),
         (MODELS, MODELS.replace("qwen3", "qwen"), "no model. Did you mean mini-qwen3?"),
         ("study: quick ", "study: quik ", "no study. Did you mean quick?"),
         ("4, 8, 16]", "4, 8, 32]", "pass_k: .* 32 is more than samples, which is 16"),
