@@ -1,0 +1,95 @@
+"""Whether a base model that reads a verified solution answers better: the premise of distillation.
+
+    python examples/teacher_accuracy.py --source word-problems --cap 48 \\
+        --base results/base/smollm2-135m-* --problems results/data/*/train.jsonl \\
+        --pool results/pool/smollm2-135m-*/pool.jsonl
+
+Student and teacher answer the training problems that have a verified solution, at temperature 1 as
+in training. These are problems that pi_0 solves at times, so the student is better on them than
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import tyro
+
+from geosd.models.checkpoints import load_tokenizer
+from geosd.models.precision import resolve_precision
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading.grader_interface import Grader
+from geosd.problems.record_files import read_pool, read_problems
+from geosd.problems.records import Problem
+from geosd.problems.sources import get_data_source
+from geosd.rollout.build import build_sampler
+from geosd.rollout.sampler import Sampler, SamplingParams
+from geosd.training.processes import local_device
+
+
+def shares(
+    problems: Sequence[Problem],
+    prompts: Sequence[Sequence[int]],
+    sampler: Sampler,
+    encoding: Encoding,
+    grade: Grader,
+    samples: int,
+    sampling: SamplingParams,
+) -> tuple[float, float]:
+    """Shares of responses that are right, and that end by themselves; a prompt for each problem."""
+    repeated = [prompt for prompt in prompts for _ in range(samples)]
+    golds = [problem.answer for problem in problems for _ in range(samples)]
+    responses = sampler.sample(repeated, sampling, seed=0)
+    pairs = zip(responses, golds, strict=True)
+    right = sum(grade(encoding.text(one.ids), gold).correct for one, gold in pairs)
+    ended = sum(one.finish == "stop" for one in responses)
+    return right / len(responses), ended / len(responses)
+
+
+def main(
+    source: str,
+    base: Path,
+    problems: Path,
+    pool: Path,
+    cap: int,
+    samples: int = 8,
+    temperature: float = 1.0,
+    thinking: bool = False,
+) -> None:
+    """Print how often student and teacher are right, and how often they end.
+
+    Args:
+        source: The data source, whose prompts and grader are used.
+        base: Folder of the base model.
+        problems: Training problems.
+        pool: Their verified solutions; the teacher reads the first one of a problem.
+        cap: Tokens of a response.
+        samples: Responses to each problem.
+        temperature: Of both.
+        thinking: As `data.thinking`.
+    """
+    of_data = get_data_source(source)
+    tokenizer, generation = load_tokenizer(base)
+    encoding = of_data.encoding(tokenizer, thinking, generation)
+    asked = read_problems(problems)
+    solutions = {row.problem_id: row.solutions for row in read_pool(pool, asked)}
+    asked = [problem for problem in asked if solutions[problem.id]]
+    precision = resolve_precision("auto", local_device())
+    settings = {"engine": "transformers", "sequences": 64, "precision": precision}
+    sampler = build_sampler(settings, base, encoding)
+    prompts = {
+        "student": [encoding.student(problem) for problem in asked],
+        "teacher": [encoding.teacher(each, solutions[each.id][0]) for each in asked],
+    }
+    sampling = SamplingParams(temperature, 1.0, cap)
+    with closing(of_data.grader()) as grade:
+        for name, of in prompts.items():
+            right, ended = shares(asked, of, sampler, encoding, grade, samples, sampling)
+            print(f"{name}: {100 * right:.1f} % right, {100 * ended:.1f} % end by themselves")
+    print(f"{len(asked)} problems, {samples} responses each, at most {cap} tokens")
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
