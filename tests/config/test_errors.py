@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
 from geosd.config import ConfigError, load
+from geosd.config.code_names import ModelSize, model_size
 
 
 @pytest.fixture
@@ -137,3 +139,13 @@ def test_a_file_that_is_not_yaml_is_named_with_a_line(broken):
 def test_a_file_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(ConfigError, match="does not exist"):
         load(tmp_path / "none.yaml")
+
+
+def test_the_size_of_a_checkpoint_is_that_of_the_working_directory(tmp_path, monkeypatch):
+    base = {"source": "released", "checkpoint": {"folder": "checkpoint"}}
+    for hidden in (64, 128):
+        (folder := tmp_path / str(hidden) / "checkpoint").mkdir(parents=True)
+        config = {"hidden_size": hidden, "vocab_size": 29}
+        (folder / "config.json").write_text(json.dumps(config))
+        monkeypatch.chdir(folder.parent)
+        assert model_size("any", base) == ModelSize(hidden, 29)

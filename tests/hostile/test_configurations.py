@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import copy
 import random
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
+from planner import plan
 
 from geosd.config import ConfigError, load
 
@@ -399,14 +399,8 @@ def test_a_dry_run_of_a_wrong_configuration_fails_and_plans_nothing(root, projec
         (project / name).symlink_to(root / name)
     name, wrong, key = mutated((root / "params.yaml").read_text(), number)
     (project / "params.yaml").write_text(wrong, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--profile", "local", "--dry-run"],
-        cwd=project,
-        env={"PATH": str(Path(sys.executable).parent) + ":/usr/bin:/bin", "PYTHONPATH": "src"},
-        capture_output=True,
-        text=True,
-    )
-    printed = done.stdout + done.stderr
-    assert done.returncode != 0, name
+    path = str(Path(sys.executable).parent) + ":/usr/bin:/bin"
+    status, printed = plan(project, ("--profile", "local", "--dry-run"), {"PATH": path})
+    assert status != 0, name
     assert key in printed and "Hint: " in printed, printed
     assert "Building DAG" not in printed and not (project / "pwned").exists()

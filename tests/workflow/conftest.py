@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import threading
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
+from planner import plan
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
@@ -66,8 +62,8 @@ class Workflow:
 
     Attributes:
         folder: The folder.
-        forks: Whether Snakemake plans in a fork of this process, which has it imported: to import
-            it takes half of the time of a plan. Jobs are always started by a Snakemake of its own.
+        forks: Whether Snakemake plans in a fork of a process that has it imported, see `planner`.
+            Jobs are always started by a Snakemake of its own.
     """
 
     folder: Path
@@ -76,7 +72,7 @@ class Workflow:
     def snakemake(self, *arguments: str, check: bool = True) -> str:
         """What Snakemake prints."""
         if self.forks and PLANS & {*arguments}:
-            status, printed = _forked(self.folder, arguments)
+            status, printed = plan(self.folder, arguments)
             assert not check or status == 0, printed
             return printed
         done = subprocess.run(
@@ -125,55 +121,6 @@ class Workflow:
         """Add a text at the end of a file."""
         with (self.folder / path).open("a", encoding="utf-8") as file:
             file.write(text)
-
-
-def _forked(folder: Path, arguments: tuple[str, ...]) -> tuple[int, str]:
-    """Exit status and words of `python -m snakemake` in a folder, by a fork of this process."""
-    import snakemake.cli  # noqa: F401
-
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = os.fork()
-        if not process:
-            gc.freeze()  # or the fork would look through all that pytest holds, and copy it
-            _become_snakemake(folder, arguments, output.fileno(), errors.fileno())
-        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        printed = []
-        for file in (output, errors):
-            file.seek(0)
-            printed.append(file.read().decode())
-        return status, "".join(printed)
-
-
-def _become_snakemake(
-    folder: Path, arguments: tuple[str, ...], output: int, errors: int
-) -> NoReturn:
-    """Run Snakemake in this process, with the folder's own geosd, and end."""
-    status = 1
-    try:
-        atexit._clear()  # what pytest does at its end
-        os.dup2(output, 1)
-        os.dup2(errors, 2)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
-        os.chdir(folder)
-        os.environ["PYTHONPATH"] = str(folder / "src")
-        sys.path.insert(0, str(folder / "src"))
-        for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
-            del sys.modules[name]
-        sys.argv = ["snakemake", *arguments]
-        import snakemake.cli
-
-        try:
-            snakemake.cli.main(list(arguments))
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(bool(end.code))
-        threading._shutdown()
-        atexit._run_exitfuncs()
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
 
 
 def _copied(source: Path, target: Path) -> Workflow:

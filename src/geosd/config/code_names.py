@@ -66,7 +66,7 @@ def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
     if base["source"] == "pretrained":
         return tiny_architectures()[base["pretraining"]["architecture"]]
     if folder := (base["checkpoint"] or {}).get("folder"):
-        return _size_of_checkpoint(Path(folder))
+        return _size_of_checkpoint(Path(folder).absolute())
     if published := published_architectures().get(name):
         return ModelSize(published.hidden, published.vocabulary)
     return ModelSize()
@@ -74,7 +74,10 @@ def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
 
 @cache
 def _size_of_checkpoint(folder: Path) -> ModelSize:
-    """What config.json of a checkpoint, or of draw 0 of a shipped one, says of its size."""
+    """What config.json of a checkpoint, or of draw 0 of a shipped one, says of its size.
+
+    The folder is an absolute path, or what is kept would hold in every working directory.
+    """
     for file in (folder / "config.json", folder / "0/config.json"):
         if file.is_file():
             try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +172,14 @@ def _disagreement(text: str, node: yaml.Node) -> str:
     # In quotes a value is text to both, and with a tag, `!!str 1e-6`, it is to both what that says.
     if node.style or text.startswith("!", node.start_mark.index):
         return ""
-    old, new = node.tag, str(YAML_1_2.resolve(ScalarNode, node.value, (True, False)))
+    old, new = node.tag, _tag_of_1_2(node.value)
     return "" if old == new else _ambiguous(node.value, _kind(old), _kind(new))
+
+
+@lru_cache(maxsize=4096)
+def _tag_of_1_2(value: str) -> str:
+    """What YAML 1.2 takes an unquoted value for; a file has most keys and values many times."""
+    return str(YAML_1_2.resolve(ScalarNode, value, (True, False)))
 
 
 def _kind(tag: str) -> str:
