@@ -23,7 +23,7 @@ MODEL = "mini-qwen3"
 @pytest.fixture
 def project(root, tmp_path, monkeypatch, ship):
     """A project with two draws of random weights in bfloat16."""
-    tokenizer = build_tokenizer([*SPECIAL, "0", "1"])
+    tokenizer = build_tokenizer([*SPECIAL, *map(str, range(16))])  # at least top_k words
     folders = []
     for draw in (0, 1):
         ids = (tokenizer.pad_token_id, tokenizer.eos_token_id)
