@@ -70,25 +70,25 @@ def main(
         temperature: Of both.
         thinking: As `data.thinking`.
     """
-    of_data = get_data_source(source)
+    data_source = get_data_source(source)
     tokenizer, generation = load_tokenizer(base)
-    encoding = of_data.encoding(tokenizer, thinking, generation)
-    asked = read_problems(problems)
-    solutions = {row.problem_id: row.solutions for row in read_pool(pool, asked)}
-    asked = [problem for problem in asked if solutions[problem.id]]
+    encoding = data_source.encoding(tokenizer, thinking, generation)
+    training = read_problems(problems)
+    solutions = {row.problem_id: row.solutions for row in read_pool(pool, training)}
+    solved = [problem for problem in training if solutions[problem.id]]
     precision = resolve_precision("auto", local_device())
     settings = {"engine": "transformers", "sequences": 64, "precision": precision}
     sampler = build_sampler(settings, base, encoding)
-    prompts = {
-        "student": [encoding.student(problem) for problem in asked],
-        "teacher": [encoding.teacher(each, solutions[each.id][0]) for each in asked],
+    prompts_by_reader = {
+        "student": [encoding.student(problem) for problem in solved],
+        "teacher": [encoding.teacher(each, solutions[each.id][0]) for each in solved],
     }
     sampling = SamplingParams(temperature, 1.0, cap)
-    with closing(of_data.grader()) as grade:
-        for name, of in prompts.items():
-            right, ended = shares(asked, of, sampler, encoding, grade, samples, sampling)
-            print(f"{name}: {100 * right:.1f} % right, {100 * ended:.1f} % end by themselves")
-    print(f"{len(asked)} problems, {samples} responses each, at most {cap} tokens")
+    with closing(data_source.grader()) as grade:
+        for reader, prompts in prompts_by_reader.items():
+            right, ended = shares(solved, prompts, sampler, encoding, grade, samples, sampling)
+            print(f"{reader}: {100 * right:.1f} % right, {100 * ended:.1f} % end by themselves")
+    print(f"{len(solved)} problems, {samples} responses each, at most {cap} tokens")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ import tyro
 
 from geosd.claims.published import published
 from geosd.reporting.tables import markdown_table
+from geosd.scores.drift_tables import TEACHER_MASS
 from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share, states_of_model
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy_files import read_tidy, select_rows
 
-MASS = "support/teacher_mass_mean"
 HEADS = [
     "model",
     "states",
@@ -40,7 +40,7 @@ def measured(model: str, states: pd.DataFrame, drift: pd.DataFrame) -> list[str]
     `overlap` is the sum of sqrt(p q) over the vocabulary, of student p and teacher q.
     """
     rows = states_of_model(states, model)
-    runs = drift.query("model == @model and variant == 'geosd' and quantity == @MASS")["value"]
+    mass = select_rows(drift, model=model, variant="geosd", quantity=TEACHER_MASS[0])["value"]
     return [
         model,
         f"{len(rows):,}",
@@ -48,7 +48,7 @@ def measured(model: str, states: pd.DataFrame, drift: pd.DataFrame) -> list[str]
         *(f"{rows[name].mean():.3f}" for name in ("q_star", "p_star", "overlap")),
         f"{100 * (rows['overlap'] < 0.5).mean():.1f} %",
         f"{rows['entropy'].mean():.3f}",
-        "–" if runs.empty else f"{100 * runs.mean():.2f} %",
+        "–" if mass.empty else f"{100 * mass.mean():.2f} %",
     ]
 
 

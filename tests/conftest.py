@@ -28,7 +28,7 @@ def pytest_configure() -> None:
 
 
 def _has_room(folder: Path) -> bool:
-    """Whether files of tests, some of which are programs, fit into a file system in memory."""
+    """Whether a file system in memory has room for the files of tests, and may run programs."""
     if not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return False
     return min(shutil.disk_usage(folder).free, psutil.virtual_memory().available) > LEAST_ROOM

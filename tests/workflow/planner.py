@@ -7,6 +7,7 @@ find Snakemake and geosd as they are imported, whatever tests have done to them.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -120,8 +121,6 @@ def _become_snakemake(
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(bool(end.code))
         threading._shutdown()
-        import atexit
-
         atexit._run_exitfuncs()
     except BaseException:
         traceback.print_exc()

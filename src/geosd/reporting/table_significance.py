@@ -20,9 +20,9 @@ SPEC = OutputSpec(
     title="GeoSD against the best baseline",
     caption=(
         "GeoSD against the strongest baseline of each model on the mean out-of-distribution "
-        "accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g; "
-        "beside it the same test paired by seed, over draws of the base model where there are "
-        "several."
+        "accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g. "
+        "The last column is the test of differences within a seed; its unit is the draw of the "
+        "base model where there are several draws."
     ),
     reads=("scores",),
     settings=("models", "methods"),
