@@ -115,6 +115,50 @@ def test_one_sign_of_movement_is_enough(points, far):
     assert found.verdict == ("reproduced" if points > 0 else "not reproduced")
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("points", "spread"), [(1.5, 5.0), (1.5, 2.0)])
+def test_a_change_within_its_noise_leaves_open_whether_a_method_moved(points, spread, sign):
+    table = scores({"pi_0": 50.0, "fwdkl": 50.0 + sign * points, "geosd": 70.0}, spread=spread)
+    wide = table.pivot(index="seed", columns="variant", values="value")
+    p = stats.ttest_rel(wide["fwdkl"], wide["pi_0"]).pvalue
+    assert (p > 0.05) == (spread == 5.0)
+    beaten = judge([accuracy("geosd") > accuracy("fwdkl")], table, drift=FAR)
+    refuted = judge([accuracy("geosd") < accuracy("fwdkl")], table, drift=FAR)
+    if p < 0.05:
+        assert (beaten.verdict, refuted.verdict) == ("reproduced", "not reproduced")
+    else:
+        assert (beaten.verdict, refuted.verdict) == ("undetermined", "undetermined")
+        assert beaten.note.startswith("fwdkl may not have moved (drift/pi_0 0.010, ood_avg ")
+    far = judge([accuracy("geosd") > accuracy("fwdkl")], table, drift={**FAR, "fwdkl": 0.03})
+    assert far.verdict == "reproduced"
+
+
+def test_noise_of_draws_counts_by_draws():
+    # Three draws shift by 4, 1 and -2: each by far more than runs differ, together by +1 on average.
+    shifts = np.repeat([4.0, 1.0, -2.0], 2)
+    table = scores({"pi_0": 50.0, "fwdkl": 50.0, "geosd": 70.0}, spread=0.2)
+    moved = table["variant"] == "fwdkl"
+    table.loc[moved, "value"] += shifts + 0.1
+    table["draw"] = table["seed"] // 2
+    found = judge([accuracy("geosd") > accuracy("fwdkl")], table, drift=FAR)
+    assert found.verdict == "undetermined" and "may not have moved" in found.note
+    assert stats.ttest_1samp([4.1, 1.1, -1.9], 0).pvalue > 0.05
+
+
+def test_one_run_that_may_have_moved_leaves_its_sweep_open():
+    slow, fast = (VariantRuns("f", f"f-{n}", knob="learning_rate", value=n) for n in (1, 2))
+    table = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 48.5}, spread=5.0)
+    found = judge([accuracy(fast) < accuracy(slow)], table, drift={"f-1": 0.005, "f-2": 0.015})
+    assert found.verdict == "undetermined" and "f may not have moved" in found.note
+
+
+def test_a_comparison_that_is_surely_no_evidence_goes_before_an_open_one():
+    table = scores({"pi_0": 50.0, "fwdkl": 51.5, "grpo": 50.4, "geosd": 70.0}, spread=5.0)
+    best = [accuracy("geosd") > accuracy(other) for other in ("fwdkl", "grpo")]
+    found = judge(best, table, drift={**FAR, "grpo": 0.01})
+    assert found.verdict == "undecidable" and found.note.startswith("grpo did not move")
+
+
 def test_id_accuracy_shows_movement_too():
     table = scores(STILL), scores({"pi_0": 60.0, "fwdkl": 70.0}, benchmark="id")
     found = judge([accuracy("fwdkl") > accuracy("pi_0")], *table)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from geosd.claims.claim import Comparison, Quantity
 from geosd.claims.comparing import ComparisonTest
@@ -15,25 +15,51 @@ from geosd.claims.evidence import Evidence, MissingDataError, VariantRuns
 from geosd.claims.metrics import scale_of_metric
 from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import draw_means, student_interval
 
 BASE = "pi_0"
 MOVED_POINTS = 1.0
-"""Change of mean ID or OOD accuracy, in points, from which on a method has moved."""
+"""Change of mean ID or OOD accuracy, in points, from which on a method has moved.
+
+Where little drift is on record and the 95 % interval of such a change holds 0, it is open whether
+the method moved.
+"""
 MOVED_DRIFT = 0.02
 """Mean d_FR from pi_0, in radians, from which on it has: a next-token distribution then differs
 from pi_0's by about sin(d_FR / 2) = .01 in total variation."""
 PERCENT = (0.0, 100.0)
-Stillness = Callable[[VariantRuns, str], str]
-"""How it shows that runs on a model did not move; empty if they did."""
 
 
-def no_evidence(
+@dataclass(frozen=True)
+class Doubt:
+    """Why a comparison is no evidence for or against its claim, or may be none.
+
+    Attributes:
+        why: The reason in words.
+        certain: Whether it is none; else the data leave that open.
+    """
+
+    why: str
+    certain: bool = True
+
+    def on(self, model: str) -> Doubt:
+        """The same doubt, its words ending with the model that it is about."""
+        return replace(self, why=f"{self.why} on {model}")
+
+
+Stillness = Callable[[VariantRuns, str], Doubt | None]
+"""How it shows that runs on a model did not move, or may not have; None if they did."""
+
+
+def doubts(
     comparisons: Sequence[Comparison],
     evidence: Evidence,
     models: Sequence[str],
     stillness_of: Stillness,
-) -> list[str]:
-    """Why each comparison of a claim is no evidence on any of the models; empty where it is.
+) -> list[Doubt | None]:
+    """Why each comparison of a claim is no evidence on any of the models; None where it is.
+
+    A certain doubt goes before one that the data leave open.
 
     Args:
         comparisons: All comparisons of the claim.
@@ -41,19 +67,19 @@ def no_evidence(
         models: The models of the row.
         stillness_of: `stillness` of runs on a model, in this evidence.
     """
-    reasons = []
+    found = []
     idle = {model: _idle_variants(comparisons, model, stillness_of) for model in models}
     for comparison in comparisons:
-        found = [
-            reason
+        of_comparison = [
+            doubt.on(model)
             for model in models
-            for reason in (
-                *(f"{why} on {model}" for v, why in idle[model].items() if v in movers(comparison)),
-                *_bounds(comparison, evidence, model),
+            for doubt in (
+                *(doubt for v, doubt in idle[model].items() if v in movers(comparison)),
+                *map(Doubt, _bounds(comparison, evidence, model)),
             )
         ]
-        reasons.append(found[0] if found else "")
-    return reasons
+        found.append(min(of_comparison, key=lambda doubt: not doubt.certain, default=None))
+    return found
 
 
 def out_of_reach(tests: Sequence[ComparisonTest], level: float) -> str:
@@ -79,31 +105,52 @@ def out_of_reach(tests: Sequence[ComparisonTest], level: float) -> str:
 # ---- Methods that did not move -------------------------------------------------------------------
 def _idle_variants(
     comparisons: Sequence[Comparison], model: str, stillness_of: Stillness
-) -> dict[str, str]:
-    """The variants none of whose runs in the claim moved away from pi_0, and how that shows."""
+) -> dict[str, Doubt]:
+    """The variants none of whose runs in the claim surely moved away from pi_0, and why."""
     sides = [side for comparison in comparisons for side in comparison.sides]
-    shown: dict[str, list[str]] = {}
+    shown: dict[str, list[Doubt | None]] = {}
     for run in dict.fromkeys(side.run for side in sides):
         if run.variant != BASE:
             shown.setdefault(run.variant, []).append(stillness_of(run, model))
-    return {variant: whys[0] for variant, whys in shown.items() if all(whys)}
+    # One run that may have moved leaves it open whether the variant did.
+    return {
+        variant: max(found, key=lambda doubt: not doubt.certain)
+        for variant, found in shown.items()
+        if all(found)
+    }
 
 
-def stillness(evidence: Evidence, run: VariantRuns, model: str) -> str:
-    """How it shows that runs did not move away from pi_0; empty if they did or nothing shows it."""
+def stillness(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
+    """How it shows that runs did not move away from pi_0, or may not have.
+
+    None if they moved, or where nothing shows it.
+    """
     name, of = run.name, run.model or model
-    known = []
+    signs = []
+    open_whether = False
     far = final_drift(evidence.drift, of, name)
     if len(far):
-        known.append((float(far.mean()), MOVED_DRIFT, f"{DRIFT} {far.mean():.3f}"))
+        signs.append(f"{DRIFT} {far.mean():.3f}")
+    if len(far) and far.mean() >= MOVED_DRIFT:
+        return None
     for benchmark in (ID, OOD_AVERAGE):
         scores = (evidence.scores_of(of, v, benchmark, "avg@k") for v in (name, BASE))
-        change = float((next(scores) - next(scores)).mean())
-        if not math.isnan(change):
-            known.append((abs(change), MOVED_POINTS, f"{benchmark} {change:+.1f}"))
-    if not known or any(value >= bound for value, bound, _ in known):
-        return ""
-    return f"{run.variant} did not move ({', '.join(words for *_, words in known)})"
+        changes = (next(scores) - next(scores)).dropna()
+        if changes.empty:
+            continue
+        sign = f"{benchmark} {changes.mean():+.1f}"
+        if abs(changes.mean()) >= MOVED_POINTS:
+            draws = evidence.draws(of).reindex(changes.index)
+            low, high = student_interval(draw_means(changes, draws))
+            if not len(far) or not low <= 0 <= high:
+                return None
+            sign += f" [{low:+.1f}, {high:+.1f}]"
+            open_whether = True
+        signs.append(sign)
+    if not signs:
+        return None
+    did_not = "may not have moved" if open_whether else "did not move"
+    return Doubt(f"{run.variant} {did_not} ({', '.join(signs)})", certain=not open_whether)
 
 
 def movers(comparison: Comparison) -> set[str]:
@@ -130,7 +177,7 @@ def _bounds(comparison: Comparison, evidence: Evidence, model: str) -> Iterator[
         return
     places = [_bound(side, evidence, model) for side in comparison.sides]
     if b is not None and places[0] is not None and places[0] == places[1]:
-        yield f"both sides lie at {places[0]:g} %, within the spread of pi_0's runs, on {model}"
+        yield f"both sides lie at {places[0]:g} %, within the spread of pi_0's runs,"
     if comparison.direction == "within":
         return
     sign = 1 if comparison.direction == "greater" else -1
@@ -139,7 +186,7 @@ def _bounds(comparison: Comparison, evidence: Evidence, model: str) -> Iterator[
     for direction, base in _bases(comparison, sign):
         place = _bound(base, evidence, model)
         if place == PERCENT[direction > 0]:
-            yield f"pi_0 lies at {place:g} %, within the spread of its runs, on {model}"
+            yield f"pi_0 lies at {place:g} %, within the spread of its runs,"
 
 
 def _bases(comparison: Comparison, sign: int) -> Iterator[tuple[int, Quantity]]:

@@ -19,7 +19,7 @@ from geosd.claims.claim import Claim
 from geosd.claims.comparing import ComparisonTest, compare
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
 from geosd.claims.finding import ALL_MODELS, COSTS, Finding, OfRuns
-from geosd.claims.undecidable import Stillness, no_evidence, out_of_reach, stillness
+from geosd.claims.undecidable import Doubt, Stillness, doubts, out_of_reach, stillness
 from geosd.scores.statistics import corrected
 from geosd.scores.tidy_files import select_rows
 
@@ -35,13 +35,13 @@ class Row:
         claim: The claim.
         model: The model as the ledger names it.
         tests: The tests of its comparisons.
-        reasons: Why each comparison is no evidence; empty where it is.
+        doubts: Why each comparison is no evidence, or may be none; None where it is.
     """
 
     claim: Claim
     model: str
     tests: Sequence[ComparisonTest]
-    reasons: Sequence[str]
+    doubts: Sequence[Doubt | None]
 
     @property
     def family(self) -> tuple[str, bool] | None:
@@ -51,9 +51,9 @@ class Row:
         return self.claim.study_kind, self.model == ALL_MODELS
 
     def against(self, index: int) -> float:
-        """The p of one comparison against the claim: 1 where it is no evidence."""
+        """The p of one comparison against the claim: 1 where it is in doubt."""
         p = self.tests[index].p_against
-        return 1.0 if self.reasons[index] or math.isnan(p) else p
+        return 1.0 if self.doubts[index] or math.isnan(p) else p
 
     @property
     def p_against(self) -> float:
@@ -65,7 +65,7 @@ class Row:
     def p_for(self) -> float:
         """Against the null that the claim is false: all comparisons must hold."""
         known = [test.p_for for test in self.tests]
-        return 1.0 if any(self.reasons) or any(map(math.isnan, known)) else max(known)
+        return 1.0 if any(self.doubts) or any(map(math.isnan, known)) else max(known)
 
 
 def judge_claims(
@@ -122,7 +122,7 @@ def _measure(
             raise MissingDataError("the same runs and benchmarks on all models")
         confidence = 1 - ALPHA / len(comparisons)
         tests = [compare(c, evidence, models, confidence) for c in comparisons]
-        return Row(claim, name, tests, no_evidence(comparisons, evidence, models, stillness_of))
+        return Row(claim, name, tests, doubts(comparisons, evidence, models, stillness_of))
     except MissingDataError as error:
         return Finding(claim, name, "not tested", note=f"needs {error}")
 
@@ -149,13 +149,16 @@ def decide(row: Row, rows: int) -> Finding:
     level = ALPHA / max(1, rows)
     # The weakest comparison is the one a verdict hangs on: NaN, nothing known, before any p.
     shown = max(parts, key=lambda i: (math.isnan(row.tests[i].p_for), row.tests[i].p_for))
-    idle = [i for i in parts if row.reasons[i]]
+    # Of comparisons in doubt, one that is surely no evidence comes first.
+    doubted = {i: doubt for i, doubt in enumerate(row.doubts) if doubt}
+    first = min(doubted, key=lambda i: not doubted[i].certain, default=None)
     verdict: OfRuns = "undetermined"
     note = ""
     if row.family and corrected(row.p_against, rows) < ALPHA:
         verdict, shown = "not reproduced", min(parts, key=row.against)
-    elif idle:
-        verdict, shown, note = "undecidable", idle[0], row.reasons[idle[0]]
+    elif first is not None:
+        verdict = "undecidable" if doubted[first].certain else "undetermined"
+        shown, note = first, doubted[first].why
     elif row.family and corrected(row.p_for, rows) < ALPHA:
         verdict = "reproduced"
     elif note := out_of_reach(row.tests, level):
