@@ -11,6 +11,7 @@ from scipy import stats
 
 from geosd.claims.claim import Claim, near
 from geosd.claims.evidence import Evidence, VariantRuns
+from geosd.claims.finding import ALL_MODELS
 from geosd.claims.ledger import ledger
 from geosd.claims.metrics import ID, accuracy, drift, false_consensus, gain, scale_of_metric
 from geosd.claims.undecidable import MOVED_DRIFT, MOVED_POINTS
@@ -116,25 +117,27 @@ def test_one_sign_of_movement_is_enough(points, far):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize(("points", "spread"), [(1.5, 5.0), (1.5, 2.0)])
-def test_a_change_within_its_noise_leaves_open_whether_a_method_moved(points, spread, sign):
+@pytest.mark.parametrize(("points", "spread"), [(1.5, 5.0), (1.5, 2.0), (1.5, 0.5)])
+def test_a_change_that_may_be_less_than_the_bound_leaves_movement_open(points, spread, sign):
     table = scores({"pi_0": 50.0, "fwdkl": 50.0 + sign * points, "geosd": 70.0}, spread=spread)
     wide = table.pivot(index="seed", columns="variant", values="value")
-    p = stats.ttest_rel(wide["fwdkl"], wide["pi_0"]).pvalue
-    assert (p > 0.05) == (spread == 5.0)
+    change = stats.ttest_rel(sign * wide["fwdkl"], sign * wide["pi_0"]).confidence_interval()
+    assert (change.low > MOVED_POINTS) == (spread == 0.5) and (change.low > 0) == (spread < 5)
     beaten = judge([accuracy("geosd") > accuracy("fwdkl")], table, drift=FAR)
     refuted = judge([accuracy("geosd") < accuracy("fwdkl")], table, drift=FAR)
-    if p < 0.05:
+    if change.low > MOVED_POINTS:
         assert (beaten.verdict, refuted.verdict) == ("reproduced", "not reproduced")
     else:
         assert (beaten.verdict, refuted.verdict) == ("undetermined", "undetermined")
-        assert beaten.note.startswith("fwdkl may not have moved (drift/pi_0 0.010, ood_avg ")
+        ends = [sign * end for end in (change.low, change.high)][::sign]
+        signs = "drift/pi_0 0.010, ood_avg {:+.1f} [{:+.1f}, {:+.1f}]".format(sign * points, *ends)
+        assert beaten.note == f"fwdkl may not have moved ({signs}) on m"
     far = judge([accuracy("geosd") > accuracy("fwdkl")], table, drift={**FAR, "fwdkl": 0.03})
     assert far.verdict == "reproduced"
 
 
 def test_noise_of_draws_counts_by_draws():
-    # Three draws shift by 4, 1 and -2: each by far more than runs differ, together by +1 on average.
+    # Three draws shift by 4, 1 and -2: each by far more than runs differ, and by 1 on average.
     shifts = np.repeat([4.0, 1.0, -2.0], 2)
     table = scores({"pi_0": 50.0, "fwdkl": 50.0, "geosd": 70.0}, spread=0.2)
     moved = table["variant"] == "fwdkl"
@@ -157,6 +160,25 @@ def test_a_comparison_that_is_surely_no_evidence_goes_before_an_open_one():
     best = [accuracy("geosd") > accuracy(other) for other in ("fwdkl", "grpo")]
     found = judge(best, table, drift={**FAR, "grpo": 0.01})
     assert found.verdict == "undecidable" and found.note.startswith("grpo did not move")
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "verdict"),
+    [
+        (50.0, (0.5, 20.0), "reproduced"),  # idle on one model: the mean is smaller, and evidence
+        (50.0, (0.5, 0.6), "undecidable"),
+        (99.9, (0.0, -20.0), "undecidable"),  # from a ceiling the mean can only fall
+    ],
+)
+def test_a_row_over_all_models_needs_movement_on_one_and_room_on_each(base, changes, verdict):
+    tables = []
+    for model, start, change in zip(("m", "n"), (base, 50.0), changes, strict=True):
+        table = scores({"pi_0": start, "fwdkl": start + change})
+        tables.append(table.assign(model=model, draw=table["seed"] % 3))
+    holds = [accuracy("fwdkl") > accuracy("pi_0")]
+    claim = Claim("c", "", "", "", "main", holds, every_family=True)
+    found = judge_claims([claim], Evidence(pd.concat(tables)))
+    assert found[0].model == ALL_MODELS and found[0].verdict == verdict
 
 
 def test_id_accuracy_shows_movement_too():

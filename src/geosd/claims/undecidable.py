@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from geosd.claims.claim import Comparison, Quantity
 from geosd.claims.comparing import ComparisonTest
@@ -19,11 +20,7 @@ from geosd.scores.statistics import draw_means, student_interval
 
 BASE = "pi_0"
 MOVED_POINTS = 1.0
-"""Change of mean ID or OOD accuracy, in points, from which on a method has moved.
-
-Where little drift is on record and the 95 % interval of such a change holds 0, it is open whether
-the method moved.
-"""
+"""Change of mean ID or OOD accuracy, in points, from which on a method has moved."""
 MOVED_DRIFT = 0.02
 """Mean d_FR from pi_0, in radians, from which on it has: a next-token distribution then differs
 from pi_0's by about sin(d_FR / 2) = .01 in total variation."""
@@ -41,10 +38,6 @@ class Doubt:
 
     why: str
     certain: bool = True
-
-    def on(self, model: str) -> Doubt:
-        """The same doubt, its words ending with the model that it is about."""
-        return replace(self, why=f"{self.why} on {model}")
 
 
 Stillness = Callable[[VariantRuns, str], Doubt | None]
@@ -68,16 +61,11 @@ def doubts(
         stillness_of: `stillness` of runs on a model, in this evidence.
     """
     found = []
-    idle = {model: _idle_variants(comparisons, model, stillness_of) for model in models}
+    idle = _idle_variants(comparisons, models, stillness_of)
     for comparison in comparisons:
-        of_comparison = [
-            doubt.on(model)
-            for model in models
-            for doubt in (
-                *(doubt for v, doubt in idle[model].items() if v in movers(comparison)),
-                *map(Doubt, _bounds(comparison, evidence, model)),
-            )
-        ]
+        of_comparison = [doubt for v, doubt in idle.items() if v in movers(comparison)]
+        for model in models:
+            of_comparison += (Doubt(why) for why in _bounds(comparison, evidence, model))
         found.append(min(of_comparison, key=lambda doubt: not doubt.certain, default=None))
     return found
 
@@ -104,12 +92,12 @@ def out_of_reach(tests: Sequence[ComparisonTest], level: float) -> str:
 
 # ---- Methods that did not move -------------------------------------------------------------------
 def _idle_variants(
-    comparisons: Sequence[Comparison], model: str, stillness_of: Stillness
+    comparisons: Sequence[Comparison], models: Sequence[str], stillness_of: Stillness
 ) -> dict[str, Doubt]:
-    """The variants none of whose runs in the claim surely moved away from pi_0, and why."""
+    """The variants none of whose runs surely moved away from pi_0 on any model, and why."""
     sides = [side for comparison in comparisons for side in comparison.sides]
     shown: dict[str, list[Doubt | None]] = {}
-    for run in dict.fromkeys(side.run for side in sides):
+    for run, model in product(dict.fromkeys(side.run for side in sides), models):
         if run.variant != BASE:
             shown.setdefault(run.variant, []).append(stillness_of(run, model))
     # One run that may have moved leaves it open whether the variant did.
@@ -126,31 +114,31 @@ def stillness(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
     None if they moved, or where nothing shows it.
     """
     name, of = run.name, run.model or model
-    signs = []
-    open_whether = False
-    far = final_drift(evidence.drift, of, name)
-    if len(far):
-        signs.append(f"{DRIFT} {far.mean():.3f}")
-    if len(far) and far.mean() >= MOVED_DRIFT:
-        return None
+    changes = {DRIFT: (final_drift(evidence.drift, of, name), MOVED_DRIFT, ".3f")}
     for benchmark in (ID, OOD_AVERAGE):
         scores = (evidence.scores_of(of, v, benchmark, "avg@k") for v in (name, BASE))
-        changes = (next(scores) - next(scores)).dropna()
-        if changes.empty:
+        change = (next(scores) - next(scores)).dropna()
+        changes[benchmark] = change, MOVED_POINTS, "+.1f"
+    signs = []
+    certain = True
+    for quantity, (change, bound, form) in changes.items():
+        if change.empty:
             continue
-        sign = f"{benchmark} {changes.mean():+.1f}"
-        if abs(changes.mean()) >= MOVED_POINTS:
-            draws = evidence.draws(of).reindex(changes.index)
-            low, high = student_interval(draw_means(changes, draws))
-            if not len(far) or not low <= 0 <= high:
-                return None
-            sign += f" [{low:+.1f}, {high:+.1f}]"
-            open_whether = True
-        signs.append(sign)
+        mean = change.mean()
+        signs.append(f"{quantity} {mean:{form}}")
+        if abs(mean) < bound:
+            continue
+        draws = evidence.draws(of).reindex(change.index)
+        low, high = student_interval(draw_means(change, draws))
+        # Without drift nothing but accuracies tells, and a comparison's own test has their noise.
+        if max(low, -high) >= bound or changes[DRIFT][0].empty:
+            return None
+        signs[-1] += f" [{low:{form}}, {high:{form}}]"
+        certain = False
     if not signs:
         return None
-    did_not = "may not have moved" if open_whether else "did not move"
-    return Doubt(f"{run.variant} {did_not} ({', '.join(signs)})", certain=not open_whether)
+    did_not = "did not move" if certain else "may not have moved"
+    return Doubt(f"{run.variant} {did_not} ({', '.join(signs)}) on {model}", certain)
 
 
 def movers(comparison: Comparison) -> set[str]:
@@ -177,7 +165,7 @@ def _bounds(comparison: Comparison, evidence: Evidence, model: str) -> Iterator[
         return
     places = [_bound(side, evidence, model) for side in comparison.sides]
     if b is not None and places[0] is not None and places[0] == places[1]:
-        yield f"both sides lie at {places[0]:g} %, within the spread of pi_0's runs,"
+        yield f"both sides lie at {places[0]:g} %, within the spread of pi_0's runs, on {model}"
     if comparison.direction == "within":
         return
     sign = 1 if comparison.direction == "greater" else -1
@@ -186,7 +174,7 @@ def _bounds(comparison: Comparison, evidence: Evidence, model: str) -> Iterator[
     for direction, base in _bases(comparison, sign):
         place = _bound(base, evidence, model)
         if place == PERCENT[direction > 0]:
-            yield f"pi_0 lies at {place:g} %, within the spread of its runs,"
+            yield f"pi_0 lies at {place:g} %, within the spread of its runs, on {model}"
 
 
 def _bases(comparison: Comparison, sign: int) -> Iterator[tuple[int, Quantity]]:
