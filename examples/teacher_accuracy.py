@@ -6,7 +6,13 @@
 
 Student and teacher answer the training problems that have a verified solution, at temperature 1 as
 in training. These are problems that pi_0 solves at times, so the student is better on them than
-elsewhere.
+elsewhere. With `--wordings` several wordings of the teacher's turn are tried on pi_0, as here for
+docs/data.md:
+
+    --wordings '{question}
+    Reference solution:
+    {solution}
+    {instruction}' ...
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ import tyro
 
 from geosd.models.checkpoints import load_tokenizer
 from geosd.models.precision import resolve_precision
+from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading.grader_interface import Grader
 from geosd.problems.record_files import read_pool, read_problems
@@ -57,6 +64,7 @@ def main(
     samples: int = 8,
     temperature: float = 1.0,
     thinking: bool = False,
+    wordings: tuple[str, ...] = (),
 ) -> None:
     """Print how often student and teacher are right, and how often they end.
 
@@ -69,6 +77,11 @@ def main(
         samples: Responses to each problem.
         temperature: Of both.
         thinking: As `data.thinking`.
+        wordings: Turns of the teacher of a chat model, with places {question}, {solution} and
+            {instruction}; without any, that of the data source.
+
+    Raises:
+        ValueError: Wordings are given for a data source that is not for chat models.
     """
     data_source = get_data_source(source)
     tokenizer, generation = load_tokenizer(base)
@@ -79,10 +92,17 @@ def main(
     precision = resolve_precision("auto", local_device())
     settings = {"engine": "transformers", "sequences": 64, "precision": precision}
     sampler = build_sampler(settings, base, encoding)
-    prompts_by_reader = {
-        "student": [encoding.student(problem) for problem in solved],
-        "teacher": [encoding.teacher(each, solutions[each.id][0]) for each in solved],
-    }
+    prompts_by_reader = {"student": [encoding.student(problem) for problem in solved]}
+    if wordings and not isinstance(encoding.prompts, ChatPrompts):
+        raise ValueError(
+            f"--wordings are for chat models; the prompts of {source!r} have one wording.\n"
+            "Hint: leave --wordings out."
+        )
+    for wording in wordings or (None,):
+        if wording is not None:
+            encoding.prompts.privileged = wording
+        teacher = [encoding.teacher(each, solutions[each.id][0]) for each in solved]
+        prompts_by_reader["teacher" if wording is None else repr(wording)] = teacher
     sampling = SamplingParams(temperature, 1.0, cap)
     with closing(data_source.grader()) as grade:
         for reader, prompts in prompts_by_reader.items():

@@ -145,12 +145,20 @@ def test_a_marker_that_appears_when_another_is_taken_out_goes_too(tiny):
     assert prompt.count("<end>") == 1
 
 
-def test_examples_stand_before_both_prompts_as_earlier_turns(tiny):
+def test_examples_stand_before_a_prompt_as_earlier_turns(tiny):
     prompts = ChatPrompts(tiny, "is", True, examples=[("one", "two"), ("two", "one")])
     examples = "<s> <user> one\nis <end> <user> two <end> <user> two\nis <end> <user> one <end>"
     assert prompts.student("one one") == f"{examples} <user> one one\nis <end> <bot>"
-    teacher = ChatPrompts(tiny, "is", True).teacher("one one", "two").removeprefix("<s>")
-    assert prompts.teacher("one one", "two") == examples + teacher
+
+
+def test_the_teachers_examples_show_their_answers_as_reference_solutions(tiny):
+    words = "{question} {solution} {instruction}"
+    prompts = ChatPrompts(tiny, "is", True, [("one", "two"), ("two", "one")], words)
+    examples = "<s> <user> one two is <end> <user> two <end> <user> two one is <end> <user> one"
+    last = " <end> <user> one one one is <end> <bot>"
+    assert prompts.teacher("one one", "one") == examples + last
+    # Braces of a solution are text, and so are the names of places.
+    assert "<user> one {question} is" in prompts.teacher("one", "{question}")
 
 
 def test_a_tokenizer_without_a_template_is_refused(tiny):

@@ -39,7 +39,9 @@ class ChatPrompts:
         tokenizer: With the model's chat template.
         instruction: What follows every question, such as how the answer is to be given.
         thinking: Whether the model thinks before it answers, where the template lets one choose.
-        examples: Questions and answers that stand before each prompt as earlier turns.
+        examples: Questions and answers that stand before each prompt as earlier turns. The teacher
+            sees each answer twice: as the reference solution and as the answer given.
+        privileged: The teacher's turn, with places for question, solution and instruction.
 
     Raises:
         ValueError: There is no chat template, or thinking is off and the template begins every
@@ -52,6 +54,7 @@ class ChatPrompts:
         instruction: str,
         thinking: bool,
         examples: Sequence[tuple[str, str]] = (),
+        privileged: str = PRIVILEGED,
     ) -> None:
         """Check that the template can word these prompts."""
         if not tokenizer.chat_template:
@@ -62,11 +65,8 @@ class ChatPrompts:
         self.tokenizer = tokenizer
         self.instruction = instruction
         self.thinking = thinking
-        self._earlier = [
-            {"role": role, "content": text}
-            for question, answer in examples
-            for role, text in (("user", f"{question}\n{instruction}"), ("assistant", answer))
-        ]
+        self.examples = examples
+        self.privileged = privileged
         added = tokenizer.added_tokens_decoder.values()
         markers = sorted({*_THOUGHTS, *(str(token) for token in added if str(token).strip())})
         self._markers = re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
@@ -78,14 +78,14 @@ class ChatPrompts:
 
     def student(self, question: str) -> str:
         """The student's chat prompt: the question alone."""
-        return self._turn(f"{self._plain(question)}\n{self.instruction}")
+        answered = [(self._alone(question), answer) for question, answer in self.examples]
+        return self._chat(answered, self._alone(self._plain(question)))
 
     def teacher(self, question: str, solution: str) -> str:
         """The teacher's chat prompt: the question with a solution, whole or truncated."""
-        question, solution = self._plain(question), self._plain(solution).strip()
-        return self._turn(
-            PRIVILEGED.format(question=question, solution=solution, instruction=self.instruction)
-        )
+        answered = [(self._informed(*example), example[1]) for example in self.examples]
+        last = self._informed(self._plain(question), self._plain(solution).strip())
+        return self._chat(answered, last)
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
         """The first sentences of a solution for a chat prompt; lines count as sentences.
@@ -98,8 +98,23 @@ class ChatPrompts:
         revealed = "".join(sentences[: revealed_parts(len(sentences), fraction)])
         return solution if fraction == 1 else revealed
 
-    def _turn(self, text: str) -> str:
-        turns = [*self._earlier, {"role": "user", "content": text}]
+    def _alone(self, question: str) -> str:
+        """The student's turn."""
+        return f"{question}\n{self.instruction}"
+
+    def _informed(self, question: str, solution: str) -> str:
+        """The teacher's turn."""
+        parts = {"question": question, "solution": solution, "instruction": self.instruction}
+        return self.privileged.format(**parts)
+
+    def _chat(self, answered: Sequence[tuple[str, str]], last: str) -> str:
+        """A chat of answered turns and a last one that waits for its answer."""
+        turns = [
+            {"role": role, "content": text}
+            for turn in answered
+            for role, text in zip(("user", "assistant"), turn, strict=True)
+        ]
+        turns.append({"role": "user", "content": last})
         options = {"tokenize": False, "add_generation_prompt": True}
         return self.tokenizer.apply_chat_template(turns, enable_thinking=self.thinking, **options)
 
