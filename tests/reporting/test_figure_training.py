@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from geosd.reporting import figure_training
-from geosd.reporting.method_style import method
+from geosd.reporting.method_style import BACKGROUND, method
 from geosd.scores.tidy_columns import COLUMNS
 
 STEPS = (0, 4, 8)
@@ -38,6 +39,38 @@ def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
             assert np.allclose(drawn[method(name).colour], expected)
     assert [axes.get_title(loc="left") for axes in panels] == ["a", "", "", "b", "", ""]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["GRPO", "GeoSD"]
+
+
+def test_bands_are_intervals_of_the_mean(curves):
+    figure = figure_training.draw(curves, ["a"], ["grpo"])
+    at_four = curves[
+        (curves["model"] == "a") & (curves["variant"] == "grpo") & (curves["step"] == 4)
+    ]
+    values = at_four.loc[at_four["quantity"] == "overlap", "value"]
+    expected = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
+    (band,) = figure.axes[2].collections
+    corners = band.get_paths()[0].vertices
+    ends = sorted({y for x, y in corners if x == 4})
+    assert ends == pytest.approx(expected)
+
+
+def test_of_more_than_five_methods_the_plain_ones_of_each_idea_have_a_colour(curves):
+    strong = ("grpo", "fwdkl", "revkl", "geosd")
+    names = [*strong, "sft", "jsd"]
+    one = curves[curves["variant"] == "geosd"]
+    figure = figure_training.draw(
+        pd.concat([one.assign(variant=name) for name in names]), ["a"], names
+    )
+    for axes in figure.axes:
+        colours = [line.get_color() for line in axes.get_lines()]
+        assert colours.count(BACKGROUND) == 2
+        assert set(colours) == {BACKGROUND, *(method(name).colour for name in strong)}
+        assert len(axes.collections) == len(strong)  # bands
+    # SFT has one point of accuracy, which no line of its own shows.
+    points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 1]
+    assert [line.get_marker() for line in points] == ["."]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [*(method(name).drawn for name in strong), "other methods"]
 
 
 def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):

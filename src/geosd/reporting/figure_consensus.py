@@ -10,19 +10,16 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
+from geosd.reporting.method_lines import coloured, method_handles, method_lines
 from geosd.reporting.method_style import (
     ABLATION,
     BACKGROUND,
-    DASHED,
-    EMPHASIZED,
     OTHER,
     method,
     ordered,
-    style_by_method,
     text_colour,
 )
 from geosd.reporting.specs import OutputSpec
@@ -50,8 +47,6 @@ STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
 FEWEST = 10
 """Problems, all seeds together, below which a bin is not drawn."""
-REFERENCES = ("pi_0",)
-"""Drawn dashed."""
 
 
 def share_interval(values: Iterable[float]) -> tuple[float, float]:
@@ -109,7 +104,6 @@ def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
                 " benchmarks (data.purpose: study), and `analyse` must have run since."
             )
     present = ordered(covered.loc[covered["model"].isin(models), "variant"])
-    coloured = _coloured(present)
     figure = Figure(figsize=(PAGE_IN, 0.35 + 2.0 * len(models)), layout="constrained")
     shared = {"sharex": "col", "sharey": "col", "width_ratios": (1.1, 0.8, 1.1)}
     grid = figure.subplots(len(models), 3, squeeze=False, **shared)
@@ -126,54 +120,13 @@ def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
     grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    handles = {method(name).drawn: _handle(name) for name in coloured}
-    if len(coloured) < len(present):
-        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
+    handles = method_handles(present)
     legend_below(figure, list(handles.values()), list(handles), handlelength=2.2)
     return figure
 
 
-def _coloured(variants: Sequence[str]) -> list[str]:
-    """The methods with a colour and an interval: five or fewer."""
-    few = len(variants) <= len(EMPHASIZED)
-    return [name for name in variants if few or name in EMPHASIZED]
-
-
-def _handle(variant: str) -> Line2D:
-    """The line of a method in the legend."""
-    look, dashes = method(variant), (0, DASHED) if variant in REFERENCES else "-"
-    marker = {"marker": look.marker, "markersize": 3.6, "mec": "white", "mew": 0.3}
-    return Line2D([], [], color=look.colour, linewidth=1.4, linestyle=dashes, **marker)
-
-
-def _lines(axes: Axes, runs: pd.DataFrame, x: str, y: str, variants: Sequence[str]) -> None:
-    """Means over seeds; those in colour with intervals, the others as thin grey lines."""
-    coloured = _coloured(variants)
-    grey = [name for name in variants if name not in coloured]
-    line = {"x": x, "y": y, "legend": False, "ax": axes}
-    others = runs[runs["variant"].isin(grey)]
-    if len(others):
-        palette = dict.fromkeys(grey, BACKGROUND)
-        sns.lineplot(
-            others, hue="variant", palette=palette, errorbar=None, lw=0.8, zorder=2, **line
-        )
-    strong = runs[runs["variant"].isin(coloured)]
-    if len(strong):
-        sns.lineplot(
-            strong,
-            errorbar=share_interval,
-            err_kws={"alpha": 0.18, "lw": 0, "zorder": 1},
-            linewidth=1.4,
-            markersize=3.6,
-            markeredgewidth=0.3,
-            zorder=3,
-            **line,
-            **style_by_method(coloured, dashed=REFERENCES),
-        )
-
-
 def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    _lines(axes, runs, "x", "value", variants)
+    method_lines(axes, runs, "x", "value", variants, share_interval)
     # All k make the line and the band; markers at every k would hide it.
     for line in axes.lines:
         powers = [at for at, k in enumerate(line.get_xdata()) if math.log2(k).is_integer()]
@@ -187,8 +140,8 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
 
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    coloured = _coloured(variants)
-    colours = {v: method(v).colour if v in coloured else BACKGROUND for v in variants}
+    strong = coloured(variants)
+    colours = {v: method(v).colour if v in strong else BACKGROUND for v in variants}
     sns.barplot(
         runs,
         x="value",
@@ -220,7 +173,8 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
 
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
-    _lines(axes, majority_reliability(majority), "strength", "accuracy", variants)
+    reliability = majority_reliability(majority)
+    method_lines(axes, reliability, "strength", "accuracy", variants, share_interval)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=""))

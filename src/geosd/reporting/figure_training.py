@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from geosd.reporting.figures import PAGE_IN, legend_below
-from geosd.reporting.method_style import method, ordered, style_by_method
+from geosd.reporting.method_lines import method_handles, method_lines
+from geosd.reporting.method_style import ordered
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
 
@@ -19,10 +18,11 @@ SPEC = OutputSpec(
     caption=(
         "Three quantities of the step log over the updates of every run: the share of its rollouts "
         "with a correct answer, the mean Fisher-Rao distance of the student from the base model, "
-        "and the overlap Σ √(p q) of student and teacher. Means over seeds; bands are standard "
-        "deviations. Accuracy is the mean from one measurement to the next. The last point is "
-        "measured after the last update, on rollouts of the trained student; SFT, which trains on "
-        "solutions, has no other. Losses are not shown: each method has its own."
+        "and the overlap Σ √(p q) of student and teacher. Means over seeds with 95 % confidence "
+        "intervals (Student's t over runs); of more than five methods those without a colour are "
+        "grey lines without intervals. Accuracy is the mean from one measurement to the next. The "
+        "last point is measured after the last update, on rollouts of the trained student; SFT, "
+        "which trains on solutions, has no other. Losses are not shown: each method has its own."
     ),
     reads=("training_curves",),
     settings=("models", "methods"),
@@ -37,7 +37,6 @@ PANELS = {
 """Quantities from left to right, and what their axes say."""
 WITHOUT_ROLLOUTS = ("sft",)
 """Methods whose batches are verified solutions: the log's accuracy is theirs, before the end."""
-BAND = {"alpha": 0.14, "lw": 0}
 MARKER_DISTANCE = 0.2
 """Between the markers of one line, as a share of the panel's diagonal; lines begin in turn."""
 
@@ -61,25 +60,16 @@ def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
     names = ordered(runs["variant"])
     for model, row in zip(models, grid, strict=True):
         for axes, (quantity, label) in zip(row, PANELS.items(), strict=True):
-            sns.lineplot(
-                runs[(runs["model"] == model) & (runs["quantity"] == quantity)],
-                x="step",
-                y="value",
-                errorbar="sd",
-                err_kws=BAND,
-                legend=False,
-                ax=axes,
-                markersize=4,
-                markeredgewidth=0,
-                **style_by_method(names, dashed=()),
-            )
+            panel = runs[(runs["model"] == model) & (runs["quantity"] == quantity)]
+            method_lines(axes, panel, "step", "value", names)
             for number, line in enumerate(axes.get_lines()):
                 if len(line.get_xdata()) > 1:
                     line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))
+                elif line.get_marker() == "None":
+                    line.set_marker(".")  # a single point of a grey line
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
         row[0].set_title(model, loc="left")
-    looks = [method(name) for name in names]
-    lines = [Line2D([], [], color=look.colour, marker=look.marker, ms=4, mew=0) for look in looks]
-    legend_below(figure, lines, [look.drawn for look in looks])
+    handles = method_handles(names)
+    legend_below(figure, list(handles.values()), list(handles))
     return figure
