@@ -69,8 +69,11 @@ def test_the_selected_rate_is_within_one_standard_error_on_each_model():
 
 
 def test_a_grid_without_rates_selects_nothing():
-    found = cells(build(scores([40], [50], [30], [20]), ["m"], CANDIDATES, {}))
-    assert {cell.text for cell in found["m.selected"]} == {""}
+    table = build(scores([40], [50], [30], [20]), ["m"], CANDIDATES, {})
+    assert [column.key for column in table.columns] == ["m.select_validation", "m.behind"]
+    assert "elected" not in table.note
+    with_rates = build(scores([40], [50], [30], [20]), ["m"], CANDIDATES, RATES)
+    assert "Selected: " in with_rates.note
 
 
 def test_a_rate_at_a_collapse_or_near_it_says_so_on_every_model():

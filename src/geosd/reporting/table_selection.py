@@ -23,8 +23,9 @@ SPEC = OutputSpec(
     title="the candidates of each method",
     caption=(
         "Each candidate's accuracy on the validation problems, how far it is behind the best of "
-        "its method, with the standard error of that difference over seeds, the learning rate that "
-        "is selected for the studies, and which rates are too near to a collapse."
+        "its method, with the standard error of that difference over seeds; where learning rates "
+        "are candidates, which one is selected for the studies and which are too near to a "
+        "collapse."
     ),
     reads=("scores",),
     settings=("models", "candidates", "rate_candidates"),
@@ -40,12 +41,12 @@ def build(
     """Build `table_selection`: validation accuracy of each candidate of each method's grid.
 
     Among the candidates of one variant the best is marked. A learning rate is selected by
-    `geosd.scores.rate_selection.select_candidate`.
+    `geosd.scores.rate_selection.select_candidate`; without learning rates there is no such column.
 
     Raises:
         ValueError: A candidate was not validated, or not the base model.
     """
-    columns = tuple(column for model in models for column in _columns(model))
+    columns = tuple(column for model in models for column in _columns(model, bool(rate_candidates)))
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):
         label, rates = method(variant).label, rate_candidates.get(variant, {})
@@ -58,11 +59,11 @@ def build(
             for name in names:
                 best = behind.loc[name, "behind"] == 0
                 difference = Cell(*behind.loc[name, ["behind", "error"]])
-                cells[name] += [
-                    accuracy_cell(scores, model, name, VALIDATION),
-                    Cell(None) if best else difference,
-                    Cell("selected" if name == selected else verdicts.get(name, "")),
-                ]
+                cells[name].append(accuracy_cell(scores, model, name, VALIDATION))
+                cells[name].append(Cell(None) if best else difference)
+                if rate_candidates:
+                    verdict = "selected" if name == selected else verdicts.get(name, "")
+                    cells[name].append(Cell(verdict))
         block = [
             Row(name.replace(f"{variant}-", f"{label} "), variant, tuple(cells[name]))
             for name in names
@@ -72,8 +73,10 @@ def build(
         f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
         f" over {number_of_runs(scores)}; no candidate is trained on a validation problem."
         " Best and second-best of each method. Behind: the mean over seeds of the difference to"
-        f" the best, ± its standard error. Selected: {RULE}."
+        " the best, ± its standard error."
     )
+    if rate_candidates:
+        note += f" Selected: {RULE}."
     title = "Selection of hyperparameters"
     return Table("table_selection", title, note, "Candidate", columns, tuple(rows))
 
@@ -87,9 +90,9 @@ def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str
     return verdicts | dict.fromkeys(collapsed_candidates(scores, list(rates)), "collapses")
 
 
-def _columns(model: str) -> tuple[Column, Column, Column]:
-    return (
+def _columns(model: str, of_rates: bool) -> list[Column]:
+    columns = [
         Column(f"{model}.{VALIDATION}", "validation", model, "high"),
         Column(f"{model}.behind", "behind", model),
-        Column(f"{model}.selected", "rate", model),
-    )
+    ]
+    return [*columns, Column(f"{model}.selected", "rate", model)] if of_rates else columns
