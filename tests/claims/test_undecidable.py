@@ -136,6 +136,15 @@ def test_a_change_that_may_be_less_than_the_bound_leaves_movement_open(points, s
     assert far.verdict == "reproduced"
 
 
+def test_one_run_that_drifted_less_than_the_bound_leaves_movement_open():
+    claim = [accuracy("geosd") > accuracy("fwdkl")]
+    table = scores({**STILL, "geosd": 70.0})
+    for mean, verdict in ((1.01, "undetermined"), (1.1, "reproduced")):  # runs lie within 3 %
+        found = judge(claim, table, drift={**FAR, "fwdkl": mean * MOVED_DRIFT})
+        assert found.verdict == verdict
+    assert 1.01 * (1 + 0.1 * SPREAD.min()) < 1 < 1.1 * (1 + 0.1 * SPREAD.min())
+
+
 def test_noise_of_draws_counts_by_draws():
     # Three draws shift by 4, 1 and -2: each by far more than runs differ, and by 1 on average.
     shifts = np.repeat([4.0, 1.0, -2.0], 2)

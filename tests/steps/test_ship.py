@@ -14,13 +14,15 @@ import pytest
 
 from geosd.config import load, resolve
 from geosd.files import sha256
+from geosd.provenance.manifest import manifest as step_manifest
+from geosd.provenance.manifest_file import write_manifest
 from geosd.reporting.captions import output_title
 from geosd.reporting.results_page import results_markdown
 from geosd.reporting.shipping import changed_files, read_shipped, shown_rows
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import claims_on
 from geosd.scores.tidy_columns import COLUMNS
-from geosd.steps import redraw, ship
+from geosd.steps import merge_claims, redraw, ship
 
 ROOT = Path(__file__).parents[2]
 STUDY = resolve(load(ROOT / "params.yaml"), "quick")
@@ -56,6 +58,20 @@ def shipped(tmp_path_factory) -> Path:
 
 def hashes(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): sha256(p) for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.slow
+def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path):
+    study, path = tmp_path / "quick", tmp_path / "quick/claims.manifest.json"
+    shutil.copytree(shipped, study)
+    outputs = {name: sha256(study / name) for name in ("claims.csv", "claims.md")}
+    write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs))
+    redraw.main("quick", tmp_path)
+    assert path.exists()
+    write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs | {"claims.csv": "0" * 64}))
+    redraw.main("quick", tmp_path)
+    assert not path.exists()
+    merge_claims.main(tmp_path, (study / "claims.csv",), ROOT / "params.yaml")
 
 
 @pytest.mark.slow
@@ -193,6 +209,14 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
     recorded = read_shipped(manifest.parent).files
     changed = {name for name, digest in recorded.items() if redrawn[name] != digest}
     assert not changed, f"make figures STUDY={study}, and look at what git shows"
+
+
+def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path):
+    family = ROOT / "figures/miniature"
+    ledgers = [path.with_name("claims.csv") for path in REPOSITORY if "miniature" in str(path)]
+    merge_claims.main(tmp_path, tuple(filter(Path.exists, ledgers)), ROOT / "params.yaml")
+    for name in ("claims_all.csv", "claims_all.md"):
+        assert (tmp_path / name).read_bytes() == (family / name).read_bytes(), "make ledger"
 
 
 def test_the_page_of_results_is_that_of_what_is_shipped():

@@ -114,27 +114,25 @@ def stillness(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
     None if they moved, or where nothing shows it.
     """
     name, of = run.name, run.model or model
-    changes = {DRIFT: (final_drift(evidence.drift, of, name), MOVED_DRIFT, ".3f")}
+    far = final_drift(evidence.drift, of, name)
+    if len(far) and far.min() >= MOVED_DRIFT:
+        return None
+    signs = [f"{DRIFT} {far.mean():.3f}"] if len(far) else []
+    certain = not (len(far) and far.mean() >= MOVED_DRIFT)
     for benchmark in (ID, OOD_AVERAGE):
         scores = (evidence.scores_of(of, v, benchmark, "avg@k") for v in (name, BASE))
         change = (next(scores) - next(scores)).dropna()
-        changes[benchmark] = change, MOVED_POINTS, "+.1f"
-    signs = []
-    certain = True
-    for quantity, (change, bound, form) in changes.items():
         if change.empty:
             continue
-        mean = change.mean()
-        signs.append(f"{quantity} {mean:{form}}")
-        if abs(mean) < bound:
-            continue
-        draws = evidence.draws(of).reindex(change.index)
-        low, high = student_interval(draw_means(change, draws))
-        # Without drift nothing but accuracies tells, and a comparison's own test has their noise.
-        if max(low, -high) >= bound or changes[DRIFT][0].empty:
-            return None
-        signs[-1] += f" [{low:{form}}, {high:{form}}]"
-        certain = False
+        signs.append(f"{benchmark} {change.mean():+.1f}")
+        if abs(change.mean()) >= MOVED_POINTS:
+            draws = evidence.draws(of).reindex(change.index)
+            low, high = student_interval(draw_means(change, draws))
+            # Without drift only accuracies tell, and a comparison's own test has their noise.
+            if far.empty or max(low, -high) >= MOVED_POINTS:
+                return None
+            signs[-1] += f" [{low:+.1f}, {high:+.1f}]"
+            certain = False
     if not signs:
         return None
     did_not = "did not move" if certain else "may not have moved"

@@ -28,7 +28,7 @@ from geosd.reporting.specs import output_specs
 
 MANIFEST = "shipped.json"
 SOURCE = "source"
-IGNORE = "# Git keeps this folder: its study is shipped (docs/results.md).\n!*\n"
+IGNORE = "# Git keeps this folder: its study is shipped (docs/results.md).\n!*\n*.manifest.json\n"
 PACKAGES = ("matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels")
 """What draws and computes: another version may give other bytes."""
 BASE_MODEL = "pi_0"

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.files import sha256, write_text
+import pandas as pd
+
+from geosd.files import DamagedFileError, sha256, write_text
 from geosd.provenance.code import SOURCES, code_of
+from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.proof import prove
 from geosd.reporting.rendering import render
 from geosd.reporting.shipping import (
     IGNORE,
@@ -70,7 +74,7 @@ def write_outputs(
     write_text(made[0], IGNORE)
     for name, settings in outputs.items():
         if name == CLAIMS:
-            made += judge(study, tables, settings, folder)
+            made += _judge_anew(study, tables, settings, folder)
             continue
         reads = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
         made += render(name, reads, settings, folder)
@@ -87,6 +91,18 @@ def write_outputs(
         files=hashes_of(folder, made),
     )
     write_manifest(folder, manifest)
+
+
+def _judge_anew(
+    study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
+) -> list[Path]:
+    """The ledger's files; the manifest of a run's ledger goes where the verdicts are others."""
+    files = judge(study, tables, settings, folder)
+    try:
+        prove(files)
+    except DamagedFileError:
+        (folder / f"{CLAIMS}.{MANIFEST}").unlink()
+    return files
 
 
 def code_hashes(outputs: Mapping[str, Any]) -> dict[str, str]:
