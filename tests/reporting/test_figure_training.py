@@ -54,6 +54,15 @@ def test_bands_are_intervals_of_the_mean(curves):
     assert ends == pytest.approx(expected)
 
 
+def test_bands_end_where_the_scale_does(curves):
+    wide = curves.assign(value=curves["seed"].map({0: 0.0, 1: 0.9, 2: 1.0}))
+    figure = figure_training.draw(wide, ["a"], ["grpo"])
+    for axes, most in zip(figure.axes, (1.0, np.pi, 1.0), strict=True):
+        heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+        assert heights.min() == 0 and heights.max() <= most
+    assert heights.max() == 1
+
+
 def test_of_more_than_five_methods_the_plain_ones_of_each_idea_have_a_colour(curves):
     strong = ("grpo", "fwdkl", "revkl", "geosd")
     names = [*strong, "sft", "jsd"]

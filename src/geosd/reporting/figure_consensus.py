@@ -13,7 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
-from geosd.reporting.method_lines import coloured, method_handles, method_lines
+from geosd.reporting.method_lines import (
+    coloured,
+    interval_within,
+    method_handles,
+    method_lines,
+)
 from geosd.reporting.method_style import (
     ABLATION,
     BACKGROUND,
@@ -24,7 +29,6 @@ from geosd.reporting.method_style import (
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
-from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="what the samples agree on",
@@ -50,9 +54,8 @@ FEWEST = 10
 
 
 def share_interval(values: Iterable[float]) -> tuple[float, float]:
-    """95 % interval of percentages in the consensus figure: `student_interval` cut at 0 and 100."""
-    low, high = student_interval(values)
-    return max(low, 0.0), min(high, 100.0)
+    """95 % interval of a mean percentage in the consensus figure, cut at 0 and 100."""
+    return interval_within(values, 0.0, 100.0)
 
 
 def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting.figures import PAGE_IN, legend_below
-from geosd.reporting.method_lines import method_handles, method_lines
+from geosd.reporting.method_lines import interval_within, method_handles, method_lines
 from geosd.reporting.method_style import ordered
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
@@ -19,10 +21,11 @@ SPEC = OutputSpec(
         "Three quantities of the step log over the updates of every run: the share of its rollouts "
         "with a correct answer, the mean Fisher-Rao distance of the student from the base model, "
         "and the overlap Σ √(p q) of student and teacher. Means over seeds with 95 % confidence "
-        "intervals (Student's t over runs); of more than five methods those without a colour are "
-        "grey lines without intervals. Accuracy is the mean from one measurement to the next. The "
-        "last point is measured after the last update, on rollouts of the trained student; SFT, "
-        "which trains on solutions, has no other. Losses are not shown: each method has its own."
+        "intervals (Student's t over runs, cut at the scale's ends); of more than five methods "
+        "those without a colour are grey lines without intervals. Accuracy is the mean from one "
+        "measurement to the next. The last point is measured after the last update, on rollouts of "
+        "the trained student; SFT, which trains on solutions, has no other. Losses are not shown: "
+        "each method has its own."
     ),
     reads=("training_curves",),
     settings=("models", "methods"),
@@ -30,11 +33,11 @@ SPEC = OutputSpec(
 
 ROLLOUTS = "rollout/accuracy"
 PANELS = {
-    ROLLOUTS: "share of correct rollouts",
-    "drift/pi_0": r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)",
-    "overlap": "overlap with the teacher",
+    ROLLOUTS: ("share of correct rollouts", 1.0),
+    "drift/pi_0": (r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)", math.pi),
+    "overlap": ("overlap with the teacher", 1.0),
 }
-"""Quantities from left to right, and what their axes say."""
+"""Quantities from left to right, what their axes say, and the upper ends of their scales from 0."""
 WITHOUT_ROLLOUTS = ("sft",)
 """Methods whose batches are verified solutions: the log's accuracy is theirs, before the end."""
 MARKER_DISTANCE = 0.2
@@ -59,9 +62,10 @@ def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
     grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)
     names = ordered(runs["variant"])
     for model, row in zip(models, grid, strict=True):
-        for axes, (quantity, label) in zip(row, PANELS.items(), strict=True):
+        for axes, (quantity, (label, most)) in zip(row, PANELS.items(), strict=True):
             panel = runs[(runs["model"] == model) & (runs["quantity"] == quantity)]
-            method_lines(axes, panel, "step", "value", names)
+            interval = partial(interval_within, low=0.0, high=most)
+            method_lines(axes, panel, "step", "value", names, interval)
             for number, line in enumerate(axes.get_lines()):
                 if len(line.get_xdata()) > 1:
                     line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))

@@ -14,7 +14,6 @@ from geosd.reporting.method_style import (
     DASHED,
     EMPHASIZED,
     method,
-    ordered,
     style_by_method,
 )
 from geosd.scores.statistics import student_interval
@@ -25,6 +24,12 @@ WIDTH, MARKER, EDGE = 1.4, 3.6, 0.3
 """Of lines in colour, of their markers and of the markers' edges, in points."""
 GREY_WIDTH = 0.8
 Interval = Callable[[Iterable[float]], tuple[float, float]]
+
+
+def interval_within(values: Iterable[float], low: float, high: float) -> tuple[float, float]:
+    """95 % interval of a mean over runs in a figure: `student_interval` cut at a scale's ends."""
+    lower, upper = student_interval(values)
+    return max(lower, low), min(upper, high)
 
 
 def coloured(variants: Sequence[str]) -> list[str]:
@@ -47,7 +52,7 @@ def method_lines(
     x: str,
     y: str,
     variants: Sequence[str],
-    interval: Interval = student_interval,
+    interval: Interval,
 ) -> None:
     """Draw the means over seeds of methods into a figure's panel.
 
@@ -81,7 +86,7 @@ def method_lines(
             markeredgewidth=EDGE,
             zorder=3,
             **line,
-            **style_by_method(ordered(strong), dashed=DASHED_METHODS),
+            **style_by_method(strong, dashed=DASHED_METHODS),
         )
 
 

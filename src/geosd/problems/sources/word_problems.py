@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
-# Of five wordings the one that SmolLM2-135M understands best; docs/data.md.
+# Of the wordings with which SmolLM2-135M ends as often as without, the best; docs/data.md.
 PRIVILEGED = """\
 {question}
 {instruction}
