@@ -3,8 +3,8 @@
     make rehearse
 
 Needs the cluster of tests/slurm/cluster.sh. Ends with an error where a rule of the true studies has
-not run, a report does not show what it should, a training skipped a step, or results differ after a
-node was killed.
+not run, a report does not show what it should, a training skipped a step, a job left a process
+behind, or results differ after a node was killed.
 OUT/rehearsal.json and OUT/rehearsal.md say what was run; docs/rehearsal.md.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from faults import Driver
+from faults import Driver, processes_in, wait_for
 from jobs import jobs_by_rule, planned_rules
 from killed_node import run_again
 from open_report import chromium, open_report
@@ -35,6 +35,7 @@ from geosd.files import write_json, write_text
 SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", ROOT / "../shared/data"))
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 3600
+ENDING_S = 60  # for processes of a job that has ended
 
 
 def run(project: Path, *command: str | Path) -> str:
@@ -83,6 +84,13 @@ def rehearse(project: Path, study: str) -> float:
         driver.end()
     finally:
         driver.stop()
+    try:
+        wait_for("the end of all processes", lambda: not processes_in(project), ENDING_S)
+    except TimeoutError as error:
+        left = "\n".join(processes_in(project))
+        raise RuntimeError(
+            f"{study}: its jobs have ended, these processes have not:\n{left}"
+        ) from error
     style = ("--report-stylesheet", "workflow/report/style.css")
     provenance = f"results/{study}/provenance.html"
     snakemake(project, study, "--quiet", "all", "--report", provenance, *style)

@@ -24,7 +24,7 @@ from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
 
 SLURM_TESTS = Path(__file__).resolve().parent
 FOLDER = Path(os.environ.get("FOLDER", "/run/geosd-slurm"))
-SNAKEMAKE = [sys.executable, "-m", "snakemake", "--profile", "slurm"]
+SNAKEMAKE = [sys.executable, SLURM_TESTS / "driver_snakemake.py", "--profile", "slurm"]
 PATIENCE_S = 900
 STRUCK = "fwdkl"  # the variant whose training is hit
 
@@ -91,7 +91,10 @@ class Driver:
             self.process.send_signal(signal.SIGINT)
             raise
         if status:
-            raise RuntimeError((self.project / "driver.log").read_text()[-6000:])
+            log = self.project / "driver.log"
+            said = log.read_text()
+            first = max(0, said.find("Error in rule"))
+            raise RuntimeError(f"{log} says\n{said[first : first + 6000]}")
 
     def stop(self) -> None:
         """End the driver and its jobs, where they have not ended: neither outlives the test."""
@@ -134,6 +137,18 @@ def trainings(project: Path) -> Iterator[str]:
             continue  # it has just ended
     # A launcher's child goes by the launcher's name until it is the program itself.
     yield from (variant for parent, variant in found.values() if parent not in found)
+
+
+def processes_in(folder: Path) -> list[str]:
+    """The command of each process whose working directory a folder is."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cwd").readlink() == folder:
+                found.append((entry / "cmdline").read_text().replace("\0", " ").strip())
+        except OSError:
+            continue  # it has just ended
+    return found
 
 
 def attempts(project: Path, variant: str) -> list[dict]:

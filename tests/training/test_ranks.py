@@ -98,8 +98,8 @@ def main(folder):
         five_steps(ranks, half, tiny, folder / "half", steps=3)
 
 
-def launch(program, *arguments, processes=2, timeout=240, **more):
-    """Run a program as torchrun would; every process must end well."""
+def launch(program, *arguments, processes=2, timeout=240, status=0, **more):
+    """Run a program as torchrun would; every process must end with the exit status."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -120,7 +120,7 @@ def launch(program, *arguments, processes=2, timeout=240, **more):
         codes = []
         for process in started:
             codes.append(process.wait(timeout=timeout))
-            assert codes[-1] == 0
+            assert codes[-1] == status
     finally:
         for process in started:
             process.kill()

@@ -10,20 +10,23 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from typing import TypeVar
 
 from geosd.allocator import keep_freed_memory
 from geosd.steps import forkserver
+
+Returned = TypeVar("Returned")
 
 if sys.argv[:1] == ["-m"]:  # `python -m geosd.steps.NAME`: the program's own imports come next
     forkserver.run_forked()
     gc.disable()
 
 
-def begin(main: Callable[..., None]) -> None:
-    """Begin a step: call its `main` with the arguments of the command line."""
+def begin(main: Callable[..., Returned]) -> Returned:
+    """Begin a step: what its `main` returns, called with the arguments of the command line."""
     import tyro  # gpu_check does without
 
     keep_freed_memory()
     gc.freeze()
     gc.enable()
-    tyro.cli(main)
+    return tyro.cli(main)

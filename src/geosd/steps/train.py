@@ -53,8 +53,8 @@ def main(
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
     workers: int = 0,
-) -> None:
-    """Train one student: one variant of one model with one seed.
+) -> int:
+    """Train one student; returns the exit status, which says whether the run is to be continued.
 
     Args:
         study: Name of the study.
@@ -87,7 +87,7 @@ def main(
         arguments = (resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
             serve(assemble_rollout_worker(*arguments, link.worker), link)
-            return
+            return 0
         in_process = workers and link is None
         rollout_worker = assemble_rollout_worker(*arguments) if in_process else link
         run = assemble_run(*arguments, ranks, rollout_worker)
@@ -102,7 +102,7 @@ def main(
             )
         except PreemptionError as preemption:
             print(preemption, file=sys.stderr)
-            sys.exit(EXIT_CODE)
+            return EXIT_CODE
         finally:  # a failure elsewhere ends all processes: accelerate sees to it
             failed = isinstance(sys.exception(), Exception)
             if isinstance(run.rollout_source, RemoteRollouts) and not failed:
@@ -137,8 +137,8 @@ def main(
             )
             resume.clear()
         ranks.barrier()
+    return 0
 
 
 if __name__ == "__main__":
-    begin(main)
-    end_process()
+    end_process(begin(main))

@@ -5,13 +5,14 @@ A run on one process has no process group, and nothing here costs it anything.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -164,18 +165,24 @@ def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink 
         state.destroy_process_group()
 
 
-def end_process() -> None:
-    """End one of several processes well, as those of `multiprocessing` end: at once.
+def end_process(status: int = 0) -> NoReturn:
+    """End a process; one of several without the interpreter's teardown.
 
     Threads of gloo and autograd outlive the process groups and may still drop a tensor of Python's.
     If the interpreter is being torn down by then, Python ends such a thread, C++ does not allow it,
     and the process aborts ("terminate called without an active exception") after all its work.
-    Whatever is open must be closed before. A process alone goes on.
+    What was registered for the end runs before: vLLM ends the processes of its engine there. So
+    do the forks of `multiprocessing` end, from Python 3.13 on.
+
+    Args:
+        status: The exit status.
     """
     if process_state().num_processes > 1:
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(status)
+    sys.exit(status)
 
 
 def _split(
