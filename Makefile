@@ -32,9 +32,9 @@ brief := PYTHONPATH=workflow/logger:$(PYTHONPATH) $(snakemake) --logger brief
 MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize miniature_hyperparameters
 
-# The base models that the repository ships, six draws of each.
-BASE_MODELS := $(foreach model,mini-qwen3 mini-olmo3 mini-llama, \
-  $(foreach draw,0 1 2 3 4 5,base_models/$(model)/$(draw)))
+# The base models that the repository ships: six draws of each family, one of each other size.
+BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
+  $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema pins pins-gpu licences audit stop gpu-check \
   publish restore stale clean clean-study unused
