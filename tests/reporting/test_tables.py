@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 from geosd.reporting.tables import (
@@ -62,7 +63,11 @@ def full():
         Column("n.p", "p", "n_2"),
     )
     rows = (
-        Row("π₀", "Reference", (Cell(1 / 3, 0.25), Cell('a, "b"'), Cell(None))),
+        Row(
+            "π₀",
+            "Reference",
+            (Cell(np.float64(1 / 3), np.float64(0.25)), Cell('a, "b"'), Cell(None)),
+        ),
         Row("GeoSD", "Ours", (Cell(2 / 3, None), Cell("50% & _x_"), Cell(2.9e-9, form=".1e"))),
     )
     return ranked(Table("demo", "Title", "Δ of 5% ± 1.", "Method", columns, rows))

@@ -169,7 +169,7 @@ def to_csv(table: Table) -> str:
 def _exact(value: float | str | None) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None or math.isnan(value) else repr(value)
+    return "" if value is None or math.isnan(value) else str(value)
 
 
 def to_markdown(table: Table) -> str:

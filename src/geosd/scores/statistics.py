@@ -130,7 +130,7 @@ def contrast(
     df = 1 / sum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
     t = (total - margin) / se
     p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
-    half = stats.t.ppf((1 + confidence) / 2, df) * se
+    half = float(stats.t.ppf((1 + confidence) / 2, df)) * se
     return ContrastResult(total, total - half, total + half, float(p), math.nan, df, se)
 
 
