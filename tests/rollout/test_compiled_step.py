@@ -76,11 +76,25 @@ def fake_cache(model):
     return cache
 
 
-def test_a_file_that_was_not_compiled_there_is_not_loaded(folder, random_weights):
+@pytest.mark.parametrize(
+    ("note", "named"),
+    [
+        (f'{{"sha256": {{"{STEP}": "0", "{KERNEL}": "0"}}}}', STEP),
+        ('{"sha256": {}}', NOTE),
+        ("[]", NOTE),
+        ("", NOTE),  # what a power cut leaves
+    ],
+)
+def test_a_file_that_was_not_compiled_there_is_not_loaded(
+    note, named, folder, random_weights, caplog
+):
     model = random_weights("qwen3")
-    fake_cache(model)
-    with pytest.raises(RuntimeError, match=r"is not the file that was compiled(.|\n)*Hint: remove"):
+    (fake_cache(model) / NOTE).write_text(note)
+    with pytest.raises(RuntimeError, match=rf"{named} is not the file that(.|\n)*Hint: remove"):
         open_compiled_step(model)
+    # Sampling goes on without the program, and says so.
+    assert sampler(model).sample(PROMPTS, COLD, seed=0)
+    assert "sampling without a compiled step" in caplog.text
 
 
 def test_a_folder_that_others_may_write_is_not_loaded(folder, random_weights):

@@ -25,7 +25,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from geosd.files import sha256
+from geosd.files import sha256, sync, write_text
 from geosd.rollout.decode_step import ATTENTION, Columns, next_logits
 from geosd.rollout.key_value_cache import KeyValueCache
 
@@ -60,11 +60,15 @@ class CompiledStep:
             RuntimeError: They are not those that were compiled, or others may have written them.
         """
         _check_owner(folder)
-        self.sha256 = json.loads((folder / NOTE).read_text(encoding="utf-8"))["sha256"]
-        for name in (STEP, KERNEL):
-            if sha256(folder / name) != self.sha256.get(name):
+        try:
+            self.sha256 = json.loads((folder / NOTE).read_text(encoding="utf-8"))["sha256"]
+            noted = {name: self.sha256[name] for name in (STEP, KERNEL)}
+        except (ValueError, KeyError, TypeError):  # what a power cut leaves of it
+            noted = dict.fromkeys((NOTE, STEP, KERNEL))
+        for name, digest in noted.items():
+            if sha256(folder / name) != digest:
                 raise RuntimeError(
-                    f"{folder / name} is not the file that was compiled there.\nHint: remove"
+                    f"{folder / name} is not the file that was written there.\nHint: remove"
                     f" {folder}; the next run compiles it again."
                 )
         torch.ops.load_library(str(folder / KERNEL))
@@ -195,7 +199,9 @@ def compile_step(config: Any, folder: Path) -> None:
             "sha256": {name: sha256(made / name) for name in (STEP, KERNEL)},
             "identity": identity(config),
         }
-        (made / NOTE).write_text(json.dumps(note, indent=2, default=str), encoding="utf-8")
+        write_text(made / NOTE, json.dumps(note, indent=2, default=str))
+        for name in (STEP, KERNEL):
+            sync(made / name)
         made.rename(folder)
 
 
