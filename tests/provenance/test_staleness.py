@@ -156,3 +156,29 @@ def test_a_damaged_manifest_is_named_and_the_others_are_judged(study, content):
     assert "input results/train/w is not here" in reasons["evaluate"]
     with pytest.raises(DamagedManifestError, match=r"(?s)results/base/manifest.json.*\nHint: "):
         read_manifest(path.parent)
+
+
+def test_results_that_share_a_folder_have_a_manifest_each(study):
+    """table -> claims, both in one folder, beside a third that has changed."""
+    shared = Path("figures")
+    shared.mkdir()
+    results = {}
+    for name, source in {
+        "table": "results/base/w",
+        "claims": "figures/table",
+        "other": "gone",
+    }.items():
+        (shared / name).write_text(name)
+        made = manifest_module.manifest("analyse", [], {}, 1.0, {name: sha256(shared / name)})
+        made["inputs"] = {source: sha256(source) if Path(source).exists() else "0"}
+        made["code"]["files"] = {}
+        write_manifest(shared / f"{name}.manifest.json", made)
+        results[shared / f"{name}.manifest.json"] = Current({}, {})
+    assert [bool(why) for why in stale(results).values()] == [False, False, True]
+    (shared / "table").write_text("edited")
+    reasons = {result.name: why for result, why in stale(results).items()}
+    assert reasons["table.manifest.json"] == ["output figures/table has changed"]
+    assert reasons["claims.manifest.json"] == [
+        "input figures/table has changed",
+        "made from figures/table.manifest.json, which is out of date",
+    ]

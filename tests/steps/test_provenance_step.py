@@ -18,12 +18,15 @@ JOBS = {
     "train": ("train", MODEL, "geosd"),
     "evaluate": ("evaluate", MODEL, "geosd"),
     "pi_0": ("evaluate_pi_0", MODEL, None),
+    "states": ("states", MODEL, None),
+    "drift_over_steps": ("drift_over_steps", None, None),
+    "claims": ("claims", None, None),
 }
 
 
 @pytest.fixture
 def results(root, tmp_path, monkeypatch):
-    """Five results of study quick, made with today's settings and code; and its index."""
+    """Eight results of study quick, made with today's settings and code; and its index."""
     monkeypatch.chdir(tmp_path)
     for name in ("selected", "base_models"):
         (tmp_path / name).symlink_to(root / name)
@@ -35,11 +38,15 @@ def results(root, tmp_path, monkeypatch):
         "train": folders.train(MODEL, "geosd", 1),
         "evaluate": folders.evaluate(MODEL, "geosd", 1),
         "pi_0": folders.evaluate(MODEL, "pi_0", 1),
+        "states": folders.states(MODEL),
+        "drift_over_steps": "results/quick/analyse/drift_over_steps.manifest.json",
+        "claims": "figures/quick/claims.manifest.json",
     }
     for name, (rule, model, variant) in JOBS.items():
         step = rule.removesuffix("_pi_0")
         content = manifest(step, [], settings(rule, study, model, variant), 1.0)
-        write_manifest(tmp_path / places[name] / "manifest.json", content)
+        place = tmp_path / places[name]
+        write_manifest(place if place.suffix else place / "manifest.json", content)
     write_index(tmp_path / "results/quick/runs.csv", folders.rows())
     return places
 
@@ -54,7 +61,7 @@ def check_study(capsys, params) -> tuple[bool, str]:
 def test_results_of_todays_settings_are_current(results, root, capsys):
     outdated, printed = check_study(capsys, root / "params.yaml")
     assert not outdated
-    assert "0 of 5 results of study quick are out of date" in printed
+    assert "0 of 8 results of study quick are out of date" in printed
 
 
 def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path, capsys):
@@ -65,7 +72,7 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
     assert outdated
     assert f"{results['train']} follows from other settings" in printed
     assert "parameter optimiser.kfac.damping was 0.001, is 0.0001" in printed
-    assert "2 of 5 results" in printed  # its samples follow from it
+    assert "2 of 8 results" in printed  # its samples follow from it
 
 
 def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
@@ -75,7 +82,19 @@ def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
     write_manifest(folder / "manifest.json", content)
     outdated, printed = check_study(capsys, root / "params.yaml")
     assert outdated and "code geosd/evaluation/sampling.py has changed" in printed
-    assert "1 of 5 results" in printed
+    assert "1 of 8 results" in printed
+
+
+@pytest.mark.parametrize("name", ["states", "drift_over_steps", "claims"])
+def test_results_of_every_kind_are_judged(name, results, root, tmp_path, capsys):
+    place = tmp_path / results[name]
+    folder, file = (place.parent, place.name) if place.suffix else (place, "manifest.json")
+    content = read_manifest(folder, file)
+    content["code"]["files"][f"geosd/steps/{name}.py"] = "0" * 64
+    write_manifest(folder / file, content)
+    outdated, printed = check_study(capsys, root / "params.yaml")
+    assert outdated and f"{results[name]}\n    code geosd/steps/{name}.py has changed" in printed
+    assert "1 of 8 results" in printed
 
 
 def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root, tmp_path, capsys):

@@ -43,12 +43,13 @@ def stale(
     """Which results are stale, and why: compared with files, settings and code of today.
 
     Args:
-        results: Folder -> what would make it now. Inputs are looked for as the manifests name them.
+        results: Folder of a result, or its manifest where several share a folder -> what would make
+            it now. Inputs are looked for as the manifests name them.
         may_be_gone: Whether a file may have been removed on purpose: then the hash counts that the
             manifest of its step lists.
 
     Returns:
-        Each folder that has a manifest, or had one under another address -> why it is stale, one
+        Each result that has a manifest, or had one under another address -> why it is stale, one
         reason a line; none: it is current. Results that were never made are left out. A manifest
         that is damaged is a reason, too.
     """
@@ -63,45 +64,62 @@ def stale(
         return None
 
     reasons: dict[Path, list[str]] = {}
-    for folder, current in results.items():
+    makers: dict[Path, Path] = {}  # file -> the result that lists it
+    for result, current in results.items():
         try:
-            manifest = manifests[folder] = _read(folder)
+            manifest = manifests[result] = _read(result)
             former = _read(current.former) if current.former and manifest is None else None
         except DamagedManifestError as error:
-            manifests[folder], reasons[folder] = None, [str(error).partition("\n")[0]]
+            manifests[result], reasons[result] = None, [str(error).partition("\n")[0]]
             continue
         if manifest is not None:
-            reasons[folder] = [
-                *_files("output", {folder / k: v for k, v in manifest["outputs"].items()}, hashed),
+            folder = _manifest_file(result).parent
+            outputs = {folder / name: digest for name, digest in manifest["outputs"].items()}
+            makers |= dict.fromkeys(outputs, result)
+            reasons[result] = [
+                *_files("output", outputs, hashed),
                 *_files("input", manifest["inputs"], hashed),
                 *_settings(manifest["settings"], current.settings),
                 *_code(manifest["code"].get("files"), current.code),
             ]
         elif former is not None:
-            reasons[folder] = [f"not made yet; {current.former} follows from other settings"]
-            reasons[folder] += _settings(former["settings"], current.settings)
+            reasons[result] = [f"not made yet; {current.former} follows from other settings"]
+            reasons[result] += _settings(former["settings"], current.settings)
     # Until nothing is added: what was made from something stale is stale, however far away.
     added = True
     while added:
         added = False
-        for folder in reasons:
-            for source in _sources(manifests[folder], reasons) - {folder}:
+        for result in reasons:
+            for source in _sources(manifests[result], makers, reasons) - {result}:
                 reason = f"made from {source}, which is out of date"
-                if reasons[source] and reason not in reasons[folder]:
-                    reasons[folder].append(reason)
+                if reasons[source] and reason not in reasons[result]:
+                    reasons[result].append(reason)
                     added = True
     return reasons
 
 
-def _read(folder: Path) -> dict[str, Any] | None:
-    return read_manifest(folder) if (folder / MANIFEST).is_file() else None
+def _manifest_file(result: Path) -> Path:
+    return result if result.name.endswith(MANIFEST) else result / MANIFEST
 
 
-def _sources(manifest: Mapping[str, Any] | None, folders: Mapping[Path, Any]) -> set[Path]:
-    """The results that a result was made from: the innermost folder of each of its inputs."""
-    paths = [Path(name) for name in (manifest or {"inputs": ()})["inputs"]]
-    owners = (next((p for p in (path, *path.parents) if p in folders), None) for path in paths)
-    return {owner for owner in owners if owner is not None}
+def _read(result: Path) -> dict[str, Any] | None:
+    file = _manifest_file(result)
+    return read_manifest(file.parent, file.name) if file.is_file() else None
+
+
+def _sources(
+    manifest: Mapping[str, Any] | None, makers: Mapping[Path, Path], results: Mapping[Path, Any]
+) -> set[Path]:
+    """The results that a result was made from.
+
+    An input is of the result that lists it, or else of the one in whose folder it lies.
+    """
+    found = set()
+    for path in map(Path, (manifest or {"inputs": ()})["inputs"]):
+        folders = (each for each in (path, *path.parents) if each in results)
+        if (source := makers.get(path) or next(folders, None)) is not None:
+            found.add(source)
+    return found
 
 
 def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]:

@@ -14,30 +14,34 @@ from typing import Any
 
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
+from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.config.weight_readers import run_of, weight_readers
 from geosd.files import sha256
 from geosd.provenance.code import SOURCES, code_of
+from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.staleness import Current, stale
 from geosd.steps import begin
 
-Job = tuple[Any, ...]
+SettingsKey = tuple[Any, ...]
 """Rule, model, variant and draw, as far as there are any: what `geosd.config.settings` takes."""
 STEPS = {"evaluate_pi_0": "evaluate"}
 """Rules that run a step of another name."""
 
 
-def main(study: str, params: Path = Path("params.yaml")) -> None:
+def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
     """List the stale results of a study, and why each is stale.
 
     Args:
         study: Name of the study.
         params: The configuration.
+        figures: Where the outputs of studies lie, each study in its own folder.
     """
     resolved = resolve(load(params), study)
     former = _former(resolved)
     results = {
-        Path(folder): _current(resolved, job, former.get(folder)) for folder, job in _jobs(resolved)
+        Path(result): _current(resolved, key, former.get(result))
+        for result, key in _results(resolved, figures)
     }
     weights = weight_readers(resolved) if resolved.overlay.keep == "samples" else {}
     runs = {run_of(file) for file in weights}
@@ -48,26 +52,35 @@ def main(study: str, params: Path = Path("params.yaml")) -> None:
             f" the study, `make restore STUDY={study}` fetches it."
         )
     outdated = {folder: why for folder, why in reasons.items() if why}
-    for folder, why in outdated.items():
-        print(folder, *why, sep="\n    ")
+    for result, why in outdated.items():
+        print(result, *why, sep="\n    ")
     print(f"{len(outdated)} of {len(reasons)} results of study {study} are out of date.")
     sys.exit(bool(outdated))
 
 
-def _jobs(study: Study) -> Iterator[tuple[str, Job]]:
-    """The folders of a study that have a manifest, shared ones too."""
-    folders = RunFolders(study)
+def _results(study: Study, figures: Path) -> Iterator[tuple[str, SettingsKey]]:
+    """The results of a study, shared ones too: folders, or manifests that share a folder."""
+    folders, own = RunFolders(study), f"{RESULTS}/{study.name}"
     yield folders.data, ("data",)
     for model, draw in product(study.models, study.base_draws):
         yield folders.base(model, draw), ("base", model, None, draw)
         yield folders.pool(model, draw), ("pool", model)
+        yield folders.states(model, draw), ("states", model)
     for row in folders.rows():
         if row.train:
             rule = "early_stop" if row.variant in study.early_stops else "train"
             yield row.train, (rule, row.model, row.variant)
         rule = "evaluate" if row.train else "evaluate_pi_0"
         yield row.evaluate, (rule, row.model, row.variant)
-    yield f"{RESULTS}/{study.name}/analyse", ("analyse",)
+    if ALIGNMENT in study.outputs:
+        followed = settings_of(ALIGNMENT, study)["methods"]
+        for model, variant, seed in product(study.models, followed, study.seeds):
+            folder = f"{own}/alignment/{model}/{variant}/{seed}"
+            yield folder, ("alignment", model, variant)
+    yield f"{own}/runs.{MANIFEST}", ("runs",)
+    yield f"{own}/analyse", ("analyse",)
+    yield f"{own}/analyse/drift_over_steps.{MANIFEST}", ("drift_over_steps",)
+    yield f"{figures}/{study.name}/claims.{MANIFEST}", ("claims",)
 
 
 def _former(study: Study) -> dict[str, Path]:
@@ -85,9 +98,9 @@ def _former(study: Study) -> dict[str, Path]:
     return moved
 
 
-def _current(study: Study, job: Job, former: Path | None) -> Current:
-    rule, *of_job = job
-    settings = settings_of(rule, study, *of_job)
+def _current(study: Study, key: SettingsKey, former: Path | None) -> Current:
+    rule, *of_rule = key
+    settings = settings_of(rule, study, *of_rule)
     files = code_of(STEPS.get(rule, rule), settings)
     return Current(settings, {name: sha256(SOURCES / name) for name in files}, former)
 
