@@ -9,6 +9,7 @@ run, and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -30,6 +31,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.config import load, resolve
+from geosd.config.weight_readers import weight_readers
+from geosd.files import write_text
 from geosd.problems.dataset_catalogue import CatalogueEntry
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps.forkserver import PRELOADED
@@ -75,8 +79,7 @@ BY_HAND = (
     " --out selected/rates.yaml",
     "python -m geosd.steps.redraw --study small",
     "python -m geosd.steps.results_page",
-    "python -m geosd.steps.remove_weights --study small --weights given/model.safetensors"
-    " --out removed.json",
+    "python -m geosd.steps.remove_weights --study rates --weights {weights} --out removed.json",
     "python -m geosd.steps.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
@@ -257,8 +260,12 @@ def params(folder: Path) -> None:
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
 
 
-def given(folder: Path) -> None:
-    """The inputs of programs that no rule runs."""
+def given(folder: Path) -> str:
+    """Make the inputs of programs that no rule runs.
+
+    Returns:
+        A file of weights of study rates, none of whose runs is made.
+    """
     rows = [
         (MODEL, variant, 0, 0, "select_validation", "ID", "avg@k", 2, 40.0)
         for variant in ("pi_0", "geosd-learning_rate_1e-06", "geosd-learning_rate_1e-05")
@@ -266,9 +273,12 @@ def given(folder: Path) -> None:
     (folder / "given").mkdir()
     table = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
     table.to_csv(folder / "given/scores.csv", index=False)
-    (folder / "given/model.safetensors").write_text("Weights that every study has read.")
+    with contextlib.chdir(folder):
+        weights = next(iter(weight_readers(resolve(load(Path("params.yaml")), "rates"))))
+    write_text(folder / weights, "Weights that every study has read.")
     lines = [{"gold": str(n), "response": f"The answer is {n % 2}."} for n in range(4)]
     (folder / "given/rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return weights
 
 
 def planned(folder: Path, *arguments: str) -> list[Command]:
@@ -292,10 +302,10 @@ def finished(tmp_path_factory):
     shutil.copy(ROOT / "base_models/SHA256SUMS", folder / "base_models")
     shutil.copytree(ROOT / "selected", folder / "selected")
     params(folder)
-    given(folder)
+    weights = given(folder)
     commands = planned(folder, "--config", "study=small", "--", *TARGETS)
     commands += planned(folder, "--config", "study=fetched", "--", "fetch")
-    commands += [Command(shlex.split(line)) for line in BY_HAND]
+    commands += [Command(shlex.split(line.format(weights=weights))) for line in BY_HAND]
     reporting = [
         f"geosd.reporting.{path.stem}" for path in (ROOT / "src/geosd/reporting").glob("*.py")
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from geosd.config import load, resolve
-from geosd.config.weight_readers import kept_for
+from geosd.config.weight_readers import kept_for, weight_readers
 from geosd.files import write_json
 from geosd.steps import begin
 
@@ -22,8 +22,18 @@ def main(study: str, weights: Path, out: Path, params: Path = Path("params.yaml"
         weights: The file.
         out: File that says whether it was removed, and else for which studies it stays.
         params: The configuration.
+
+    Raises:
+        ValueError: The study has no such file of weights; nothing is removed.
     """
-    studies = kept_for(resolve(load(params), study)).get(str(weights), [])
+    resolved = resolve(load(params), study)
+    # Another spelling of a file's path would find no study that keeps it.
+    if str(weights) not in (known := weight_readers(resolved)):
+        raise ValueError(
+            f"{weights} is no file of weights of study {study}; nothing was removed.\nHint: name"
+            f" it from the root of the project, as {next(iter(known), 'results/train/...')}."
+        )
+    studies = kept_for(resolved).get(str(weights), [])
     if not studies:
         weights.unlink(missing_ok=True)
     write_json(out, {"weights": str(weights), "removed": not studies, "kept_for": studies})
