@@ -6,9 +6,12 @@ import dataclasses
 import typing
 
 import pytest
+import yaml
 
 from geosd.config import ConfigError, load
-from geosd.objectives.hyperparameters import MISSING, declared
+from geosd.objectives.hyperparameters import MISSING, declared, declared_rollouts
+
+OUTLIER_CAP = "        outlier_cap: 0.1\n"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +41,8 @@ def test_a_wrong_hyperparameter_is_named_with_what_is_allowed(edited, old, new, 
 
 
 def test_infinity_is_allowed_where_the_objective_allows_it(edited):
-    params = load(edited(("        outlier_cap: 0.1\n", "        outlier_cap: .inf\n")))
+    other_modes = "        - {objective.outlier: [clamp, mask, forward]}\n"
+    params = load(edited((OUTLIER_CAP, "        outlier_cap: .inf\n"), (other_modes, "")))
     assert params.variants["tropd"].training.objective.outlier_cap == float("inf")
 
 
@@ -54,6 +58,49 @@ def test_a_hyperparameter_that_is_not_read_with_the_others_is_refused(edited):
     path = edited((hellinger, "divergence: hellinger, beta: 0.3, drift_penalty: 1.0}"))
     with pytest.raises(ConfigError, match=r"objective.beta is 0.3; it is read only with diverg"):
         load(path)
+
+
+OF_ANOTHER_MODE = {
+    "entropy_weight is 0.9; it is read only with mode='select' or mode='reweight'": [
+        ("        entropy_weight: 0.5\n", "        entropy_weight: 0.9\n"),
+        ("        mode: select ", "        mode: soft_or "),
+    ],
+    "outlier_top_k is 5; it is read only with outlier='forward'": [
+        (OUTLIER_CAP, OUTLIER_CAP + "        outlier_top_k: 5\n"),
+    ],
+    "outlier_cap is 0.2; it is read only with outlier='scaled' or outlier='clamp'": [
+        (OUTLIER_CAP, "        outlier_cap: 0.2\n"),
+        ("        outlier: scaled ", "        outlier: mask "),
+    ],
+}
+
+
+@pytest.mark.parametrize(("message", "changes"), OF_ANOTHER_MODE.items())
+def test_a_hyperparameter_of_another_mode_is_refused(edited, message, changes):
+    with pytest.raises(ConfigError, match=message):
+        load(edited(*changes))
+
+
+@pytest.mark.parametrize(
+    ("group", "trainers", "message"),
+    [(1, 1, "a group of 1 has no advantage"), (6, 4, "6 cannot be shared evenly by the 4 GPUs")],
+)
+def test_a_group_that_cannot_be_trained_on_is_refused(edited, group, trainers, message):
+    values = yaml.safe_load(edited().read_text())
+    values["protocol"]["training"]["group"] = group
+    values["resources"]["qwen3-8b"]["train"].update(gpus=trainers, inference_gpus=0)
+    path = edited()
+    path.write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match=rf"training.group: {message}.* grpo of "):
+        load(path)
+
+
+def test_what_each_objective_trains_on_is_read_from_the_syntax():
+    from geosd.objectives import objective
+
+    read = {name: type(objective.build(name)).rollouts for name in objective.names()}
+    assert declared_rollouts() == read
+    assert {"student", "group", "solution"} == set(read.values())
 
 
 def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():

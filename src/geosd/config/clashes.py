@@ -17,6 +17,7 @@ from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_ar
 from geosd.config.errors import alternatives
 from geosd.config.inheritance import lineage
 from geosd.config.job_resources import TrainingResources
+from geosd.config.objective_schema import ROLLOUTS
 from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section
@@ -131,7 +132,12 @@ def _beyond(
     if training["top_k"] > (size.vocabulary or training["top_k"]):
         message = f"{training['top_k']} is more than the {size.vocabulary} tokens there are, for"
         yield ("top_k",), message
-    for key in ("problems", "final_rollouts"):
+    shared = ["problems", "final_rollouts"]
+    if ROLLOUTS[training["objective"]["name"]] == "group":
+        shared.append("group")
+        if training["group"] < 2:
+            yield ("group",), "a group of 1 has no advantage; allowed are integers from 2, for"
+    for key in shared:
         if training[key] % resources.trainers:
             message = (
                 f"{training[key]} cannot be shared evenly by the {resources.trainers} GPUs that"

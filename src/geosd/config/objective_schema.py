@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import Field, create_model
 
 from geosd.config.schema_base import Strict
-from geosd.objectives.hyperparameters import Hyperparameter, declared
+from geosd.objectives.hyperparameters import Hyperparameter, declared, declared_rollouts
 
 
 def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
@@ -23,5 +23,7 @@ def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[S
 
 
 HYPERPARAMETERS = declared()
+ROLLOUTS = declared_rollouts()
+"""Name of each objective -> what it trains on: student, group or solution."""
 OBJECTIVES = tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.items())
 Objective = Annotated[Union[OBJECTIVES], Field(discriminator="name")]  # noqa: UP007

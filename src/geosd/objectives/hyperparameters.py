@@ -56,20 +56,27 @@ class Bounds:
 
 
 class OnlyWith:
-    """The hyperparameter is read only where another has one value; elsewhere it keeps its default.
+    """The hyperparameter is read only with some values of another; else it keeps its default.
 
     Example:
         >>> OnlyWith(divergence="jsd")
         OnlyWith(divergence='jsd')
+        >>> OnlyWith(mode=("select", "reweight"))
+        OnlyWith(mode=('select', 'reweight'))
     """
 
     def __init__(self, **condition: Any) -> None:
-        """Take one condition, other hyperparameter = its value."""
+        """Take one condition, other hyperparameter = its value, or a tuple of values."""
         ((self.other, self.value),) = condition.items()
 
     def __repr__(self) -> str:
         """As written."""
         return f"OnlyWith({self.other}={self.value!r})"
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of the other hyperparameter."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
 
 
 @dataclass(frozen=True)
@@ -111,9 +118,10 @@ class Hyperparameter:
     def conflict(self, values: Mapping[str, Any]) -> str | None:
         """What a value that is not read would need, given all values; None where all is right."""
         for note in self.notes:
-            unread = isinstance(note, OnlyWith) and values[note.other] != note.value
+            unread = isinstance(note, OnlyWith) and values[note.other] not in note.values
             if unread and values[self.name] != self.default:
-                return f"it is read only with {note.other}={note.value!r}"
+                allowed = " or ".join(f"{note.other}={value!r}" for value in note.values)
+                return f"it is read only with {allowed}"
         return None
 
 
@@ -145,6 +153,22 @@ def declared(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
         ValueError: An annotation has a name in it that is none of `Annotated`, `Literal`, `Bounds`,
             `OnlyWith`, `float`, `int`, `bool`, `str` and `inf`.
     """
+    classes, names = _registered(folder)
+    return {name: tuple(_fields(classes, cls).values()) for name, cls in sorted(names.items())}
+
+
+def declared_rollouts(folder: Path = FOLDER) -> dict[str, str]:
+    """What every registered objective trains on, `Objective.rollouts`, without importing any.
+
+    Args:
+        folder: Where the objectives' files lie.
+    """
+    classes, names = _registered(folder)
+    return {name: _class_value(classes, cls, "rollouts") for name, cls in sorted(names.items())}
+
+
+def _registered(folder: Path) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
+    """All classes of the files in a folder, and the class that each objective's name stands for."""
     classes: dict[str, ast.ClassDef] = {}
     names: dict[str, str] = {}
     for file in sorted(folder.glob("*.py")):
@@ -154,7 +178,18 @@ def declared(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
                 for call in node.decorator_list:
                     if isinstance(call, ast.Call) and ast.unparse(call.func) == "register":
                         names[ast.literal_eval(call.args[0])] = node.name
-    return {name: tuple(_fields(classes, cls).values()) for name, cls in sorted(names.items())}
+    return classes, names
+
+
+def _class_value(classes: Mapping[str, ast.ClassDef], name: str, attribute: str) -> Any:
+    """The literal that a class, or else the first of its bases that does, gives an attribute."""
+    if name not in classes:
+        return None
+    for line in classes[name].body:
+        if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == attribute and line.value:
+            return ast.literal_eval(line.value)
+    values = (_class_value(classes, ast.unparse(base), attribute) for base in classes[name].bases)
+    return next((value for value in values if value is not None), None)
 
 
 def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> dict[str, Hyperparameter]:

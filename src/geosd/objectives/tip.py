@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from geosd.geometry import entropy, forward_kl, reverse_kl
-from geosd.objectives.hyperparameters import Bounds
+from geosd.objectives.hyperparameters import Bounds, OnlyWith
 from geosd.objectives.objective import Batch, Objective, States, Terms, register
 
 
@@ -36,7 +36,9 @@ class TIP(Objective):
 
     retained_fraction: Annotated[float, Bounds(gt=0, le=1)] = 0.5
     """r; the paper selects 0.5. At 1 "select" is FwdKL."""
-    entropy_weight: Annotated[float, Bounds(ge=0, le=1)] = 0.5
+    entropy_weight: Annotated[float, Bounds(ge=0, le=1), OnlyWith(mode=("select", "reweight"))] = (
+        0.5
+    )
     """omega; the paper selects 0.5. 1 is entropy alone, 0 mismatch alone."""
     mode: Literal["select", "reweight", "soft_or"] = "select"
     """How positions are scored and weighed; "select" is our reading of the paper."""

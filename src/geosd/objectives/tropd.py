@@ -11,7 +11,7 @@ from torch import Tensor
 
 from geosd.geometry import reverse_kl
 from geosd.geometry.simplex import floored
-from geosd.objectives.hyperparameters import Bounds
+from geosd.objectives.hyperparameters import Bounds, OnlyWith
 from geosd.objectives.objective import Batch, Objective, States, Terms, register
 
 
@@ -38,13 +38,13 @@ class TrOPD(Objective):
 
     agreement_threshold: Annotated[float, Bounds(ge=0, le=1)] = 0.6
     """rho, which bounds a probability; the paper selects 0.6. At 0 the method is RevKL."""
-    outlier_cap: Annotated[float, Bounds(ge=0)] = 0.1
+    outlier_cap: Annotated[float, Bounds(ge=0), OnlyWith(outlier=("scaled", "clamp"))] = 0.1
     """c in nats; the paper selects 0.1. At infinity the method is RevKL."""
     agreement: Literal["sampled", "overlap"] = "sampled"
     """Which agreement a_t; "sampled" is the original's trust probability."""
     outlier: Literal["scaled", "clamp", "mask", "forward"] = "scaled"
     """The update at outliers; "scaled" is our reading of the paper's clipped outlier update."""
-    outlier_top_k: Annotated[int, Bounds(ge=1)] = 64
+    outlier_top_k: Annotated[int, Bounds(ge=1), OnlyWith(outlier="forward")] = 64
     """Tokens of the teacher that "forward" sums over; the original takes 64."""
 
     def local(self, states: States) -> dict[str, Tensor]:
