@@ -170,9 +170,7 @@ def test_a_decoders_gradients_change_in_the_projections_and_nowhere_else(
 
 
 @pytest.mark.parametrize("family", ["Qwen3", "Llama", "Olmo3"])
-def test_sharing_the_input_factor_among_sisters_changes_no_number(
-    family, make_decoder, batch, response_loss
-):
+def test_sharing_an_input_factor_changes_no_number(family, make_decoder, batch, response_loss):
     gradients = []
     for share in (True, False):
         model = make_decoder(family)
@@ -186,7 +184,7 @@ def test_sharing_the_input_factor_among_sisters_changes_no_number(
     assert all(map(torch.equal, *gradients))
 
 
-def test_sisters_with_inputs_of_their_own_are_refused():
+def test_layers_that_should_share_an_input_and_do_not_are_refused():
     class Cross(nn.Module):
         def __init__(self):
             super().__init__()

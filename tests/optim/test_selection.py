@@ -36,6 +36,6 @@ def test_a_shared_weight_is_refused():
 
 def test_projections_of_one_input_follow_the_first_of_their_block():
     names = [f"{layer}.{leaf}" for layer in (0, 1) for leaf in ("q_proj", "k_proj", "v_proj")]
-    leaders = shared_input_factors([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
-    assert [leaders[name] for name in names] == ["0.q_proj"] * 3 + ["1.q_proj"] * 3
-    assert all(leaders[n] == n for n in ("0.o_proj", "1.up_proj", "v_proj", "k_proj"))
+    input_owners = shared_input_factors([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
+    assert [input_owners[name] for name in names] == ["0.q_proj"] * 3 + ["1.q_proj"] * 3
+    assert all(input_owners[n] == n for n in ("0.o_proj", "1.up_proj", "v_proj", "k_proj"))

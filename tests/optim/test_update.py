@@ -104,6 +104,21 @@ def test_the_relative_step_is_what_the_weights_moved(rule, inner, make_decoder, 
 
 
 @pytest.mark.parametrize("rule, inner", RULES)
+def test_weight_decay_is_not_part_of_the_relative_step(rule, inner, make_decoder, advance):
+    """The first step decays the same weights, and its gradients know nothing of the decay."""
+    sizes = []
+    for weight_decay in (0.0, 10.0):
+        changes = {"weight_decay": weight_decay}
+        model, update = model_and_update(make_decoder, rule, inner, **changes)
+        before = torch.cat([p.detach().double().flatten() for p in model.parameters()])
+        advance(model, update, 0, 1)
+        after = torch.cat([p.detach().double().flatten() for p in model.parameters()])
+        sizes.append(update.relative_step() * after.norm().item())
+    decayed = ((after - before).norm()).item()
+    assert sizes[1] == pytest.approx(sizes[0], rel=1e-5) and decayed > 1.2 * sizes[0]
+
+
+@pytest.mark.parametrize("rule, inner", RULES)
 @pytest.mark.parametrize("storage", ["float32", "bfloat16"])
 def test_a_run_continued_from_its_saved_state_is_the_run_bit_for_bit(
     rule, inner, storage, make_decoder, advance

@@ -98,10 +98,10 @@ def kfac_units(
     """
     layers = list(projection_sizes(model).projections())
     names = [name for name, _, _ in layers]
-    leaders = shared_input_factors(names) if share_inputs else {name: name for name in names}
+    input_owners = shared_input_factors(names) if share_inputs else {name: name for name in names}
     squares = cubes = products = 0
     for name, inputs, outputs in layers:
-        sides = (outputs, inputs) if leaders[name] == name else (outputs,)
+        sides = (outputs, inputs) if input_owners[name] == name else (outputs,)
         squares += sum(_power(side, blocks, 2) for side in sides)
         cubes += sum(_power(side, blocks, 3) for side in sides)
         products += 2 * inputs * _power(outputs, blocks, 2)

@@ -87,7 +87,7 @@ class ObservedBatch:
         """The positions drawn for this call of layer `name`; None stands for all of them.
 
         Layers that are called equally often get the same positions, so that a layer's input and
-        output gradient, and the inputs of sister layers, are always taken at the same places.
+        output gradient, and the inputs that layers share, are always taken at the same places.
 
         Args:
             name: The layer.
@@ -157,8 +157,8 @@ class LayerCapture:
     Args:
         name: Its name, for messages.
         module: The layer.
-        leader: The tap of the sister whose input it shares, which records the input; None if
-            it records its own.
+        input_owner: The capture that records the input which both layers read; None if this one
+            records its own.
         current: Gives the observation under way.
         record: Receives the drawn rows of every backward pass through the layer.
         dtype: What the output gradients are scaled in.
@@ -168,13 +168,13 @@ class LayerCapture:
         self,
         name: str,
         module: nn.Linear,
-        leader: LayerCapture | None,
+        input_owner: LayerCapture | None,
         current: Callable[[], ObservedBatch],
         record: Record,
         dtype: torch.dtype,
     ) -> None:
         """Hook the layer."""
-        self.name, self.leader, self.dtype = name, leader, dtype
+        self.name, self.input_owner, self.dtype = name, input_owner, dtype
         self.current, self.record = current, record
         self._seen: tuple[int, torch.Size] | None = None
         self.handle = self._attach(module)
@@ -192,12 +192,12 @@ class LayerCapture:
         return module.register_forward_hook(hook)
 
     def _probe(self, inputs: Tensor, output: Tensor) -> Tensor:
-        # By memory, not by object: other hooks may hand each sister a view of its own.
+        # By memory, not by object: other hooks may hand each layer a view of its own.
         self._seen = (inputs.data_ptr(), inputs.shape)
-        if self.leader is not None and self.leader._seen != self._seen:
+        if self.input_owner is not None and self.input_owner._seen != self._seen:
             raise ValueError(
-                f"{self.name} was called on another input than {self.leader.name}, but their names"
-                " say that they share it.\nHint: KFAC(..., share_inputs=False)."
+                f"{self.name} was called on another input than {self.input_owner.name}, but their"
+                " names say that they share it.\nHint: KFAC(..., share_inputs=False)."
             )
         observation = self.current()
         observation.check(self.name, inputs.shape[:-1])
@@ -209,4 +209,4 @@ class LayerCapture:
             delta = observation.rows(delta, positions)
             self.record(rows, observation.scaled(delta, positions, self.dtype))
 
-        return _Probe.apply(output, record, None if self.leader else inputs)
+        return _Probe.apply(output, record, None if self.input_owner else inputs)

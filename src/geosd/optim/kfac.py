@@ -222,7 +222,7 @@ class KFAC:
         input_owner, inverse_a = None, []
         for name, layer in self.layers.items():
             if (grad := layer.weight.grad) is not None:
-                if input_owner != self._input_owner[name]:  # sisters follow each other
+                if input_owner != self._input_owner[name]:  # layers of one input follow each other
                     input_owner = self._input_owner[name]
                     inverse_a = self.factors.full_inverse(f"{input_owner}.A")
                 precondition(

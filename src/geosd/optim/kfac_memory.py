@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-ITEM_BYTES = {"float32": 4, "bfloat16": 2}
+ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def factor_bytes(
     Args:
         model: The model (on any device, "meta" too), or its dimensions.
         blocks: The paper's g. With 1 and half the result: the table's column "Full EMA".
-        dtype: Of averages and inverses, float32 or bfloat16.
+        dtype: Of averages and inverses: float64, float32 or bfloat16.
         share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them; False counts one
             for each, which is the paper's formula 7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2.
         select: Which linear layers of a module; without effect on `Dimensions`.
@@ -78,9 +78,9 @@ def factor_bytes(
             (n, m.in_features, m.out_features) for n, m in select_layers(model, select).items()
         ]
     names = [name for name, _, _ in layers]
-    leaders = shared_input_factors(names) if share_inputs else {name: name for name in names}
+    input_owners = shared_input_factors(names) if share_inputs else {name: name for name in names}
     elements = 0
     for name, inputs, outputs in layers:
-        sides = (outputs, inputs) if leaders[name] == name else (outputs,)
+        sides = (outputs, inputs) if input_owners[name] == name else (outputs,)
         elements += sum(run.count * run.size**2 for d in sides for run in partition(d, blocks))
     return 2 * elements * ITEM_BYTES[str(dtype).removeprefix("torch.")]

@@ -55,16 +55,16 @@ def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
 
 
 def shared_input_factors(names: list[str]) -> dict[str, str]:
-    """For each selected layer, the layer that keeps its input factor A: itself or a sister.
+    """For each selected layer, the layer that keeps its input factor A: one with the same input.
 
     Example:
         >>> shared_input_factors(["gate_proj", "up_proj", "down_proj"])
         {'gate_proj': 'gate_proj', 'up_proj': 'gate_proj', 'down_proj': 'down_proj'}
     """
-    leaders = {}
+    input_owners = {}
     for name in names:
         parent, _, leaf = name.rpartition(".")
-        sisters = next((group for group in SAME_INPUT if leaf in group), (leaf,))
-        full = (f"{parent}.{sister}" if parent else sister for sister in sisters)
-        leaders[name] = next(sister for sister in full if sister in leaders or sister == name)
-    return leaders
+        same_input = next((group for group in SAME_INPUT if leaf in group), (leaf,))
+        full = (f"{parent}.{other}" if parent else other for other in same_input)
+        input_owners[name] = next(other for other in full if other in input_owners or other == name)
+    return input_owners

@@ -138,9 +138,9 @@ class UpdateRule:
             if parameter.grad is None:
                 continue
             change = parameter.grad.to(parameter.dtype)
+            self._plain_squared = self._plain_squared + full_tensor(change.norm()).square()
             if self.weight_decay:
                 change = change + self.weight_decay * parameter
-            self._plain_squared = self._plain_squared + full_tensor(change.norm()).square()
             parameter.sub_(change, alpha=self._lr_used)
         if self.adam is not None:
             for group in self.adam.param_groups:
@@ -157,8 +157,8 @@ class UpdateRule:
     def relative_step(self) -> float:
         """Size of the last step beside the weights: ||delta theta|| / ||theta||, over all trained.
 
-        AdamW's part is computed from its moments, tensor by tensor, so no copy of the weights is
-        kept; without weight decay, which is not part of the size.
+        Weight decay is not part of the size. AdamW's part is computed from its moments, tensor by
+        tensor, so no copy of the weights is kept.
         """
         moved = [torch.as_tensor(self._plain_squared) * self._lr_used**2]
         weights = [_squared_norm(p) for p in self.plain]
