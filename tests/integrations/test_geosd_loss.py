@@ -150,6 +150,7 @@ def test_a_shared_head_takes_its_gradient_from_the_student_alone():
     ("change", "message"),
     [
         ({"anchor": None}, "anchor is None, but drift_penalty is 1.0"),
+        ({"teacher": None}, r"teacher is None\.\n"),
         ({"teacher": torch.zeros(2, 4, 9)}, r"teacher has shape \(2, 4, 9\), the mask \(2, 3\)"),
         ({"lm_heads": [nn.Linear(9, 12)]}, "1 output heads for student, teacher, anchor"),
     ],

@@ -182,6 +182,7 @@ def test_the_one_rate_is_one_that_every_method_was_trained_at():
     table = scores(**of_a, **{"b-small": [50], "b-middle": [50]})
     assert best_common_rate(table, {"a": a, "b": b}) == 1e-5
     assert best_common_rate(table, {"a": a, "c": {"c": 7.0}}) is None
+    assert best_common_rate(table, {}) is None  # a selection of ablations alone
 
 
 def test_of_equal_rates_the_smaller_is_the_one_for_all():

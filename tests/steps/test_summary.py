@@ -65,3 +65,8 @@ def test_a_study_without_tables_and_claims_says_what_it_is_for(root, tmp_path, c
         (tmp_path / folder).symlink_to(root / folder)
     summary.main("quick", tmp_path / "params.yaml", tmp_path)
     assert capsys.readouterr().out.strip().startswith("Study quick: ")
+
+
+def test_a_study_that_was_not_run_says_how_to_run_it(root, tmp_path):
+    with pytest.raises(FileNotFoundError, match="has not been run.\nHint: `make run STUDY=quick`"):
+        summary.main("quick", root / "params.yaml", tmp_path)

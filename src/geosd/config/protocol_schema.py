@@ -80,7 +80,7 @@ class Pretraining(Section):
     decay: Share
     """Fraction of the steps, the last ones, over which the learning rate falls to zero."""
     weight_decay: WeightDecay
-    """Decoupled weight decay of AdamW."""
+    """Decoupled weight decay of Muon; AdamW's tensors have none."""
     seed: Seed
     """Seed of the initial weights and of the order of the documents."""
 

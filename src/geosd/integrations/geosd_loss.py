@@ -149,11 +149,11 @@ class GeoSDLoss:
     ) -> None:
         for name, value in inputs.items():
             if value is None:
-                raise ValueError(
-                    f"GeoSDLoss: {name} is None, but drift_penalty is"
-                    f" {self.objective.drift_penalty}.\nHint: give the anchor's tensor, or set"
-                    " drift_penalty=0."
-                )
+                why, hint = "", f"give the {name}'s tensor"
+                if name == "anchor":
+                    why = f", but drift_penalty is {self.objective.drift_penalty}"
+                    hint += ", or set drift_penalty=0"
+                raise ValueError(f"GeoSDLoss: {name} is None{why}.\nHint: {hint}.")
             if value.dim() != 3 or mask.shape != value.shape[:2]:
                 raise ValueError(
                     f"GeoSDLoss: {name} has shape {tuple(value.shape)}, the mask"

@@ -60,7 +60,7 @@ class ChatPrompts:
         if not tokenizer.chat_template:
             raise ValueError(
                 "the model's tokenizer has no chat template; allowed are chat models.\nHint: a base"
-                " model without one needs a data source with prompts of its own, such as 'world'."
+                " model without one needs a data source with prompts of its own, such as 'search'."
             )
         self.tokenizer = tokenizer
         self.instruction = instruction

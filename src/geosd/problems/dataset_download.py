@@ -133,7 +133,8 @@ def _to_json_lines(entry: CatalogueEntry, path: Path) -> str:
     if path.suffix == ".parquet":
         values = pyarrow.parquet.read_table(path).to_pylist()
     else:
-        values = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        # Of bytes, because a text's lines also end at U+2028, which JSON leaves inside strings.
+        values = [json.loads(line) for line in path.read_bytes().splitlines()]
     lines = []
     for number, value in enumerate(values):
         if missing := [name for name in entry.columns.values() if name not in value]:
@@ -166,7 +167,7 @@ def _integer(answer: str, entry: CatalogueEntry, number: int) -> str:
 def _check_answers(entry: CatalogueEntry, path: Path) -> None:
     """Hold a benchmark to its number of problems and to their answers."""
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in path.read_bytes().splitlines()]
         answers = [str(row["answer"]) for row in rows]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WrongFileError(

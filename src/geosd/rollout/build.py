@@ -43,7 +43,7 @@ def build_sampler(
 
     Args:
         settings: `engine`, `sequences` and `precision` (float32 where it is left out), and vLLM's
-            own where it is the engine; see `geosd.rollout.vllm_engine.start`.
+            own where it is the engine; see `geosd.rollout.vllm_engine.start_engine`.
         checkpoint: Folder of the weights; of a live model, those that it began with.
         encoding: Says which tokens end a response.
         model: The same weights, loaded, where the caller has them anyway. A model that is not live

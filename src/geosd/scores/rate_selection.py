@@ -142,10 +142,12 @@ def best_common_rate(
         rates: Method -> candidate -> its learning rate.
 
     Returns:
-        The rate; None where the methods have none in common.
+        The rate; None where there are no methods, or they have none in common.
 
     Source: the paper, Table hparams: one learning rate for all methods.
     """
+    if not rates:
+        return None
     common = set.intersection(*(set(of_method.values()) for of_method in rates.values()))
     rate_of = {name: rate for one in rates.values() for name, rate in one.items() if rate in common}
     runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 
 from geosd.config.run_folders import read_index
-from geosd.files import atomic_write
+from geosd.files import DamagedFileError, atomic_write, remake_hint
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.proof import prove
 from geosd.scores.drift_tables import collect_drift_over_steps
@@ -28,10 +28,12 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     settings = job.settings
     rows = {(row.model, row.variant, row.seed): row for row in read_index(runs)}
     prove([runs])
-    wanted = [rows[run] for run in product(*map(settings.get, ("models", "methods", "seeds")))]
+    wanted = list(product(*map(settings.get, ("models", "methods", "seeds"))))
+    if missing := next((run for run in wanted if run not in rows), None):
+        raise DamagedFileError(f"{runs}: run {missing} is missing.\n{remake_hint(runs)}")
     logs = {
         Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
-        for row in wanted
+        for row in map(rows.__getitem__, wanted)
     }
     table = collect_drift_over_steps(logs)
     inputs = prove(logs.values())

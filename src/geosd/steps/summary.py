@@ -28,7 +28,13 @@ def main(
     folder, console = figures / resolved.name, Console()
     tables = [name for name in resolved.outputs if name.startswith("table_")]
     if tables:
-        console.print(Markdown((folder / f"{tables[0]}.md").read_text(encoding="utf-8")))
+        table = folder / f"{tables[0]}.md"
+        if not table.exists():
+            raise FileNotFoundError(
+                f"{table} is not there: study {resolved.name} has not been run.\nHint: `make run"
+                f" STUDY={resolved.name}`."
+            )
+        console.print(Markdown(table.read_text(encoding="utf-8")))
     if "claims" in resolved.outputs:
         ledger = read_tidy("claims", folder / "claims.csv")
         prove([folder / "claims.csv"])

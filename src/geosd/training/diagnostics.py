@@ -139,10 +139,11 @@ def diagnose(
 def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
     """Overlap, mismatch, drift and support of the student after `step` updates, for the log.
 
-    They are means over `args.final_rollouts` fresh rollouts, one to each of the problems that the
-    next steps would train on. The anchor is the one of the last step. The rollouts are drawn from
-    the run's seed and `step`, and nothing of the run changes: the same measurement follows a run of
-    `step` steps and the first `step` steps of a longer one.
+    They are means over `args.final_rollouts` fresh rollouts, one to each of the problems of the
+    next steps of a method with one rollout a problem: the same problems for every method. The
+    anchor is the one of the last step. The rollouts are drawn from the run's seed and `step`, and
+    nothing of the run changes: the same measurement follows a run of `step` steps and the first
+    `step` steps of a longer one.
 
     Returns:
         What `StateDiagnosis` logs, and the rollouts' summary.

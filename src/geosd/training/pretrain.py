@@ -57,8 +57,8 @@ class PretrainingArguments:
         for name in ("steps", "documents"):
             if getattr(self, name) < 1:
                 raise ValueError(
-                    f"{name} is {getattr(self, name)}; allowed are integers from 1.\nHint: about a"
-                    " thousand steps of 64 documents bring a miniature base into its band."
+                    f"{name} is {getattr(self, name)}; allowed are integers from 1.\nHint: the"
+                    " miniature's base models take 4,500 steps or more of 64 documents."
                 )
 
     def factor(self, step: int) -> float:

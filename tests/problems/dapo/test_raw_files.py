@@ -95,6 +95,20 @@ def test_a_file_that_is_no_parquet_says_so(tmp_path):
         read_dapo(path)
 
 
+def test_a_separator_inside_a_string_ends_no_line(tmp_path):
+    path = tmp_path / "amc23.jsonl"
+    line = json.dumps({"id": "a", "problem": "b\u2028c\x85d", "answer": "1"}, ensure_ascii=False)
+    path.write_text(f"{line}\n{line}\n", encoding="utf-8")
+    assert [row.text for row in read_benchmark(path)] == ["b\u2028c\x85d"] * 2
+
+
+def test_a_line_that_is_no_utf8_is_named(tmp_path):
+    path = tmp_path / "amc23.jsonl"
+    path.write_bytes(b'{"id": "\xff"}\n')
+    with pytest.raises(DamagedRowError, match="amc23.jsonl:1: (.|\n)*Hint:"):
+        read_benchmark(path)
+
+
 @pytest.mark.parametrize(
     "line",
     ["{", "[]", '{"id": "a", "problem": "b"}', '{"id": "a", "problem": "b", "answer": 27.0}'],

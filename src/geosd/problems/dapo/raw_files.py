@@ -113,7 +113,8 @@ def read_benchmark(path: Path) -> list[RawProblem]:
         DamagedRowError: A line is no such object; names file and line.
     """
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    # Of bytes, because a text's lines also end at U+2028, which JSON leaves inside strings.
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             value = json.loads(line)
             row = RawProblem(value["id"], value["problem"].strip(), value["answer"])
