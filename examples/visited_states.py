@@ -16,9 +16,10 @@ import pandas as pd
 import tyro
 
 from geosd.claims.published import published
+from geosd.mismatch import SURE, UNLIKELY
 from geosd.reporting.tables import markdown_table
 from geosd.scores.drift_tables import TEACHER_MASS
-from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share, states_of_model
+from geosd.scores.state_table import mismatch_share, states_of_model
 from geosd.scores.tidy_files import read_tidy, select_rows
 
 HEADS = [

@@ -14,7 +14,7 @@ import pytest
 
 from geosd.claims.evidence import Evidence, StudyRuns
 from geosd.claims.ledger import ledger
-from geosd.claims.undecidable import movers
+from geosd.claims.undecidable import variants_that_must_move
 from geosd.claims.verdicts import judge_claims
 from geosd.scores.tidy_columns import COLUMNS, DIVERGENCES
 
@@ -341,7 +341,7 @@ def test_every_claim_needs_methods_that_moved_but_one_that_is_about_not_moving()
         claim.id
         for claim in COMPARED
         if set(claim.variants()) != {"pi_0"}
-        and not set().union(*map(movers, claim.comparisons(study)))
+        and not set().union(*map(variants_that_must_move, claim.comparisons(study)))
     }
     assert about_none == {"softer-no-gain"}
 

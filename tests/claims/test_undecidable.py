@@ -158,7 +158,7 @@ def test_noise_of_draws_counts_by_draws():
 
 
 def test_one_run_that_may_have_moved_leaves_its_sweep_open():
-    slow, fast = (VariantRuns("f", f"f-{n}", knob="learning_rate", value=n) for n in (1, 2))
+    slow, fast = (VariantRuns("f", f"f-{n}", parameter="learning_rate", value=n) for n in (1, 2))
     table = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 48.5}, spread=5.0)
     found = judge([accuracy(fast) < accuracy(slow)], table, drift={"f-1": 0.005, "f-2": 0.015})
     assert found.verdict == "undetermined" and "f may not have moved" in found.note
@@ -213,7 +213,7 @@ def test_less_drift_is_evidence_only_against_a_method_that_moved():
 
 
 def test_a_sweep_is_judged_if_any_of_its_runs_moved():
-    slow, fast = (VariantRuns("f", f"f-{n}", knob="learning_rate", value=n) for n in (1, 2))
+    slow, fast = (VariantRuns("f", f"f-{n}", parameter="learning_rate", value=n) for n in (1, 2))
     table = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 40.0})
     assert judge([accuracy(fast) < accuracy(slow)], table).verdict == "reproduced"
     unmoved = scores({"pi_0": 50.0, "f-1": 50.4, "f-2": 49.8})

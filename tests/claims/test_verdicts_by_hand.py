@@ -199,7 +199,7 @@ def test_what_is_no_comparison_is_refused():
 
 
 def test_comparisons_are_printed_in_words():
-    a, b = (VariantRuns("a", f"a-{n}", knob="steps", value=n) for n in (25, 200))
+    a, b = (VariantRuns("a", f"a-{n}", parameter="steps", value=n) for n in (25, 200))
     assert str(accuracy("a", ID) > accuracy("b", ID) - 1.7) == "a - b > -1.7, avg@k of id"
     within = near(accuracy("a"), accuracy("b"), within=2)
     assert str(within) == "a - b within +-2, avg@k of ood_avg"
@@ -208,7 +208,7 @@ def test_comparisons_are_printed_in_words():
     assert str(half) == "a (steps 25) - 0.5 x a (steps 200) < 0, avg@k of ood_avg over pi_0"
     assert str(accuracy("a", ID) > accuracy("a")) == "a (id) - a (ood_avg) > 0, avg@k"
     assert str(near(mismatch(), 0, within=5)) == "pi_0 within +-5, mismatch"
-    swept = VariantRuns("a", "a-1", knob="learning_rate", value=1e-7)
+    swept = VariantRuns("a", "a-1", parameter="learning_rate", value=1e-7)
     assert str(accuracy(swept) < accuracy("b") + 1).startswith("a (learning_rate 1e-07) - b < 1")
     large = VariantRuns("a", "a", model="m")
     assert str(accuracy(large) > 5) == "a (m) > 5, avg@k of ood_avg"
@@ -221,7 +221,7 @@ def weakest_published(entry: Claim, name: str) -> float | None:
         return None
     for c in entry.comparisons(PAPERS_OWN):
         runs = [side.run for side in c.sides]
-        if c.a.baseline or c.b is None or c.a.details or any(r.knob or r.model for r in runs):
+        if c.a.baseline or c.b is None or c.a.details or any(r.parameter or r.model for r in runs):
             return None
         a, b = (
             published_number(name, side.run.variant, side.benchmark or "", side.metric)

@@ -115,7 +115,7 @@ def test_a_run_ten_points_below_its_own_base_model_is_a_collapse():
         (((51, 51), (53, 53), (55, 40), (5, 5)), ["1e-6"], "1e-6"),
         # A decade is far enough; the best of what is clear is the measure, not the best of all.
         (((51, 51), (53, 53), (56, 56), (40, 70)), ["1e-6", "3e-6"], "3e-6"),
-        # The same where the cliff is below.
+        # The same where the collapse is below.
         (((40, 50), (53, 53), (56, 56), (55, 55)), ["1e-5", "3e-5"], "1e-5"),
         (((51, 51), (40, 53), (56, 56), (40, 55)), [], None),
         (((51, 51), (53, 53), (56, 56), (60, 60)), ["1e-6", "3e-6", "1e-5", "3e-5"], "3e-5"),

@@ -92,7 +92,7 @@ class Quantity:
         words = [self.metric] if metric else []
         words += [str(self.benchmark)] if benchmark else []
         words += [self.run.model] if self.run.model else []
-        place = [] if self.run.knob is None else [(self.run.knob, self.run.value)]
+        place = [] if self.run.parameter is None else [(self.run.parameter, self.run.value)]
         for name, value in sorted([*self.details, *place]):
             words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
         return f"{self.run.variant} ({', '.join(words)})" if words else self.run.variant
@@ -268,7 +268,7 @@ class Claim:
         """The variants that the claim is about, with or without those of sweeps."""
         comparisons = self.comparisons(EXAMPLE)
         runs = [side.run for c in comparisons for side in c.sides]
-        names = [run.variant for run in runs if in_sweeps or run.knob is None]
+        names = [run.variant for run in runs if in_sweeps or run.parameter is None]
         names += [c.a.baseline for c in comparisons if c.a.baseline is not None]
         return tuple(dict.fromkeys(names))
 

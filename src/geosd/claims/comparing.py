@@ -43,9 +43,9 @@ class ComparisonTest:
         p_against: p against the null that it is true. Both are NaN with one value or no spread.
         se: Standard error of the effect.
         df: Its degrees of freedom.
-        room_for: Distance from the margin, where the comparison is true, that the scale of a
+        headroom_for: Distance from the margin, where the comparison is true, that the scale of a
             leaves if b stays where it is.
-        room_against: The same where it is false.
+        headroom_against: The same where it is false.
         draw_sd: Standard deviation of the effect between draws of the base model, or NaN.
         n_a: Values of a.
         n_b: Values of b; 0 where there is no b.
@@ -61,8 +61,8 @@ class ComparisonTest:
     p_against: float
     se: float
     df: float
-    room_for: float
-    room_against: float
+    headroom_for: float
+    headroom_against: float
     draw_sd: float
     n_a: int
     n_b: int
@@ -179,7 +179,7 @@ def _published_effect(comparison: Comparison, models: Sequence[str]) -> float:
         for sign, term in comparison.terms():
             run, benchmark = term.run, term.benchmark or ""
             cell = published.published_number(family, run.variant, benchmark, term.metric)
-            if cell is None or term.details or run.model or run.knob:
+            if cell is None or term.details or run.model or run.parameter:
                 return math.nan
             total += sign * cell.mean
         totals.append(total)

@@ -76,14 +76,14 @@ class VariantRuns:
         variant: The variant.
         name: What the tables call the runs.
         model: The model, where it is not the one that is judged.
-        knob: What the sweep varies; None outside of sweeps.
+        parameter: What the sweep varies; None outside of sweeps.
         value: Its value here.
     """
 
     variant: str
     name: str
     model: str | None = None
-    knob: str | None = None
+    parameter: str | None = None
     value: Any = None
 
 
@@ -91,8 +91,8 @@ class VariantRuns:
 class StudyRuns:
     """The sweeps and benchmarks that a study ran on the judged model, for claims to pick runs of.
 
-    A sweep is the list of a variant's runs by ascending value of one knob, two or more: `[0]` is
-    at the smallest value, `[-1]` at the largest.
+    A sweep is the list of a variant's runs by ascending value of one parameter, two or more: `[0]`
+    is at the smallest value, `[-1]` at the largest.
     """
 
     evidence: Evidence
@@ -157,14 +157,17 @@ def at(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
         if value is not None and math.isclose(run.value, value, rel_tol=1e-9):
             return run
     where = "own" if value is None else value
-    raise MissingDataError(f"{sweep[0].variant} at {sweep[0].knob} {where}")
+    raise MissingDataError(f"{sweep[0].variant} at {sweep[0].parameter} {where}")
 
 
-def _sweep(variant: str, knob: str, points: Sequence[Point]) -> list[VariantRuns]:
-    names = {point[knob]: point["run"] for point in points}
+def _sweep(variant: str, parameter: str, points: Sequence[Point]) -> list[VariantRuns]:
+    names = {point[parameter]: point["run"] for point in points}
     if len(names) < 2:
-        raise MissingDataError(f"a sweep of {knob} for {variant}")
-    return [VariantRuns(variant, names[value], knob=knob, value=value) for value in sorted(names)]
+        raise MissingDataError(f"a sweep of {parameter} for {variant}")
+    return [
+        VariantRuns(variant, names[value], parameter=parameter, value=value)
+        for value in sorted(names)
+    ]
 
 
 class _ExampleRuns(StudyRuns):
@@ -182,4 +185,4 @@ class _ExampleRuns(StudyRuns):
 
 
 EXAMPLE = _ExampleRuns(Evidence(sizes=("small", "middle", "large")), "")
-"""A study in which every variant was swept along every knob."""
+"""A study in which every variant was swept along every parameter."""

@@ -13,11 +13,11 @@ COSTS = "costs"
 """Stands for the model of a claim on costs: they are those of the paper's models."""
 ALL_MODELS = "all models"
 """Stands for the model where a claim is judged over all models of a study together."""
-OfRuns = Literal["reproduced", "not reproduced", "undetermined", "undecidable", "not tested"]
-OfArithmetic = Literal["agrees", "differs"]
-VERDICTS: tuple[OfRuns, ...] = get_args(OfRuns)
+RunVerdict = Literal["reproduced", "not reproduced", "undetermined", "undecidable", "not tested"]
+ArithmeticVerdict = Literal["agrees", "differs"]
+VERDICTS: tuple[RunVerdict, ...] = get_args(RunVerdict)
 """Verdicts on a claim that runs decide, as docs/claims.md defines them."""
-ARITHMETIC: tuple[OfArithmetic, ...] = get_args(OfArithmetic)
+ARITHMETIC: tuple[ArithmeticVerdict, ...] = get_args(ArithmeticVerdict)
 """Verdicts on a claim whose printed numbers are computed anew."""
 
 
@@ -55,7 +55,7 @@ class Finding:
 
     claim: Claim
     model: str
-    verdict: OfRuns | OfArithmetic
+    verdict: RunVerdict | ArithmeticVerdict
     comparison: str = ""
     metric: str = ""
     effect: float = math.nan

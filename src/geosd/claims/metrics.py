@@ -18,12 +18,12 @@ import pandas as pd
 
 from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
-from geosd.scores.consensus_table import THRESHOLD
+from geosd.evaluation.consensus import is_strong
+from geosd.mismatch import in_mismatch_region
 from geosd.scores.drift_tables import final_drift
 from geosd.scores.early_stop_gaps import early_stop_gaps
 from geosd.scores.score_table import ID, ood_benchmarks
 from geosd.scores.score_table import OOD_AVERAGE as OOD
-from geosd.scores.state_table import SURE, UNLIKELY
 from geosd.scores.tidy_files import select_rows, values_by_seed
 
 __all__ = ["ID", "OOD"]
@@ -143,7 +143,7 @@ def overconfidence(run: Runs) -> Quantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run, "majority_accuracy")
         # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
-        table = table[table["x"] >= THRESHOLD - 1e-12]
+        table = table[is_strong(table["x"])]
         excess = (100 * table["x"] - table["value"]) * table["problems"]
         return excess.groupby(table["seed"]).sum() / table.groupby("seed")["problems"].sum()
 
@@ -209,11 +209,11 @@ def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) 
 
 # ---- The states that pi_0 visits -----------------------------------------------------------------
 def mismatch() -> Quantity:
-    """Claim metric: share of states in the mismatch region: q* >= SURE, p* <= UNLIKELY."""
+    """Claim metric: share of states in the mismatch region."""
 
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
         table = _states(evidence, model)
-        region = (table["q_star"] >= SURE) & (table["p_star"] <= UNLIKELY)
+        region = in_mismatch_region(table["q_star"], table["p_star"])
         return _mean_over_states(table["problem_id"], 100.0 * region)
 
     return replace(_quantity("mismatch", "pi_0", read), paired_by="problem")

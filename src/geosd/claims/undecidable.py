@@ -40,7 +40,7 @@ class Doubt:
     certain: bool = True
 
 
-Stillness = Callable[[VariantRuns, str], Doubt | None]
+InactivityOf = Callable[[VariantRuns, str], Doubt | None]
 """How it shows that runs on a model did not move, or may not have; None if they did."""
 
 
@@ -48,7 +48,7 @@ def doubts(
     comparisons: Sequence[Comparison],
     evidence: Evidence,
     models: Sequence[str],
-    stillness_of: Stillness,
+    inactivity_of: InactivityOf,
 ) -> list[Doubt | None]:
     """Why each comparison of a claim is no evidence on any of the models; None where it is.
 
@@ -58,12 +58,14 @@ def doubts(
         comparisons: All comparisons of the claim.
         evidence: The study's data.
         models: The models of the row.
-        stillness_of: `stillness` of runs on a model, in this evidence.
+        inactivity_of: `inactivity` of runs on a model, in this evidence.
     """
     found = []
-    idle = _idle_variants(comparisons, models, stillness_of)
+    idle = _idle_variants(comparisons, models, inactivity_of)
     for comparison in comparisons:
-        of_comparison = [doubt for v, doubt in idle.items() if v in movers(comparison)]
+        of_comparison = [
+            doubt for v, doubt in idle.items() if v in variants_that_must_move(comparison)
+        ]
         for model in models:
             of_comparison += (Doubt(why) for why in _bounds(comparison, evidence, model))
         found.append(min(of_comparison, key=lambda doubt: not doubt.certain, default=None))
@@ -76,7 +78,7 @@ def out_of_reach(tests: Sequence[ComparisonTest], level: float) -> str:
     Confirming needs all comparisons of a claim, refuting needs one.
     """
     parts = len(tests)
-    if any(t.detectable_against(level, parts) <= t.room_against for t in tests):
+    if any(t.detectable_against(level, parts) <= t.headroom_against for t in tests):
         return ""
     for test in tests:
         if test.units < 2:
@@ -84,22 +86,22 @@ def out_of_reach(tests: Sequence[ComparisonTest], level: float) -> str:
         if math.isnan(test.se):
             return "no variance between runs"
         needed = test.detectable_for(level, parts)
-        if needed > test.room_for:
-            there = f"{needed:.3g} is detectable, the scale allows {test.room_for:.3g}"
+        if needed > test.headroom_for:
+            there = f"{needed:.3g} is detectable, the scale allows {test.headroom_for:.3g}"
             return f"the data do not reach: {there}"
     return ""
 
 
 # ---- Methods that did not move -------------------------------------------------------------------
 def _idle_variants(
-    comparisons: Sequence[Comparison], models: Sequence[str], stillness_of: Stillness
+    comparisons: Sequence[Comparison], models: Sequence[str], inactivity_of: InactivityOf
 ) -> dict[str, Doubt]:
     """The variants none of whose runs surely moved away from pi_0 on any model, and why."""
     sides = [side for comparison in comparisons for side in comparison.sides]
     shown: dict[str, list[Doubt | None]] = {}
     for run, model in product(dict.fromkeys(side.run for side in sides), models):
         if run.variant != BASE:
-            shown.setdefault(run.variant, []).append(stillness_of(run, model))
+            shown.setdefault(run.variant, []).append(inactivity_of(run, model))
     # One run that may have moved leaves it open whether the variant did.
     return {
         variant: max(found, key=lambda doubt: not doubt.certain)
@@ -108,7 +110,7 @@ def _idle_variants(
     }
 
 
-def stillness(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
+def inactivity(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
     """How it shows that runs did not move away from pi_0, or may not have.
 
     None if they moved, or where nothing shows it.
@@ -139,7 +141,7 @@ def stillness(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
     return Doubt(f"{run.variant} {did_not} ({', '.join(signs)}) on {model}", certain)
 
 
-def movers(comparison: Comparison) -> set[str]:
+def variants_that_must_move(comparison: Comparison) -> set[str]:
     """The variants that must have moved for a comparison to say something about them.
 
     Not so where the comparison is about not moving: `near` pi_0, and the side of a comparison of

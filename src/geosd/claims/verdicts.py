@@ -18,8 +18,8 @@ from functools import cache, partial
 from geosd.claims.claim import Claim
 from geosd.claims.comparing import ComparisonTest, compare
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
-from geosd.claims.finding import ALL_MODELS, COSTS, Finding, OfRuns
-from geosd.claims.undecidable import Doubt, Stillness, doubts, out_of_reach, stillness
+from geosd.claims.finding import ALL_MODELS, COSTS, Finding, RunVerdict
+from geosd.claims.undecidable import Doubt, InactivityOf, doubts, inactivity, out_of_reach
 from geosd.scores.statistics import corrected
 from geosd.scores.tidy_files import select_rows
 
@@ -77,9 +77,9 @@ def judge_claims(
     """
     if models is None:
         models = list(evidence.scores["model"].unique())
-    stillness_of = cache(partial(stillness, evidence))
+    inactivity_of = cache(partial(inactivity, evidence))
     measured = [
-        _measure(claim, name, of, evidence, stillness_of)
+        _measure(claim, name, of, evidence, inactivity_of)
         for claim in claims
         for name, of in _models(claim, models, evidence)
     ]
@@ -103,7 +103,7 @@ def _models(
 
 
 def _measure(
-    claim: Claim, name: str, models: Sequence[str], evidence: Evidence, stillness_of: Stillness
+    claim: Claim, name: str, models: Sequence[str], evidence: Evidence, inactivity_of: InactivityOf
 ) -> Row | Finding:
     """The tests of a claim, or the finding where it needs none or cannot be tested."""
     try:
@@ -122,7 +122,7 @@ def _measure(
             raise MissingDataError("the same runs and benchmarks on all models")
         confidence = 1 - ALPHA / len(comparisons)
         tests = [compare(c, evidence, models, confidence) for c in comparisons]
-        return Row(claim, name, tests, doubts(comparisons, evidence, models, stillness_of))
+        return Row(claim, name, tests, doubts(comparisons, evidence, models, inactivity_of))
     except MissingDataError as error:
         return Finding(claim, name, "not tested", note=f"needs {error}")
 
@@ -152,7 +152,7 @@ def decide(row: Row, rows: int) -> Finding:
     # Of comparisons in doubt, one that is surely no evidence comes first.
     doubted = {i: doubt for i, doubt in enumerate(row.doubts) if doubt}
     first = min(doubted, key=lambda i: not doubted[i].certain, default=None)
-    verdict: OfRuns = "undetermined"
+    verdict: RunVerdict = "undetermined"
     note = ""
     if row.family and corrected(row.p_against, rows) < ALPHA:
         verdict, shown = "not reproduced", min(parts, key=row.against)

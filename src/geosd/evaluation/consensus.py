@@ -9,9 +9,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from geosd.evaluation.accuracy import group_by_problem
 from geosd.problems.records import Sample
+
+THRESHOLD = 0.75
+"""The paper's tau: from which share of the samples on they agree strongly (sec:false-consensus)."""
+
+
+def is_strong(strength: Any, threshold: float = THRESHOLD) -> Any:
+    """Whether C(x) >= tau, elementwise.
+
+    Args:
+        strength: C(x), numbers or a series.
+        threshold: tau.
+    """
+    # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
+    return strength >= threshold - 1e-12
 
 
 @dataclass(frozen=True)
@@ -28,10 +43,10 @@ class Consensus:
     strength: float
     correct: bool
 
-    def is_false(self, threshold: float = 0.75) -> bool:
+    def is_false(self, threshold: float = THRESHOLD) -> bool:
         """Whether the consensus is strong and wrong: C(x) >= tau and a^(x) wrong."""
-        # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
-        return self.strength >= threshold - 1e-12 and self.majority is not None and not self.correct
+        strong = is_strong(self.strength, threshold)
+        return strong and self.majority is not None and not self.correct
 
 
 def consensus(samples: Iterable[Sample]) -> list[Consensus]:
@@ -68,7 +83,7 @@ def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
     return _share([c.correct for c in consensuses])
 
 
-def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = 0.75) -> float:
+def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = THRESHOLD) -> float:
     """Share of problems whose samples agree strongly on a wrong answer, in [0, 1].
 
     The threshold is the paper's tau.

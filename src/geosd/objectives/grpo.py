@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from geosd.objectives.hyperparameters import Bounds
-from geosd.objectives.objective import Batch, Objective, Rollouts, States, Terms, register
+from geosd.objectives.objective import Batch, Objective, ResponseSource, States, Terms, register
 
 
 @register("grpo")
@@ -29,7 +29,7 @@ class GRPO(Objective):
     1e-4 (TRL).
     """
 
-    rollouts: ClassVar[Rollouts] = "group"
+    rollouts: ClassVar[ResponseSource] = "group"
 
     clip: Annotated[float, Bounds(gt=0, le=1)] = 0.2
     """eps, half-width of the ratio's clip; the paper selects 0.2."""

@@ -23,7 +23,7 @@ from torch import Tensor
 from geosd.objectives.hyperparameters import check
 from geosd.registry import Registry, did_you_mean
 
-Rollouts = Literal["student", "group", "solution"]
+ResponseSource = Literal["student", "group", "solution"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class Objective(ABC):
         needs: Which models besides the student it reads: of "teacher", "anchor", "reference".
     """
 
-    rollouts: ClassVar[Rollouts] = "student"
+    rollouts: ClassVar[ResponseSource] = "student"
     needs: ClassVar[frozenset[str]] = frozenset({"teacher"})
 
     def __post_init__(self) -> None:

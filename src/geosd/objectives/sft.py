@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from geosd.objectives.objective import Objective, Rollouts, States, register
+from geosd.objectives.objective import Objective, ResponseSource, States, register
 
 
 @register("sft")
@@ -19,7 +19,7 @@ class SFT(Objective):
     per problem and step, drawn from the pool that gives the other methods their privileged context.
     """
 
-    rollouts: ClassVar[Rollouts] = "solution"
+    rollouts: ClassVar[ResponseSource] = "solution"
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def local(self, states: States) -> dict[str, Tensor]:

@@ -14,10 +14,11 @@ from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from geosd.mismatch import SURE, UNLIKELY
 from geosd.reporting.figures import COLUMN_IN, PAGE_IN
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
-from geosd.scores.state_table import SURE, UNLIKELY, mismatch_share, states_of_model
+from geosd.scores.state_table import mismatch_share, states_of_model
 
 SPEC = OutputSpec(
     title="the teacher's top mass against the student's",

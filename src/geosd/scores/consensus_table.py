@@ -13,13 +13,10 @@ from itertools import chain
 import pandas as pd
 
 from geosd.evaluation.accuracy import count_correct, pass_at_k
-from geosd.evaluation.consensus import consensus, false_consensus_rate
+from geosd.evaluation.consensus import THRESHOLD, consensus, false_consensus_rate
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.scores.score_table import Run, group_by_benchmark
 from geosd.scores.tidy_columns import COLUMNS
-
-THRESHOLD = 0.75
-"""The paper's tau."""
 
 Row = tuple[str, float, int, float]
 
@@ -55,7 +52,7 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
         ("pass@k", float(k), problems, 100 * _mean([_mean_pass_at_k(c, k) for c in distinct]))
         for k in range(1, largest + 1)
     ]
-    false = _mean([false_consensus_rate(members, THRESHOLD) for members in consensuses])
+    false = _mean([false_consensus_rate(members) for members in consensuses])
     rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
     strengths: dict[float, list[bool]] = {}
     for agreement in chain.from_iterable(consensuses):

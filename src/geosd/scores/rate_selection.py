@@ -64,9 +64,9 @@ def candidates_clear_of_collapse(scores: pd.DataFrame, rates: Mapping[str, float
     Raises:
         ValueError: As `collapsed_candidates`.
     """
-    cliffs = [rates[name] for name in collapsed_candidates(scores, list(rates))]
+    collapsed = [rates[name] for name in collapsed_candidates(scores, list(rates))]
     ascending = sorted(rates, key=rates.__getitem__)
-    return [name for name in ascending if not rates_around(cliffs, rates[name], MARGIN)]
+    return [name for name in ascending if not rates_around(collapsed, rates[name], MARGIN)]
 
 
 def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float
     Source: Breiman, Friedman, Olshen, Stone 1984, section 3.4.3, with the error of the paired
     difference; the paper, Appendix Baselines: 200 validation problems, avg@8.
     """
-    behind_best(scores, model, list(rates))  # all of them, or a cliff may not have been seen
+    behind_best(scores, model, list(rates))  # all of them, or a collapse may not have been seen
     if not (clear := candidates_clear_of_collapse(scores, rates)):
         return None
     judged = behind_best(scores, model, clear)

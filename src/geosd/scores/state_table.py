@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from geosd.mismatch import in_mismatch_region
 from geosd.scores.tidy_files import select_rows
 
 SELECTED_SHARE = 0.1
 """Of a rollout's positions, those that are selected (paper, section 5.1: top 10 %)."""
-SURE, UNLIKELY = 0.8, 0.1
-"""The mismatch region: q* >= SURE and p* <= UNLIKELY (paper, Teacher top-token support)."""
 
 
 def states_of_model(states: pd.DataFrame, model: str) -> pd.DataFrame:
@@ -56,7 +55,7 @@ def most_uncertain(
 
 def mismatch_share(states: pd.DataFrame) -> float:
     """Share of states in the mismatch region: the teacher sure of a token, the student not."""
-    return float(((states["q_star"] >= SURE) & (states["p_star"] <= UNLIKELY)).mean())
+    return float(in_mismatch_region(states["q_star"], states["p_star"]).mean())
 
 
 def group_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> pd.DataFrame:

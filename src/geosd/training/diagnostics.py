@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
+from geosd.mismatch import in_mismatch_region
 from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
 from geosd.training.fsdp import reshard, with_root_gathered
 from geosd.training.master_weights import compute_weights
@@ -30,8 +31,7 @@ class StateDiagnosis:
 
     Logged, with p = student and q = teacher, means over the N positions:
         `overlap`                  sum_i sqrt(p_i q_i)
-        `mismatch`                 share of positions where the teacher is sure and the student is
-                                   not: q* >= .8, p* <= .1 (paper, Teacher top-token support)
+        `mismatch`                 share of positions in the mismatch region, `geosd.mismatch`
         `drift/anchor`, `drift/pi_0`   d_FR (not squared) to the anchor and to the base model
                                    (paper, Figure mechanism B)
         `support/teacher_mass_mean`, `support/teacher_mass_min`   mean and minimum of the teacher's
@@ -67,13 +67,12 @@ class StateDiagnosis:
             support = union_support(list(logits.values()), self.top_k)
             log = {name: support.restrict(value) for name, value in logits.items()}
             best = log["teacher"].argmax(-1, keepdim=True)
-            sure = log["teacher"].gather(-1, best).exp() >= 0.8
-            unlikely = log["student"].gather(-1, best).exp() <= 0.1
+            q_star, p_star = (log[name].gather(-1, best).exp() for name in ("teacher", "student"))
             of_loss = union_support([logits[name] for name in self.on_support], self.top_k)
             mass = of_loss.mass(logits["teacher"])
             values = {
                 "overlap": overlap(log["student"], log["teacher"]),
-                "mismatch": sure & unlikely,
+                "mismatch": in_mismatch_region(q_star, p_star),
                 "drift/anchor": fisher_rao(log["student"], log["anchor"]),
                 "drift/pi_0": fisher_rao(log["student"], log["reference"]),
                 "support/teacher_mass_mean": mass,

@@ -9,10 +9,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from geosd.objectives.objective import ResponseSource
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.rollout.sampler import Sampler, SamplingParams
@@ -24,7 +25,6 @@ from geosd.training.processes import Ranks
 IsCorrect = Callable[[str, str], bool]
 """(response text, gold answer) -> whether the answer is right."""
 
-ResponseSource = Literal["student", "group", "solution"]
 
 HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
