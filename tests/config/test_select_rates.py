@@ -223,3 +223,17 @@ def test_a_method_whose_every_rate_collapses_is_named(edited, tmp_path):
     with pytest.raises(ConfigError, match="(?s)fwdkl: every rate lies within half a.*\nHint: "):
         select_rates.main("miniature_selection", tmp_path / "scores.csv", tmp_path / "out", params)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_studys_own_rate_that_the_selected_ones_hide_is_refused(edited):
+    values = yaml.safe_load(edited().read_text())
+    own = {"extends": "quick", "about": "A rate.", "kind": "main"}
+    values["studies"]["own"] = own | {"training": {"learning_rate": 1e-5}}
+    path = edited()
+    path.write_text(yaml.safe_dump(values))
+    message = "own.training.learning_rate: is never read: selected/quick.yaml has a rate for every"
+    with pytest.raises(ConfigError, match=message):
+        load(path)
+    values["studies"]["own"]["selected_rates"] = None
+    path.write_text(yaml.safe_dump(values))
+    assert resolve(load(path), "own").training(MODEL, "geosd")["learning_rate"] == 1e-5

@@ -109,8 +109,9 @@ def test_a_step_of_the_core_runs_without_another_package():
     assert "drift_penalty=1.0" in step.stdout
 
 
-def test_the_example_runs_without_another_package(root):
-    example = root / "examples/kfac_any_loop.py"
+@pytest.mark.parametrize("name", ["kfac_any_loop", "objective_any_loop"])
+def test_the_example_runs_without_another_package(name, root):
+    example = root / f"examples/{name}.py"
     done = run(ONLY_TORCH + f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')")
     assert done.returncode == 0, done.stderr
 

@@ -7,7 +7,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["kfac_any_loop"])
-def test_the_example_runs_and_its_asserts_hold(name, capsys):
+@pytest.mark.parametrize(
+    ("name", "printed"), [("kfac_any_loop", "K-FAC + SGD"), ("objective_any_loop", "geosd")]
+)
+def test_the_example_runs_and_its_asserts_hold(name, printed, capsys):
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    assert "K-FAC + SGD" in capsys.readouterr().out
+    assert printed in capsys.readouterr().out

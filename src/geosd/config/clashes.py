@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from geosd.config.job_resources import TrainingResources
 from geosd.config.objective_schema import ROLLOUTS
 from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout
 from geosd.config.run_folders import SHARED
-from geosd.config.schema_base import Section
+from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
 from geosd.config.training_schema import Training
 from geosd.models.shipped_checkpoints import SHIPPED
@@ -60,9 +61,21 @@ def clashes(study: Study) -> Iterator[Clash]:
                 message = f"{file} has no rates of {model} or a model that it extends, only of"
                 message += f" {models}; add it to the models of {selected.study} first."
                 yield ("models",), message
+    yield from _unread_rate(study)
     for model in study.models:
         wrong = [*_sections(study, model), *_base(study, model)]
         yield from wrong or _trainings(study, model)
+
+
+def _unread_rate(study: Study) -> Iterator[Clash]:
+    """A learning rate of the study itself that no run reads, because selected ones go before it."""
+    if "learning_rate" not in given_values(study.overlay.training):
+        return
+    variants = [study.candidates[v][0] if v in study.candidates else v for v in study.trained]
+    runs = list(product(study.models, variants))
+    if runs and all(study.selected_rate(*run) is not None for run in runs):
+        message = f"is never read: {study.overlay.selected_rates} has a rate for every method; set"
+        yield ("training", "learning_rate"), f"{message} selected_rates to null to use this one."
 
 
 def _sections(study: Study, model: str) -> Iterator[Clash]:

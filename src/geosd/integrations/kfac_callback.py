@@ -30,7 +30,7 @@ from geosd.seeds import seed_of
 FILE = "kfac.pt"
 
 # Of sqrt(gamma). In GeoSD with the right number of terms G's largest eigenvalue lies at 1e-3 to
-# 1e-1 of it (docs/reading.md, "The update"); gradients of a mean loss as they are leave 1e-7.
+# 1 of it (docs/reading.md, "The update"); gradients of a mean loss as they are leave 1e-7.
 NEGLIGIBLE = 1e-4
 SPECTRUM_EVERY = 100
 
