@@ -18,6 +18,7 @@ from geosd.reporting.method_style import method, text_colour
 
 DIRECTIONS = 16
 REACHES_PT = (3.0, 8.0, 14.0, 22.0, 32.0)
+FRAME_PT = 2.0
 LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 
 
@@ -66,7 +67,8 @@ def place_labels(
     scale = figure.dpi / 72
     figure.draw_without_rendering()  # Constrained layout moves axes; pixels count only afterwards.
     renderer = FigureCanvasAgg(figure).get_renderer()
-    frame = axes.get_window_extent(renderer)
+    # A label at the very frame touches its line.
+    frame = axes.get_window_extent(renderer).padded(-FRAME_PT * scale)
     at = [tuple(axes.transData.transform((p.x, p.y))) for p in points]
     taken = _lines(axes, frame, scale)
     for corners in lines:
