@@ -103,6 +103,15 @@ def test_what_each_objective_trains_on_is_read_from_the_syntax():
     assert {"student", "group", "solution"} == set(read.values())
 
 
+def test_what_an_objective_trains_on_may_be_inherited_and_without_an_annotation(tmp_path):
+    (tmp_path / "own.py").write_text(
+        'class Base:\n    rollouts: ClassVar[str] = "student"\n\n'
+        '@register("plain")\nclass Plain(Base):\n    rollouts = "group"\n\n'
+        '@register("heir")\nclass Heir(Base):\n    x: float = 1.0\n'
+    )
+    assert declared_rollouts(tmp_path) == {"heir": "student", "plain": "group"}
+
+
 def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():
     from geosd.objectives import objective
 

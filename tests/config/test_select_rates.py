@@ -237,3 +237,7 @@ def test_a_studys_own_rate_that_the_selected_ones_hide_is_refused(edited):
     values["studies"]["own"]["selected_rates"] = None
     path.write_text(yaml.safe_dump(values))
     assert resolve(load(path), "own").training(MODEL, "geosd")["learning_rate"] == 1e-5
+    child = own | {"extends": "own", "selected_rates": "selected/quick.yaml"}
+    values["studies"]["child"] = child
+    path.write_text(yaml.safe_dump(values))
+    assert resolve(load(path), "child").training(MODEL, "geosd")["learning_rate"] == 1e-4

@@ -8,7 +8,7 @@ import yaml
 
 from geosd.config.run_folders import RunRow, write_index
 from geosd.evaluation.rank_mass import ProbeRollout
-from geosd.files import read_jsonl
+from geosd.files import DamagedFileError, read_jsonl
 from geosd.steps import alignment, drift_over_steps, states
 
 MODEL = "mini-qwen3"
@@ -95,6 +95,15 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
     assert (mass.loc["pi_0", 2] != mass.loc["pi_0", 0]).all()
     assert (mass.loc["pi_0", 4] != mass.loc["pi_0", 2]).all()
     assert (table["positions"] == table["positions"].iloc[0]).all()
+
+
+def test_a_run_that_the_index_lacks_is_named(run, tmp_path):
+    index = tmp_path / "runs.csv"
+    lines = (run / "runs.csv").read_text().splitlines(keepends=True)
+    variant = lines[-1].split(",")[1]
+    index.write_text("".join(line for line in lines if f",{variant}," not in line))
+    with pytest.raises(DamagedFileError, match=rf"run \S+/{variant}/\d+ is missing(.|\n)*Hint:"):
+        drift_over_steps.main("quick", index, tmp_path, run / "params.yaml")
 
 
 def test_drift_over_steps_is_what_the_step_log_says(run):

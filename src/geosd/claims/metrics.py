@@ -142,7 +142,6 @@ def overconfidence(run: Runs) -> Quantity:
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run, "majority_accuracy")
-        # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
         table = table[is_strong(table["x"])]
         excess = (100 * table["x"] - table["value"]) * table["problems"]
         return excess.groupby(table["seed"]).sum() / table.groupby("seed")["problems"].sum()

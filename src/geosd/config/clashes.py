@@ -68,9 +68,11 @@ def clashes(study: Study) -> Iterator[Clash]:
 
 
 def _unread_rate(study: Study) -> Iterator[Clash]:
-    """A learning rate of the study itself that no run reads, because selected ones go before it."""
-    if "learning_rate" not in given_values(study.overlay.training):
-        return
+    """A learning rate of the study's own that no run reads, because selected ones go before it."""
+    rate = given_values(study.overlay.training).get("learning_rate")
+    parent = study.params.studies.get(study.overlay.extends or "")
+    if rate is None or (parent and given_values(parent.training).get("learning_rate") == rate):
+        return  # A study may take selected rates where the one that it extends has a rate.
     variants = [study.candidates[v][0] if v in study.candidates else v for v in study.trained]
     runs = list(product(study.models, variants))
     if runs and all(study.selected_rate(*run) is not None for run in runs):

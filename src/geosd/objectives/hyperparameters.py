@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import math
 import textwrap
@@ -167,6 +168,7 @@ def declared_rollouts(folder: Path = FOLDER) -> dict[str, str]:
     return {name: _class_value(classes, cls, "rollouts") for name, cls in sorted(names.items())}
 
 
+@functools.cache
 def _registered(folder: Path) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
     """All classes of the files in a folder, and the class that each objective's name stands for."""
     classes: dict[str, ast.ClassDef] = {}
@@ -186,7 +188,8 @@ def _class_value(classes: Mapping[str, ast.ClassDef], name: str, attribute: str)
     if name not in classes:
         return None
     for line in classes[name].body:
-        if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == attribute and line.value:
+        targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+        if attribute in [ast.unparse(each) for each in targets if each] and line.value:
             return ast.literal_eval(line.value)
     values = (_class_value(classes, ast.unparse(base), attribute) for base in classes[name].bases)
     return next((value for value in values if value is not None), None)

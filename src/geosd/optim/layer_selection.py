@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # the sizes of factors are counted without torch
     from torch import nn
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-# Sisters that read one input have one A: storing it once is exact and saves three of seven.
+# Layers that read one input have one A: storing it once is exact and saves three of seven.
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
 Select = Callable[[str, "nn.Linear"], bool]

@@ -30,7 +30,8 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     prove([runs])
     wanted = list(product(*map(settings.get, ("models", "methods", "seeds"))))
     if missing := next((run for run in wanted if run not in rows), None):
-        raise DamagedFileError(f"{runs}: run {missing} is missing.\n{remake_hint(runs)}")
+        run = "/".join(map(str, missing))
+        raise DamagedFileError(f"{runs}: run {run} is missing.\n{remake_hint(runs)}")
     logs = {
         Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
         for row in map(rows.__getitem__, wanted)

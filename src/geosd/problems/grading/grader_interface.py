@@ -19,7 +19,7 @@ class Verdict:
         answer: The final answer; None if the response states none.
         correct: Whether it equals the gold answer. False for every reason but `correct`.
         reason: Why. `unreadable`: an answer that the grader could not read; `timeout`: the
-            comparison was ended by the clock; `crash`: it brought its process down. These three are
+            clock ended the comparison twice; `crash`: it brought its process down. These three are
             `UNDECIDED`, so whoever reports counts them.
     """
 
