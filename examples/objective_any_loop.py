@@ -50,8 +50,8 @@ def objective_loss(
     support = union_support(list(logits.values()), TOP_K)
     log = {name: support.restrict(each) for name, each in logits.items()}
     sampled = {
-        name: each.log_softmax(-1).gather(-1, tokens[at][:, None])[:, 0]
-        for name, each in logits.items()
+        name: logits[name].log_softmax(-1).gather(-1, tokens[at][:, None])[:, 0]
+        for name in ("student", "teacher")
     }
     states = States(
         log["student"],

@@ -188,9 +188,10 @@ def _class_value(classes: Mapping[str, ast.ClassDef], name: str, attribute: str)
     if name not in classes:
         return None
     for line in classes[name].body:
-        targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
-        if attribute in [ast.unparse(each) for each in targets if each] and line.value:
-            return ast.literal_eval(line.value)
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value:
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            if attribute in map(ast.unparse, targets):
+                return ast.literal_eval(line.value)
     values = (_class_value(classes, ast.unparse(base), attribute) for base in classes[name].bases)
     return next((value for value in values if value is not None), None)
 

@@ -64,7 +64,7 @@ class CompiledStep:
             self.sha256 = json.loads((folder / NOTE).read_text(encoding="utf-8"))["sha256"]
             noted = {name: self.sha256[name] for name in (STEP, KERNEL)}
         except (ValueError, KeyError, TypeError):  # what a power cut leaves of it
-            noted = dict.fromkeys((NOTE, STEP, KERNEL))
+            noted = {NOTE: None}
         for name, digest in noted.items():
             if sha256(folder / name) != digest:
                 raise RuntimeError(

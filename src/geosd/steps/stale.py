@@ -51,7 +51,7 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
             f"Study {study} has no results with a manifest.\nHint: `make run STUDY={study}` makes"
             f" the study, `make restore STUDY={study}` fetches it."
         )
-    outdated = {folder: why for folder, why in reasons.items() if why}
+    outdated = {result: why for result, why in reasons.items() if why}
     for result, why in outdated.items():
         print(result, *why, sep="\n    ")
     print(f"{len(outdated)} of {len(reasons)} results of study {study} are out of date.")

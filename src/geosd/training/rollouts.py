@@ -25,7 +25,6 @@ from geosd.training.processes import Ranks
 IsCorrect = Callable[[str, str], bool]
 """(response text, gold answer) -> whether the answer is right."""
 
-
 HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
 
