@@ -11,7 +11,22 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from geosd.reporting.study_page import NOT_RUN
+
 VOCABULARY = 64
+
+
+COMMANDS = (
+    *("git clone", "make run", "make test", "make figures STUDY=miniature"),
+    *("snakemake --profile slurm", "dvc repro train@mini-qwen3-geosd-0"),
+)
+
+
+def test_the_door_says_what_has_not_been_run_and_has_the_commands_in_one_block(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert text.split("\n\n")[2] == NOT_RUN.strip()  # after the title and the first paragraph
+    block = re.search(r"^```\n(git clone.*?)^```", text, re.M | re.S)[1]
+    assert [command for command in COMMANDS if command not in block] == []
 
 
 @pytest.fixture

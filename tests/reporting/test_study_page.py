@@ -11,7 +11,7 @@ import pytest
 from geosd.reporting.captions import caption_markdown
 from geosd.reporting.front_page import front_page_markdown
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import StudyPage, alt_text
+from geosd.reporting.study_page import NOT_RUN, StudyPage, alt_text
 from geosd.scores.tidy_columns import COLUMNS
 
 OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figure_frontier")
@@ -50,6 +50,12 @@ def study(tmp_path):
 def text(study):
     appendix = {"All settings": study.page.parent / "pages/configuration.html"}
     return front_page_markdown(study, ["mini"], ["pi_0", "geosd"], [0, 1], appendix)
+
+
+def test_a_page_says_first_that_the_papers_models_have_not_been_run(study, text):
+    assert text.index(NOT_RUN) < text.index("seeds 0, 1")
+    of_the_paper = front_page_markdown(study, ["qwen3-8b"], ["pi_0", "geosd"], [0], {})
+    assert "have not been run" not in of_the_paper
 
 
 def test_frontier_verdicts_main_table_and_curves_come_first(text):

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from geosd.models.published_architectures import published_architectures
 from geosd.reporting.method_style import method
-from geosd.reporting.study_page import StudyPage, study_sections
+from geosd.reporting.study_page import NOT_RUN, StudyPage, study_sections
 
 PAPER = "*Geometric Self-Distillation for Reasoning Generalization*"
 APPENDIX = "Appendix: how this was made"
@@ -40,6 +41,7 @@ def front_page_markdown(
         [
             f"# Study {study.name}",
             f"**{study.about}**",
+            *([] if published_architectures().keys() & set(models) else [NOT_RUN.strip()]),
             runs,
             "\n".join(contents),
             *(text.strip() for text in sections.values()),

@@ -26,6 +26,16 @@ FIRST = ("figure_frontier", CLAIMS, "table_main", "figure_training")
 VERDICTS_TITLE = "Verdicts on the paper's claims"
 INTERVAL = ("effect", "low", "high")
 """Columns of the claims whose numbers the page shows."""
+NOT_RUN = (
+    "The paper's own models of 7 and 8 billion parameters have not been run.\n"
+    "All numbers that the repository ships are of models of 0.03 to 0.6 million parameters in a"
+    " made-up world, and of one model of 135 million parameters at one learning rate.\n"
+    "The sign of the gain out of distribution depends on how far the problems in and out of"
+    " distribution conflict in that world.\n"
+    "The numbers test the implementation and the mechanism; they are no evidence on the paper's"
+    " numbers.\n"
+)
+"""What a reader of any number of a study without the paper's models must know first."""
 
 
 @dataclass(frozen=True)
