@@ -14,13 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from geosd.problems.grading.answer_comparison import GraderMode
+from geosd.problems.grading import Verdict
+from geosd.problems.grading.answer_comparison import GraderMode, is_integer
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import normalize_answer
-from geosd.problems.grading.exact_numbers import is_integer
-from geosd.problems.grading.grader_interface import Verdict
-from geosd.problems.grading.grading_pool import GradingPool
-from geosd.problems.grading.typed_grader import grade_answer
+from geosd.problems.grading.typed_grader import GradingPool, grade_answer
 
 Row = dict[str, Any]
 
@@ -79,7 +77,7 @@ def why(row: Row, verdict: Verdict) -> str:
     answer = verdict.answer or ""
     if row["pred"] is None or _same(answer, row["pred"]) is False:
         return "the source extracted something else"
-    if verdict.correct and normalize_answer(row["gold"]).unit.name:
+    if verdict.correct and normalize_answer(row["gold"]).unit:
         return "a unit in the gold"
     if (
         verdict.correct

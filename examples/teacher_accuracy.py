@@ -27,7 +27,7 @@ from geosd.models.checkpoints import load_tokenizer
 from geosd.models.precision import resolve_precision
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.grader_interface import Grader
+from geosd.problems.grading import Grader
 from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source

@@ -9,7 +9,7 @@ import pytest
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.grader_interface import Verdict
+from geosd.problems.grading import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample

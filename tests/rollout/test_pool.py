@@ -1,6 +1,6 @@
 from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.grader_interface import Verdict
+from geosd.problems.grading import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.grader_interface import Grader
+from geosd.problems.grading import Grader
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.rollout.sampler import Completion, PromptBatch, Sampler, SamplingParams
 from geosd.seeds import seed_of

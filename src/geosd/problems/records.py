@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
-"""Why a response is right or wrong; see `Verdict` in `geosd.problems.grading.grader_interface`."""
+"""Why a response is right or wrong; see `Verdict` in `geosd.problems.grading`."""
 
 ID = "id"
 """The benchmark of the held-out split of the training distribution."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.grader_interface import UNDECIDED, Grader
+from geosd.problems.grading import UNDECIDED, Grader
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.rollout.sampler import Sampler, SamplingParams
 

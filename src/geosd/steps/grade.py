@@ -18,10 +18,9 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedFileError, DamagedLineError, atomic_write
+from geosd.problems.grading import UNDECIDED, Verdict
 from geosd.problems.grading.answer_comparison import GraderMode
-from geosd.problems.grading.grader_interface import UNDECIDED, Verdict
-from geosd.problems.grading.grading_pool import GradingPool
-from geosd.problems.grading.typed_grader import grade_answer, grade_response
+from geosd.problems.grading.typed_grader import GradingPool, grade_answer, grade_response
 from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")

@@ -24,7 +24,7 @@ def text_of(response, **options):
         (r"\fbox{9}", "9"),
         (r"\boxed 9", "9"),
         (r"$x = -\boxed{256}$", "-256"),
-        (r"$3 -\boxed{2}$", "2"),
+        (r"$3 -\boxed{2}$", "3 -2"),
         (r"\boxed{\boxed{8}}", r"\boxed{8}"),
         (r"\\boxed{\\frac{1}{2}}", r"\\frac{1}{2}"),
     ],

@@ -2,9 +2,8 @@ import importlib.util
 
 import pytest
 
-from geosd.problems.grading.exact_numbers import is_integer
-from geosd.problems.grading.grading_pool import GradingPool
-from geosd.problems.grading.typed_grader import grade_response
+from geosd.problems.grading.answer_comparison import is_integer
+from geosd.problems.grading.typed_grader import GradingPool, grade_response
 
 
 @pytest.fixture(scope="module")

@@ -1,33 +1,122 @@
-r"""Compare an answer with the gold answer: as integers, words, exact numbers, then as formulas."""
+r"""Compare an answer with the gold answer: numbers and words here, formulas by math-verify.
+
+math-verify reads LaTeX with a grammar (antlr) and compares with sympy. It reads what it can: it
+takes the letters of a word for a product, `1 2` for 1 + 2, and `'` and `\ldots` for nothing. So
+only a formula over the gold answer's symbols goes to it, ten levels deep at most, and what it gets
+wrong is written in another way before. sympy's `parse_expr`, which is Python's `eval`, is replaced.
+"""
 
 from __future__ import annotations
 
+import ast
+import logging
+import math
+import operator
 import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from geosd.problems.grading.answer_normalization import (
-    NormalizedAnswer,
-    as_words,
     normalize_answer,
+    tokenize,
     units_agree,
+    without_texts,
 )
-from geosd.problems.grading.exact_numbers import is_integer, read_number
-from geosd.problems.grading.formula_vocabulary import is_formula
 from geosd.problems.records import Reason
 
 GraderMode = Literal["auto", "integer", "symbolic"]
-# A blank that separates no numbers says nothing in a formula.
-_SILENT_BLANK = re.compile(r"(?<![0-9.]) | (?![0-9.])")
+# Longer literals are no answers; reading them takes quadratic time.
+LONGEST_NUMBER = 1000
+MOST_NESTED, MOST_POWERS, MOST_BITS = 10, 3, 20_000
+
+_INTEGER = re.compile(r"[+-]?[0-9]++")
+_MIXED = re.compile(r"([+-]?)([0-9]++)(?:\\frac\{([0-9]++)\}\{([0-9]++)\}| ([0-9]++)/([0-9]++))")
+_ARITHMETIC = re.compile(r"(?:[0-9 .+\-*/^()!{}]|\\(?:frac|sqrt|binom|times|cdot|div)(?![a-z]))++")
+_AS_PYTHON = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"\\(?:times|cdot)", "*"), (r"\\div", "/"), (r"\\", ""), (r"\^", "**"), (r"\{", "("),
+        (r"\}", ")"), (r"([0-9]++|\([^()]*+\))!", r"fact(\1)"),
+        (r"(?<=[0-9)]) ?(?=sqrt|binom|fact)", "*"),
+    )
+]  # fmt: skip
+_OPERATORS: dict[type[ast.AST], Callable[..., Fraction]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.USub: operator.neg, ast.UAdd: operator.pos,
+}  # fmt: skip
+
+_OPENING, _CLOSING = {"(", "[", "{", r"\{"}, {")", "]", "}", r"\}"}
+_GREEK = (
+    "alpha beta gamma delta epsilon varepsilon theta lambda mu nu omega phi varphi psi rho sigma"
+    " tau xi zeta eta kappa Delta Gamma Lambda Omega Phi Pi Psi Sigma Theta"
+)
+_FUNCTIONS = (
+    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp max min gcd lcm det"
+    " mod bmod binom"
+)
+_OTHERS = (
+    "frac sqrt pi infty pm mp cdot times div le ge ne in notin cup cap setminus emptyset varnothing"
+    " lfloor rfloor lceil rceil lvert rvert vert mid mathbb overline bar sum prod int lim to approx"
+    r" { } | \ langle rangle"
+)
+_FUNCTION_COMMANDS = {"\\" + name for name in _FUNCTIONS.split()}
+_COMMANDS = {"\\" + name for name in f"{_GREEK} {_FUNCTIONS} {_OTHERS}".split()}
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\{(?:[pbBvV]?matrix|array|cases)\}")
+_SIGNS = set("+-*/^_=<>!|()[]{},.:;& ")
+_NAMES = {*_FUNCTIONS.split(), "pi", "sqrt", "inf", "infty"}
+
+# What names the asked quantity: a word, `x`, `a_{10}`, `f(3)`, `[ABC]`, `|AB|`, `\angle ABC`.
+_NAME = re.compile(
+    rf"(?:m?\\(?:angle|triangle|overline|widehat|{'|'.join(_FUNCTIONS.split())})[ {{]*)?"
+    r"(?:\\text\{[^{}]*+\}[A-Za-z]*+|[A-Za-z]++|\\[a-zA-Z]++|\[[A-Z]++\]|\|[A-Za-z]++\|)"
+    r"(?:_[A-Za-z0-9]++|_\{[^{}]*+\})?\}?'*+(?:\([A-Za-z0-9, ^+\-*/=<>|\\]*+\))?"
+)
+_POINT = re.compile(r"\(([a-zA-Z\\, _0-9]++)\)=\((.*)\)", re.DOTALL)
+_COORDINATE = re.compile(r"((?:[a-zA-Z]|\\[a-z]++)(?:_\{?[0-9a-z]\}?)?)\0(.*)", re.DOTALL)
+_MEMBER = re.compile(r"^[a-zA-Z]\\in\b ?")
+_OR = re.compile(r"\\text\{[\s,]*or\s*+\}|(?<![A-Za-z\\])or(?![A-Za-z])|\\(?:lor|vee)(?![a-z])")
+_SET = re.compile(r"[<>\[\]]|\\(?:[lg]e|infty|cup)\b")
+_SIDE = r"(<|>|\\[lg]e(?![a-z])) ?"
+_BETWEEN = re.compile(rf"(?:([^<>=,]+?){_SIDE})?[a-zA-Z] ?(?:{_SIDE}([^<>=,]+))?")
+
 # Golds repeat for every sample of a problem, and answers do.
 _normalize = lru_cache(maxsize=4096)(normalize_answer)
+
+
+def is_integer(gold: str) -> bool:
+    """Whether a gold answer reads exactly as an integer, so that its problem is an integer problem.
+
+    Example:
+        >>> is_integer("-12"), is_integer("2.0"), is_integer("1/2")
+        (True, False, False)
+    """
+    return len(gold) <= LONGEST_NUMBER and bool(_INTEGER.fullmatch(gold.strip()))
+
+
+def gold_equals_itself(gold: str) -> bool:
+    r"""Whether a response that repeats a gold answer in a box can be graded as right.
+
+    True for an integer, an exact number, a word and a formula that `compare` can read; False for a
+    sentence, a solution or an unbalanced formula. No library is needed.
+
+    Example:
+        >>> [gold_equals_itself(gold) for gold in ("12", r"\frac{x}{2}", "2 + 2 = 4\n#### 4")]
+        [True, True, False]
+    """
+    if is_integer(gold):
+        return True
+    if len(gold) > LONGEST_NUMBER or _levels(gold)[0] < 0:
+        return False
+    body = _normalize(gold).body
+    return bool(body) and (as_words(body) is not None or _is_readable(body, ""))
 
 
 def compare_exactly(gold: str, answer: str) -> Reason | None:
     """Compare an answer with the gold answer without any library.
 
-    Every integer gold is decided here, in time linear in the length of both but for the numbers
-    themselves, which `read_number` limits.
+    Every integer gold is decided here, but for answers that are formulas.
 
     Returns:
         The reason of the verdict; None where only formulas can decide.
@@ -35,25 +124,38 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
     integer = is_integer(gold)
     if integer and is_integer(answer):
         return "correct" if int(gold) == int(answer) else "wrong answer"
-    gold_form, answer_form = _normalize(gold), _normalize(answer)
-    reason = _compare_units(gold_form, answer_form)
-    if reason is not None:
-        return reason
-    right, read = read_number(gold_form.body), read_number(answer_form.body)
-    if right is not None and read is not None:
-        if right == read:
-            return "correct"
-        # A decimal is rounded, and math-verify compares so many places.
-        is_rounded = "." in gold_form.body or "." in answer_form.body
-        if integer or not is_rounded:
-            return "wrong answer"
-    if integer:
-        return None
-    if _without_blanks(gold_form.body) == _without_blanks(answer_form.body):
+    right, read = _normalize(gold), _normalize(answer)
+    word = None if integer else as_words(right.body)
+    if word and len(word) == 1 and read.option:
+        return "correct" if word == read.option else "wrong answer"
+    if right.option and right.option == as_words(read.body):
         return "correct"
-    word = as_words(gold_form.body)
-    if word is not None:
-        return "correct" if _same_word(word, as_words(answer_form.body)) else "wrong answer"
+    agree = units_agree(right, read)
+    if agree is None:
+        return "unreadable"
+    # One half is not 0.5 percent.
+    is_fraction = r"\frac" in right.body or "/" in right.body
+    if not agree or (read.unit == "percent" and not right.unit and is_fraction):
+        return "wrong answer"
+    if not integer and _without_blanks(right.body) == _without_blanks(read.body):
+        return "correct"
+    try:
+        number = read_number(right.body)
+        body = read.body if "=" in right.body else stated_value(read.body)
+        stated = None if body is None else read_number(body)
+    except OverflowError:
+        return "unreadable"
+    if number is not None and body is None:
+        return "unreadable"
+    if number is not None and stated is not None:
+        if not integer and "." in right.body + str(body):  # a decimal is rounded
+            number, stated = round(number, 6) or number, round(stated, 6) or stated
+        return "correct" if number == stated else "wrong answer"
+    if word is not None and not _is_product(word, gold):
+        other = as_words(read.body) or ""
+        # Single letters, which may be variables, compare with case.
+        same = word == other or (len(word) > 1 < len(other) and word.lower() == other.lower())
+        return "correct" if same else "wrong answer"
     return None
 
 
@@ -66,33 +168,336 @@ def compare(gold: str, answer: str) -> Reason:
     reason = compare_exactly(gold, answer)
     if reason is not None:
         return reason
-    gold_body, answer_body = _normalize(gold).body, _normalize(answer).body
-    if not is_formula(answer_body, gold_body):
-        return "unreadable"
-    from geosd.problems.grading import symbolic_comparison
+    right, read = _normalize(gold).body, _normalize(answer).body
+    if _SET.search(right):
+        right, read = _as_union(right), _as_union(read)
+    point, named = _coordinates(right), _coordinates(read)
+    if point is not None:
+        right = f"({point})"
+    if named is not None and right.startswith("("):
+        read = f"({named})"
+    elif "=" not in right:
+        read = stated_value(read) or "="
+    right, read = (_OR.sub(", ", side) for side in (right, read))
+    return compare_formulas(right, read) if _is_readable(read, right) else "unreadable"
 
-    outcome = symbolic_comparison.compare(gold_body, answer_body)
-    return {"equal": "correct", "different": "wrong answer", "unreadable": "unreadable"}[outcome]
+
+def read_number(body: str) -> Fraction | None:
+    r"""The exact value of a normalized answer that is arithmetic: `24/2`, `2^{10}`, `\sqrt{49}`.
+
+    A mixed number is a sum. Everything else gives None, and so do an irrational root and a text
+    above `LONGEST_NUMBER` characters.
+
+    Raises:
+        OverflowError: The value has more than `MOST_BITS`.
+
+    Example:
+        >>> [read_number(text) for text in ("007", "2.50", r"\frac{6}{3}", r"1\frac{1}{2}", "x")]
+        [Fraction(7, 1), Fraction(5, 2), Fraction(2, 1), Fraction(3, 2), None]
+    """
+    if len(body) > LONGEST_NUMBER:
+        return None
+    if _INTEGER.fullmatch(body):
+        return Fraction(int(body))
+    if not _ARITHMETIC.fullmatch(body):
+        return None
+    if mixed := _MIXED.fullmatch(body):
+        sign, whole, *parts = mixed.groups()
+        top, bottom = (int(part) for part in parts if part)
+        value = int(whole) + Fraction(top, bottom) if top < bottom else None
+        return -value if value is not None and sign == "-" else value
+    text = body
+    try:
+        for pattern, replacement in (*_AS_PYTHON, (re.compile("[0-9.]++"), _literal)):
+            text = pattern.sub(replacement, text)
+        # The tree is read here, number by number; nothing of it is run.
+        return _value(ast.parse(text.strip(), mode="eval").body)
+    except (ZeroDivisionError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
 
 
-def _compare_units(gold: NormalizedAnswer, answer: NormalizedAnswer) -> Reason | None:
-    agree = units_agree(gold.unit, answer.unit)
-    if agree is None:
-        return "unreadable"
-    # One half is not 0.5 percent.
-    is_fraction = r"\frac" in gold.body or "/" in gold.body
-    adds_percent = answer.unit.name == "percent" and not gold.unit.name and is_fraction
-    return None if agree and not adds_percent else "wrong answer"
+def _literal(match: re.Match[str]) -> str:
+    whole, dot, decimals = match[0].partition(".")
+    if bool(dot) != bool(decimals):
+        raise ValueError("a full stop")
+    number = int(whole + decimals)
+    return f"({number}/{10 ** len(decimals)})" if dot else str(number)
+
+
+def _value(node: ast.AST) -> Fraction:
+    match node:
+        case ast.Constant(value=int(number)):
+            value = Fraction(number)
+        case ast.UnaryOp(op=sign, operand=operand):
+            value = _OPERATORS[type(sign)](_value(operand))
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            base, power = _value(left), _value(right)
+            if power.denominator != 1:
+                raise ValueError("a root")
+            if (
+                abs(power) * (base.numerator.bit_length() + base.denominator.bit_length())
+                > MOST_BITS
+            ):
+                raise OverflowError("too large for an answer")
+            value = base ** int(power)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
+            value = _OPERATORS[type(sign)](_value(left), _value(right))
+        case ast.Call(func=ast.Name(id="sqrt"), args=[inside]):
+            under = _value(inside)
+            value = Fraction(math.isqrt(under.numerator), math.isqrt(under.denominator))
+            if value * value != under:
+                raise ValueError("irrational")
+        case ast.Call(func=ast.Name(id="fact"), args=[inside]):
+            value = Fraction(math.factorial(_small(inside)))
+        case ast.Call(func=ast.Call(func=ast.Name(id="frac"), args=[top]), args=[bottom]):
+            value = _value(top) / _value(bottom)
+        case ast.Call(func=ast.Call(func=ast.Name(id="binom"), args=[top]), args=[bottom]):
+            value = Fraction(math.comb(_small(top), _small(bottom)))
+        case ast.Call(func=factor, args=[inside]):  # a number in front of a bracket
+            value = _value(factor) * _value(inside)
+        case _:
+            raise ValueError("no arithmetic")
+    if value.numerator.bit_length() + value.denominator.bit_length() > MOST_BITS:
+        raise OverflowError("too large for an answer")
+    return value
+
+
+def _small(node: ast.AST) -> int:
+    value = _value(node)
+    if value.denominator != 1 or not 0 <= value <= 1000:
+        raise ValueError("not a small natural number")
+    return int(value)
+
+
+def stated_value(body: str) -> str | None:
+    """What equations say that a name or a calculation is: 4 of the normalized `x=3+1=4`.
+
+    Element by element of a list. None where a side before the last is neither the name of a
+    quantity nor a calculation, as in `2x=12`, or where two sides are different numbers, `5+8=12`. A
+    side with two unknowns, `m+n`, is what was asked for.
+    """
+    if "=" not in body:
+        return body
+    values = [_last_side(element.split("\0")) for element in _elements(body)]
+    return None if None in values else ", ".join(map(str, values))
+
+
+def _last_side(sides: Sequence[str]) -> str | None:
+    *names, text = (side.strip() for side in sides)
+    value = read_number(text)
+    for name in names:
+        number = read_number(name)
+        if number is not None:
+            tolerance = abs(number) / 500 if "." in name + text else 0
+            if value is None or abs(number - value) > tolerance:
+                return None
+        elif "not" in name or not (_NAME.fullmatch(name) or _is_asked(name)):
+            return None
+    return text
+
+
+def _is_asked(side: str) -> bool:
+    """Whether a side is a formula of no unknown, or of several."""
+    if not side or not _is_formula(side, side) or re.search(r"[<>]|\\(?:[lg]e|ne|in|text)\b", side):
+        return False
+    tokens = [token for token in tokenize(side) if token not in _NAMES]
+    unknown = {letter for token in tokens if token.isalpha() for letter in token}
+    unknown |= {token for token in tokens if token[1:] in _GREEK.split()}
+    if _FUNCTION_COMMANDS.isdisjoint(tokens):  # there, of an angle
+        unknown |= {r"\pi"}.intersection(tokens)
+    return len(unknown) != 1
+
+
+def _elements(body: str) -> list[str]:
+    """The elements of a list, at commas out of brackets; a zero stands for `=` out of brackets."""
+    elements, depth, before, second = [""], 0, "", ""
+    for token in tokenize(body):
+        depth += (token in _OPENING) - (token in _CLOSING)
+        # `5!=120` has a factorial, `x!=5` a relation.
+        is_relation = before in ("<", ">", ":") or (before == "!" and not second.isdigit())
+        if token == "," and depth <= 0:
+            elements.append("")
+        else:
+            elements[-1] += "\0" if token == "=" and depth <= 0 and not is_relation else token
+        before, second = token, before
+    return elements
+
+
+def as_words(body: str) -> str | None:
+    r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
+    bare = without_texts(body).strip(" .{}")
+    bare = re.sub(r"\A\(\s*(\S)\s*\)\Z", r"\1", bare)
+    return " ".join(bare.split()) if re.fullmatch(r"[A-Za-z][A-Za-z'\- ]*+", bare) else None
+
+
+def _is_product(word: str, gold: str) -> bool:
+    """Whether the letters of a gold answer are variables, `p - q`, `ab`, `xyz`, and no word."""
+    runs = re.findall("[A-Za-z]+", word)
+    few = all(len(run) < 3 or run in "abcdefghijklmnopqrstuvwxyz" for run in runs)
+    return few and len(word) > 1 and word not in ("no", "or", "so") and r"\text" not in gold
 
 
 def _without_blanks(body: str) -> str:
-    return _SILENT_BLANK.sub("", body)
+    return re.sub(r"(?<![0-9.]) | (?![0-9.])", "", body)
 
 
-def _same_word(gold: str, answer: str | None) -> bool:
-    """Words compare without case; single letters, which may be variables, with it."""
-    if answer is None:
-        return False
-    if len(gold) == 1 or len(answer) == 1:
-        return gold == answer
-    return gold.lower() == answer.lower()
+def _levels(body: str) -> tuple[int, int]:
+    """How deep brackets nest, and powers in powers; -1 where a bracket has no partner.
+
+    A bracket that is a power, is raised to one or belongs to a function counts twice.
+    """
+    tokens = [*tokenize(body), ""]
+    heights, weights, powers = [0], [0], 0
+    for before, token, after in zip(["", *tokens], tokens, tokens[1:], strict=False):
+        if token in _OPENING:
+            heights.append(0)
+            weights.append(1 + (before == "^" or before in _FUNCTION_COMMANDS))
+            powers = max(powers, weights.count(2))
+        elif token in _CLOSING:
+            if len(heights) == 1:
+                return -1, powers
+            height = heights.pop() + weights.pop() + (after == "^")
+            heights[-1] = max(heights[-1], height)
+    return (heights[0] if len(heights) == 1 else -1), powers
+
+
+def _is_readable(answer: str, gold: str) -> bool:
+    """Whether math-verify may read an answer and its gold answer: formulas, and not too deep."""
+    for depth, powers in map(_levels, (gold, answer)):
+        if not 0 <= depth <= MOST_NESTED or powers > MOST_POWERS:
+            return False
+    # `1 2` and `12_a` are no numbers.
+    return _is_formula(answer, gold) and not re.search(r"[0-9.] [0-9.]|[0-9})]_", answer)
+
+
+def _is_formula(answer: str, gold: str) -> bool:
+    """Whether every token of a normalized answer is a formula's, or occurs in the gold answer."""
+    known = set(tokenize(gold))
+    letters = {letter for token in known if token.isalpha() for letter in token}
+    tokens = tokenize(answer)
+    for place, token in enumerate(tokens):
+        is_column_format = tokens[max(place - 2, 0) : place] == [r"\begin{array}", "{"]
+        if is_column_format or token in known or _ENVIRONMENT.fullmatch(token):
+            fits = True
+        elif token[0] == "\\":
+            fits = token in _COMMANDS and token.lower() not in known  # and Pi for pi
+        elif token.isalpha() and token.isascii():
+            # `AB=4`: two capitals name a segment. `1E3`: a capital behind a digit, an exponent.
+            is_segment = len(token) == 2 and token.isupper()
+            fits = len(token) == 1 or token in _NAMES or is_segment or letters >= set(token)
+            fits = fits and not (token == "E" and place and tokens[place - 1].isdigit())
+            fits = fits and token.swapcase() not in known  # math-verify takes X for x
+        else:
+            fits = (token.isdigit() and token.isascii()) or token in _SIGNS
+        if not fits:
+            return False
+    return True
+
+
+def _coordinates(body: str) -> str | None:
+    """The values of named coordinates in the order of their names: `4, 3` of `y=3, x=4`."""
+    if point := _POINT.fullmatch(body):
+        pairs = list(zip(point[1].split(","), _elements(point[2]), strict=False))
+        whole = len(pairs) == len(_elements(point[2])) == point[1].count(",") + 1
+    else:
+        found = [_COORDINATE.fullmatch(part.strip()) for part in _elements(body)]
+        pairs = [match.groups() for match in found if match]
+        whole = len(pairs) == len(found) > 1
+    values = {name.strip(" \\"): value.strip() for name, value in pairs}
+    distinct = whole and len(values) == len(pairs)
+    return ", ".join(values[name] for name in sorted(values)) if distinct else None
+
+
+def _as_union(body: str) -> str:
+    r"""`x<2 or x>3` as a union of intervals; anything else as it is."""
+    intervals = [_interval(part.strip(" ,")) for part in _OR.split(body)]
+    return body if len(intervals) == 1 or None in intervals else r"\cup".join(map(str, intervals))
+
+
+def _interval(part: str) -> str | None:
+    part = _MEMBER.sub("", part)
+    if re.fullmatch(r"[(\[].*[)\]]|\\\{.*\\\}", part):
+        return part
+    if point := re.fullmatch("[a-zA-Z]=([^<>=,]+)", part):
+        return rf"\{{{point[1]}\}}"
+    found = _BETWEEN.fullmatch(part)
+    if not found or found[1] is found[4] is None:
+        return None
+    low, left, right, high = found.groups()
+    turned = (left or right) in (">", r"\ge")
+    if left and right and (right in (">", r"\ge")) != turned:
+        return None
+    if turned:  # `x>3` is `3<x`, and `4>x>3` is `3<x<4`
+        flip = {None: None, ">": "<", r"\ge": r"\le"}
+        low, left, right, high = high, flip[right], flip[left], low
+    opening = "[" if left == r"\le" else "("
+    closing = "]" if right == r"\le" else ")"
+    low, high = low or r"-\infty", high or r"\infty"
+    return f"{opening}{low}, {high}{closing}"
+
+
+def forbid_eval() -> None:
+    """Replace sympy's `eval`-based parser in this process: it reads number literals alone.
+
+    sympy turns a string into a number by `parse_expr`, which is `eval`; latex2sympy hands it the
+    digits that its grammar read. Digits need no `eval`.
+    """
+    import sympy.physics.units  # noqa: F401  (it names its units through `sympify` when imported)
+    from sympy import Float, Integer
+    from sympy.parsing import sympy_parser
+
+    def read_literal(text: str, *_: Any, **__: Any) -> Any:
+        text = text.strip()
+        if _INTEGER.fullmatch(text):
+            return Integer(int(text))
+        if re.fullmatch(r"[+-]?(?:[0-9]++\.[0-9]*+|\.[0-9]++)", text):
+            return Float(text)
+        raise ValueError(f"{text[:80]!r} is no number, and text is never evaluated as Python here")
+
+    sympy_parser.parse_expr = read_literal
+
+
+def compare_formulas(gold: str, answer: str) -> Reason:
+    r"""Compare two normalized answers by math-verify, in this process.
+
+    `unreadable` where math-verify cannot read or compare one of them. A tuple or interval never
+    equals a set in braces; an interval equals its inequality. Of math-verify's readers only the one
+    of LaTeX is used, without its removal of units, which takes the last letter of `2t` for one.
+    Its timeouts are signals and answer False in silence: they are off, the parent ends this
+    process.
+    """
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
+    from latex2sympy2_extended import NormalizationConfig
+    from math_verify import LatexExtractionConfig, parse, verify
+    from sympy import Float
+
+    gold, answer = _MEMBER.sub("", gold), _MEMBER.sub("", answer)
+    for one, other in ((gold, answer), (answer, gold)):
+        if re.fullmatch(r"[(\[].*[)\]]", one, re.DOTALL) and re.fullmatch(r"\\\{.*\\\}", other):
+            return "wrong answer"
+    reader = LatexExtractionConfig(
+        normalization_config=NormalizationConfig(
+            basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none"
+        )
+    )
+    options = {"fallback_mode": "no_fallback", "parsing_timeout": None, "raise_on_error": True}
+    try:
+        right, read = (
+            [
+                value
+                for value in parse(f"${body}$", [reader], **options)
+                if not isinstance(value, str)
+            ]
+            for body in (gold, answer)
+        )
+        if not right or not read:
+            return "unreadable"
+        # math-verify takes less than 1e-15 for nothing. Where no decimal is rounded, 1e-100 is not.
+        rounded = any(value.has(Float) for value in (*right, *read))
+        options = {"timeout_seconds": None, "allow_set_relation_comp": True, "raise_on_error": True}
+        equal = verify(right, read, numeric_precision=15 if rounded else 100, **options)
+    except MemoryError:
+        raise
+    except Exception:  # a sum of anything that antlr, latex2sympy and sympy can raise
+        return "unreadable"
+    return "correct" if equal else "wrong answer"

@@ -1,10 +1,10 @@
 r"""The final answer that a response states.
 
-Looked for in this order, in the text after the last `</think>` where there is one:
+Looked for in this order, in what follows the end of the thought:
 
-1. the last `\boxed{...}` (or `\fbox`), braces balanced; boxes that only `and`, `or`, commas or
-   math delimiters separate are one list, a box repeated is one box;
-2. the last line `Answer: ...`, or `A: ...`;
+1. the last `\boxed{...}` (or `\fbox`), braces balanced, with what touches it in its formula; boxes
+   that only `and`, `or`, commas, bullets or math delimiters separate are one list;
+2. the last line `Answer: ...`, or `A: ...`, or what stands under a heading `Final answer`;
 3. the last `answer is ...`, `answer: ...` inside a line;
 4. with `guess`, and only then: the last formula between dollar signs, or the last number.
 
@@ -19,35 +19,66 @@ back, so that a pattern that fails does not read the same text again.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, TypeVar
 
 Item = TypeVar("Item")
+Formula = tuple[int, int, str]
 
+# A quoted tag is a mention, and opens nothing.
+_OPEN_THOUGHT = re.compile(r"(?<![`'\"“])<think>")
 _BOX = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+(?=\{)|\\boxed\s++(?=\S)")
 _BARE_BOX = re.compile(r"[^\s$,.;]++")
-# `= -\\boxed{256}` answers -256; `3 - \\boxed{2}` does not answer -2. Looked for so far back:
-_MINUS_BEFORE = re.compile(r"(?:[=$]|\\\(|\\\[)\s*-\s*\Z")
-_MINUS_WITHIN = 16
 _BETWEEN_BOXES = re.compile(
-    r"(?:\s|\\text\s*+\{\s*+(?:and|or)\s*+\}|,|;|\$|\\[()\[\],;!\s]|\\q?quad|and\b|or\b|\*)*+"
+    r"(?:\s|\\text\s*+\{\s*+(?:and|or)\s*+\}|,|;|\$|\\[()\[\],;!\s]|\\q?quad|and\b|or\b|\*"
+    r"|(?<=\n)(?:-|[0-9]{1,2}[.)])\s)*+"
+)
+# So much of a formula around a box is read; a longer one is prose.
+_AROUND = 80
+_STYLE = re.compile(
+    r"\\(?:bf|displaystyle|large|Large|left|right|mathbf|boldsymbol|underline|textbf|q?quad)"
+    r"(?![a-zA-Z])|\\(?:text)?color\{[a-zA-Z]{1,20}\}|\\[,;:! ]|[{}\s]"
+)
+# What ends a side of a formula: a relation, a separator, words, a mark of the end.
+_END_OF_SIDE = re.compile(
+    r"[=<>≤≥≈:;&,$]|\\[()\[\]\\]|\.(?![0-9])"
+    r"|\\(?:[lg]eq?|approx|equiv|implies|[Rr]ightarrow|to|therefore|in|text|mathrm|blacksquare"
+    r"|square|checkmark|hfill|tag|begin|end|p?mod|boxed|fbox)(?![a-zA-Z])(?!\{\s?(?:hundred|thousand|million|k\}))"
+)
+_TEXT = re.compile(r"\\(?:text|mathrm)\{[^{}]*+\}")
+_PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
+_MINUS_BEFORE = re.compile(r"(?:(?<![\w)}])[-−]|=\s{0,3}[-−]\s{0,3})\Z")
+_NAME_BEFORE = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z](?:_\{?[a-zA-Z0-9]\}?)?)\s{0,9}=\s{0,9}\Z")
+_TOUCHES_IN_PROSE = re.compile(
+    r"(?:\^|_[{0-9]|/|!\S|\\(?:sqrt|pi|cdot|times|frac|%))[^\s,;$]{0,80}"
+)
+_ONE_VALUE = re.compile(r"[0-9A-Za-z]*|[0-9]*\.[0-9]*|\\d?frac\{[^{}]*\}\{[^{}]*\}")
+
+_MARKUP = (
+    r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\(?:text(?:bf)?|math(?:bf|rm)|boldsymbol|bf)\s*+\{?\s*+)?"
 )
 _ANSWER_LINE = re.compile(
-    r"^[ \t*#>\-]*+(?:(?:the|my)\s++)?(?:final\s++)?(?:answer|A)\s*+\**+\s*+[:：][\s*]*+(\S.*+)",
+    rf"^{_MARKUP}(?:(?:the|my)\s++)?(?:final\s++)?"
+    r"(?:(?:answer|A)[\s*_}]*+[:：]|answer[ \t*_}]*+\n)[\s*_}]*+(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile("answer", re.IGNORECASE)
 _STATEMENT = re.compile(
     r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?\s{0,99}+(?:\b(?:is|are|equals)\b\s*+:?+|[:：])"
-    r"\s*+(\S.*+)",
+    r"\s*+(?=\S)",
     re.IGNORECASE,
 )
+# So much behind a label is read.
+_STATED_WITHIN = 4000
+_FENCE = re.compile(r"```[a-z]{0,9}\n|`")
 _DELIMITER = re.compile(r"\\[()\[\]]|\$\$?|\\.", re.DOTALL)
 _CLOSING = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
 _NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:/\d++)?")
-_PROSE = re.compile(r"\.(?:\s|$)|\sI hope\b")
+_PROSE = re.compile(r"\.(?:\s|$)|\sI hope\b|\n")
 
 
 @dataclass(frozen=True)
@@ -73,16 +104,28 @@ def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | N
         '\\frac{1}{2}'
         >>> extract_answer("... so x = 7.") is None
         True
+        >>> extract_answer(r"<think> It is \boxed{3}. Wait") is None
+        True
     """
-    text = response.rpartition("</think>")[2].rstrip()
+    text = _behind_thought(response).rstrip()
     if boxed := _last_boxes(text):
         return ExtractedAnswer(boxed, "boxed")
     if line := _last(_ANSWER_LINE.finditer(text)):
+        stated = text[line.end() : line.end() + _STATED_WITHIN]
         # "Answer: The final answer is 7." states it twice.
-        return ExtractedAnswer(_sentence(_last_statement(line[1]) or line[1]), "answer line")
+        again = _last_statement(stated.partition("\n")[0])
+        return ExtractedAnswer(_sentence(again or stated), "answer line")
     if stated := _last_statement(text):
         return ExtractedAnswer(_sentence(stated), "answer is")
     return _guess(text) if guess else None
+
+
+def _behind_thought(response: str) -> str:
+    """What follows the first `</think>`; what stands before a `<think>` that nothing closes."""
+    _, end, answer = response.partition("</think>")
+    if end or "<think>" not in response:
+        return answer if end else response
+    return _OPEN_THOUGHT.split(response, maxsplit=1)[0]
 
 
 def _last_boxes(text: str) -> str | None:
@@ -100,17 +143,55 @@ def _last_boxes(text: str) -> str | None:
                 boxes.append((match.start(), bare.end(), bare[0]))
         elif end := closed.get(match.end()):
             boxes.append((match.start(), end, text[match.end() + 1 : end - 1].strip()))
+
+    @cache
+    def formulas() -> list[Formula]:  # none reaches over a blank line
+        return sorted(_formulas(text, max(text.rfind("\n\n", 0, boxes[-1][0]), 0)))
+
     together: list[str] = []
+    names: list[str] = []
     next_start = None
-    for start, end, content in reversed(boxes):
+    for place, (start, end, content) in reversed(list(enumerate(boxes))):
         if not content:
             continue
         if next_start is not None and not _BETWEEN_BOXES.fullmatch(text, end, next_start):
             break
-        negative = _MINUS_BEFORE.search(text, max(0, start - _MINUS_WITHIN), start)
-        together.append(("-" if negative else "") + content)
-        next_start = start
+        earliest = max(boxes[place - 1][1] if place else 0, start - _AROUND)
+        together.append(_with_its_formula(text, earliest, start, end, content, formulas))
+        named = _NAME_BEFORE.search(text, max(0, start - 30), start)
+        names.append(named[1] if named else "")
+        next_start = named.start() if named else start
+    if len(set(names)) == len(names) > 1 and all(names):  # `x=`, `y=`: a point, not a list
+        together = [f"{name}={value}" for name, value in zip(names, together, strict=True)]
     return ", ".join(dict.fromkeys(reversed(together))) or None
+
+
+def _with_its_formula(
+    text: str, earliest: int, start: int, end: int, content: str, read: Callable[[], list[Formula]]
+) -> str:
+    r"""The content of a box with what touches it: `5\sqrt{2}` of `$x = \boxed{5}\sqrt{2}$`."""
+    if text[max(start - 2, 0) : start].strip()[-1:] in ("$", "=") and text[end : end + 1] in (
+        "$",
+        ".",
+        "",
+    ):
+        return content
+    formulas = read()
+    place = bisect_right(formulas, start, key=lambda formula: formula[0]) - 1
+    before, after = "", ""
+    if place >= 0 and formulas[place][1] > start:
+        before = text[max(formulas[place][0], earliest) : start]
+        after = text[end : min(formulas[place][1], end + _AROUND)]
+        before = _END_OF_SIDE.split(before)[-1]
+        after = _END_OF_SIDE.split(after, maxsplit=1)[0]
+    if _PROSE_WORD.search(_TEXT.sub("", before + " " + after)) or not (before or after):
+        sign = _MINUS_BEFORE.search(text, max(0, start - 9), start)
+        touching = _TOUCHES_IN_PROSE.match(text, end)
+        before, after = "-" if sign else "", touching[0].rstrip(".") if touching else ""
+    if not _STYLE.sub("", before + after).strip("()[]. "):
+        return content
+    inside = content if _ONE_VALUE.fullmatch(content) else f"({content})"
+    return f"{before}{inside}{after}".strip()
 
 
 def _closing_braces(text: str, start: int) -> dict[int, int]:
@@ -126,27 +207,31 @@ def _closing_braces(text: str, start: int) -> dict[int, int]:
 
 
 def _last_statement(text: str) -> str | None:
-    """What stands behind the last `answer is`, to the end of its line."""
+    """What stands behind the last `answer is`."""
     places = [match.start() for match in _ANSWER.finditer(text)]
     stated = (_STATEMENT.match(text, place) for place in reversed(places))
-    return next((match[1] for match in stated if match), None)
+    ends = (match.end() for match in stated if match)
+    return next((text[end : end + _STATED_WITHIN] for end in ends), None)
 
 
 def _sentence(text: str) -> str:
-    """The first formula of a line that starts with one; otherwise the line's first sentence."""
-    text = text.strip().strip("*").strip()
+    """The first formula of a text that starts with one; otherwise the first line's sentence."""
+    text = _FENCE.sub("", text).strip().strip("*").strip()
+    if not text.startswith(("$$", r"\(", r"\[")):  # a lone dollar is money, on one line
+        text = text.partition("\n")[0]
     first = next(_formulas(text), None) if text.startswith(("$", r"\(", r"\[")) else None
     if first and first[0] == 0:
         rest = _PROSE.split(text[first[1] :], maxsplit=1)[0].strip(" .,*")
         # A unit or a second formula after the first belongs to the answer.
         return (first[2] + " " + rest).strip()
-    return _PROSE.split(text, maxsplit=1)[0].strip().rstrip(".").strip("*").strip()
+    text = _PROSE.split(text, maxsplit=1)[0].strip().rstrip(".").strip("*").strip()
+    return text[:-1] if text[-1:] == "}" and text.count("}") > text.count("{") else text
 
 
-def _formulas(text: str) -> Iterator[tuple[int, int, str]]:
+def _formulas(text: str, start: int = 0) -> Iterator[Formula]:
     r"""The start, end and inside of each formula between `$`, `$$`, `\(` or `\[`, by their ends."""
     opened: dict[str, re.Match[str]] = {}
-    for delimiter in _DELIMITER.finditer(text):
+    for delimiter in _DELIMITER.finditer(text, start):
         sign = delimiter[0]
         for opening, closing in _CLOSING.items():
             if sign == closing and opening in opened:

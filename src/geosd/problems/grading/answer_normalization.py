@@ -1,51 +1,139 @@
-r"""The normal form of an answer: the same text for every way to write the same answer.
+r"""The normal form of an answer: one text for every way to write the same answer.
 
-Two answers that differ in presentation alone are the same answer. `normalize_answer` removes the
-presentation:
-
-| written | taken as |
-|---|---|
-| `$..$`, `\left`, `\displaystyle`, spacing, `\dfrac`, bold, a final full stop | not there |
-| Unicode signs: − × ÷ π √ ∞ ≤ ≥ ∪ ² ½, full-width digits | their LaTeX or ASCII |
-| `1,000`, `1{,}000`, `1,\!000`, `1\,000`, `1 000` | 1000 |
-| `\$5`, `€5` | 5 |
-| `5\%`, `5 percent`, `30^\circ`, `12\text{ cm}`, `12 inches`, `12 km/h` | the number with a unit |
-| `12^{\mathrm{th}}` | 12 |
-| `17_8` | 17 with the unit base 8 |
-| `\text{ and }`, `or` between numbers | a comma |
-| `\frac12`, `\frac1{72}` | `\frac{1}{2}`, `\frac{1}{72}` |
-
-What cannot be removed without changing a value stays, and then no reader takes the answer for a
-number. Nothing that is removed joins two runs of digits: `12€13` is not 1213. Every step is one
-pass over the tokens of the answer.
+Two answers that differ in presentation alone are the same answer; docs/grading.md lists what is
+presentation. What cannot be removed without changing a value stays, and then no reader takes the
+answer for a number. Nothing that is removed joins two runs of digits: `12€13` is not 1213.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
-from geosd.problems.grading.answer_spelling import spell, without_frames
-from geosd.problems.grading.answer_tokens import (
-    LIST,
-    is_number,
-    is_space,
-    is_word,
-    tokenize,
-    without_command,
-)
-from geosd.problems.grading.number_marks import end_of_value, without_marks, without_ordinals
-from geosd.problems.grading.number_tokens import (
-    join_blank_groups,
-    join_thousands,
-    spell_fractions,
-)
-from geosd.problems.grading.unicode_signs import in_latex
-from geosd.problems.grading.units import NO_UNIT, Unit, read_unit
+# Words behind a number change it more often than not: `12 million`, `12 below zero`. Only these do
+# not: between two semicolons stand the spellings of one unit. Names of up to three letters count in
+# this case alone, for `12 M` are millions.
+_UNITS = """
+mm millimeter millimetre; cm centimeter centimetre; dm decimeter; m meter metre; km kilometer
+kilometre; inch in inches; foot ft feet; yard yd yds; mile mi; acre; hectare ha; liter l L litre;
+ml mL milliliter; cc; gallon gal gals; quart qt qts; pint pt pts; cup; tablespoon tbsp; teaspoon
+tsp; mg milligram; g gm gram; kg kgs kilogram; ton tonne; pound lb lbs; ounce oz; ms millisecond;
+second s sec secs; minute min mins; hour h hr hrs; day; week; month; year yr yrs; mph; kph kmh
+kmph; rpm; hertz Hz; kHz; MHz; knot; newton N; joule J; watt W; kW kilowatt; volt V; ampere A amp;
+ohm; pascal Pa; kPa; calorie cal; kcal; mole mol; degree deg degs °; radian rad rads; celsius C;
+fahrenheit F; percent percentage pct %; dollar USD buck; cent; euro EUR; yuan RMB CNY; yen JPY;
+rupee Rs; penny pennies pence; peso; ruble rouble; dime; nickel; bit; byte; kB kilobyte; MB
+megabyte; GB gigabyte; unit; point; piece; item; object; element; number; integer; digit; solution;
+value; term; factor; divisor; way; time; possibility possibilities; outcome; arrangement;
+permutation; combination; choice; sequence; subset; function; triangle; circle; rectangle; vertex
+vertices; edge; side; line; region; tile; step; move; person people; man men; woman women; child
+children; kid; boy; girl; student; teacher; worker; friend; player; team; game; match matches;
+vote; ticket; apple; egg; orange; banana; cookie; candy candies; pizza; slice; cake; bottle; box
+boxes; bag; ball; marble; coin; card; book; page; word; letter; pencil; pen; toy; flower; tree;
+animal; cow; horse; dog; cat; bird; fish; chicken; car; house; room; table; chair; lap; trip;
+stamp; sticker; grade; square sq; cubic cu; per /; total; altogether; exactly; only"""
+_HARMLESS, _MODIFIERS = {"total", "altogether", "exactly", "only"}, {"square", "cubic", "per"}
+# Of a gold answer alone: `12 million` is not 12, whatever words a gold answer may have.
+_MULTIPLY = set("dozen gross hundred thousand million billion trillion half third pair".split())
 
-_DOUBLED_BACKSLASH = re.compile(r"\\\\(?=[a-zA-Z{}%$!,()\[\]])")
-_BASE = re.compile(r"(-?[0-9A-F]++)_(?:([0-9]++)|\{([0-9]++)\})")
+# A sign is replaced only where it can mean one thing: `½` is a fraction and not `1/2`, which would
+# make 11/2 of `1½`.
+_SIGNS = str.maketrans({
+    **dict.fromkeys("−‐‑–—", "-"), **dict.fromkeys("÷⁄∕", "/"), **dict.fromkeys("·⋅", r"\cdot "),
+    "×": r"\times ", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
+    "≈": r"\approx ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ",
+    "±": r"\pm ", "°": r"^\circ ", "√": r"\sqrt ", "’": "'", "…": r"\ldots ", "\u200b": " ",
+    "\ufeff": " ",
+})  # fmt: skip
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_RANGE = re.compile(r"(?<=[\d$])[–—](?=[\d$])")
+
+_MATH_FONTS = "(?:math(?:bf|rm|it|sf|tt|normal)|boldsymbol|pmb|bm|underline|uline|emph|boxed|fbox)"
+_TEXT_FONTS = "(?:text(?:bf|rm|it|sf|tt|sc|sl|normal)?|mbox|hbox|operatorname|rm)"
+_FONT = re.compile(rf"\\(?:({_MATH_FONTS})|{_TEXT_FONTS})\*?\s*+\{{([^{{}}]*+)\}}")
+_WIDE, _THIN, _ROW = "  ", "\x1f", "\x1e"  # a space that can separate digit groups is thin
+_NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".split()
+
+
+def _in_font(match: re.Match[str]) -> str:
+    """Words in a font stay words; numbers and letters of formulas lose the font."""
+    is_math, text = match[1], match[2]
+    if is_math and not re.fullmatch(r"\s*+[A-Za-z]{2}[A-Za-z\s]*+", text):
+        return text if len(text) == 1 and not text.isdigit() else "{" + text + "}"
+    if re.search(r"[0-9]", text) or not re.search(r"[^\W\d_]", text) or text.strip()[0] == "(":
+        return _WIDE + text + _WIDE
+    return r"\text{" + text + "}"
+
+
+def _recurring(match: re.Match[str]) -> str:
+    whole, fixed, repeated = match[1], match[2], match[3] or match[4]
+    if len(whole) + len(fixed) + len(repeated) > 60:
+        return match[0]
+    value = Fraction(int(repeated), 10 ** len(repeated) - 1) + int(whole + fixed or "0")
+    value /= 10 ** len(fixed)
+    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+
+
+_ONE = r"\s*+([0-9A-Za-z]|\\[a-zA-Z]++)"
+_NESTED = {
+    ends: rf"(?:[^{ends}]|\{ends[0]}(?:[^{ends}]|\{ends[0]}[^{ends}]*+\{ends[1]})*+\{ends[1]})*+"
+    for ends in ("()", "{}")
+}
+# What a text must hold for a rule, which costs less to look for than the rule's pattern.
+_RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (needed, re.compile(pattern, re.DOTALL), replacement)
+    for needed, pattern, replacement in (
+        *[("\\", _FONT.pattern, _in_font)] * 3,  # a font in a font
+        ("\\", r"\\(?:left|right)\s*+\.", " "),
+        ("\\", r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|bf|rm|it|tiny|small"
+         r"|normalsize|[lL]arge|LARGE|[hH]uge|bfseries|itshape)(?![a-zA-Z])", " "),
+        ("\\", r"\\(?:(?:text)?color(?:box)?|phantom)\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _WIDE),
+        ("", r"(?<!\\)\$|\\[()\[\]]|\\q?quad(?![a-zA-Z])|\n|\t|`", _WIDE),
+        ("\\", r"\\[dtc]frac(?![a-z])", r"\\frac"), ("\\", r"\\([lgn]e)q(?![a-z])", r"\\\1"),
+        ("\\", r"\\lt(?![a-z])", "<"), ("\\", r"\\gt(?![a-z])", ">"),
+        (",", r"\{,\}|,\\!\s*+", ","), ("\\", r"\\[,;:! ]", _THIN), ("~", "(?<=.)~", _THIN),
+        ("\\", r"\^\s*+(?:\\circ(?![a-z])|\{\s*+\\circ\s*+\})|\\degree(?![a-z])", "°"),
+        ("\\", r"\\%", "%"), ("\\", r"\\\$|\\(?:pounds|euro)(?![a-z])", "$"),
+        ("", "[€£¥₹]", "$"), ("pi", r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi"),
+        ("inf", r"(?<![A-Za-z\\])infinity(?![A-Za-z])", r"\\infty"),
+        ("**", r"(?<![\w)}])\*\*|\*\*(?![\w({\\-])", _WIDE),
+        ("\\", rf"\\{_MATH_FONTS}(?![a-zA-Z])", " "),
+        ("bar", r"([0-9]*+)\.([0-9]*+)\\bar\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))", _recurring),
+        ("overl", r"([0-9]*+)\.([0-9]*+)\\overline\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))",
+         _recurring),
+        ("", r"(?<=[0-9])\s?\^?\{?\s?(?:\\text\{)?\s?(?:st|nd|rd|th)\s?\}{0,2}(?![A-Za-z0-9])", ""),
+        ("$", r"(?<![0-9)}\]])(?<![0-9)}\]] )\$ ?(?=[.0-9])|(?<=[0-9])\$(?=\s*+$)", " "),
+        ("", r"[%°](?=\s*+,|\s*+\\text\{\s?(?:and|or))", ""),
+        ("\\", r"\\(sqrt|frac)" + _ONE, r"\\\1{\2}"),
+        ("\\f", r"(\\frac\s*+\{[^{}]*+\})" + _ONE, r"\1{\2}"),
+    )
+]  # fmt: skip
+_LIST_WORD = re.compile(
+    r"[\s,]*+(?:\\text\{\s*+(?:and|or)\s*+,?\s*+\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z]))\s*+"
+)
+_OPTION = re.compile(
+    r"[\s{]*+(?:\\text\{)?\s?(?:\(\s?([A-J])\s?\)|([A-J])\s?\}?\s?[):.])[\s}:.]*+(\S.*)", re.DOTALL
+)
+_BASE = re.compile(
+    r"(?:[A-Za-z]\s?=\s?)?[({]?\s?(-?[0-9A-F]++)\s?[)}]?\s*+"
+    r"(?:_\s?|(?=[\s({]*+(?:\\text\{)?[\s(]*+(?:in )?base))[{(\s]*+(?:\\text\{)?[\s(]*+"
+    rf"(?:in )?(?:base)?[\s}}\-]*+(?:\\text\{{\s?)?([0-9]++|{'|'.join(_NUMBER_WORDS)})[\s)}}]*+"
+)
+_THOUSANDS = [
+    re.compile(rf"(?<![0-9.,\x1f])([1-9][0-9]{{0,2}})((?:{s}[0-9]{{3}})++)(?![0-9]|{s}[0-9])")
+    for s in (",", _THIN)
+]
+_BLANK_GROUPS = re.compile(r"\s*+([+-]?[1-9][0-9]{0,2}(?: [0-9]{3})++)\s*+")
+_TOKEN = re.compile(
+    r"\\(?:begin|end)\{[A-Za-z]++\*?\}|\\text\{[^{}]*+\}|\\[A-Za-z]++|\\.|[0-9]++|[A-Za-z]++|\s++"
+    "|.",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -54,77 +142,198 @@ class NormalizedAnswer:
 
     Attributes:
         body: The answer itself, in LaTeX; blanks stand only where two tokens would become one.
-        unit: What stands behind it.
+        unit: What stands behind it, in one spelling, `square cm` for `cm^2`; empty without a unit.
+        known: Whether every word of the unit is known not to change the number.
+        option: The letter of the option in front of it; empty without one.
     """
 
     body: str
-    unit: Unit = NO_UNIT
+    unit: str = ""
+    known: bool = True
+    option: str = ""
 
 
 def normalize_answer(answer: str) -> NormalizedAnswer:
-    r"""The normal form of an answer: its presentation is removed, in time linear in its length.
+    r"""The normal form of an answer: its presentation is removed.
 
     Example:
         >>> normalize_answer(r"$\dfrac{1}{2}\text{ cm}$.")
-        NormalizedAnswer(body='\\frac{1}{2}', unit=Unit(name='cm', known=True))
+        NormalizedAnswer(body='\\frac{1}{2}', unit='cm', known=True, option='')
         >>> normalize_answer("−1,000").body
         '-1000'
     """
-    text = in_latex(answer)
-    if r"\begin" not in text:  # there, a double backslash starts a row
-        text = _DOUBLED_BACKSLASH.sub(r"\\", text)
-    tokens = spell(without_frames(tokenize(text)))
-    tokens = join_thousands(spell_fractions(tokens))
-    tokens = without_marks(without_ordinals(tokens))
-    if base := _BASE.fullmatch(_written(tokens)):
-        return NormalizedAnswer(base[1], Unit(f"base {base[2] or base[3]}"))
-    end = end_of_value(tokens)
-    body = _written(join_blank_groups(tokens[:end]))
-    return NormalizedAnswer(body, read_unit("".join(map(without_command, tokens[end:]))))
+    text = in_latex(answer).strip(" \n\t*~")
+    if r"\begin" in text:  # there, a double backslash starts a row
+        text = text.replace(r"\\", _ROW)
+    else:
+        text = re.sub(r"\\\\(?=[a-zA-Z{}%$!,()\[\]])", r"\\", text)
+    for needed, pattern, replacement in _RULES:
+        if needed in text:
+            text = pattern.sub(replacement, text)
+    text = re.sub(r"(?<!\.)\.$", "", text.strip().rstrip(" ,;*\\\x1f")).strip()
+    option = ""
+    if found := _OPTION.fullmatch(text):
+        option, text = found[1] or found[2], found[3]
+    if base := _BASE.fullmatch(text):
+        number = base[2]
+        number = number if number.isdigit() else str(_NUMBER_WORDS.index(number) + 2)
+        return NormalizedAnswer(base[1], f"base {number}", option=option)
+    # `or` of intervals and inequalities is a union, and read where the gold answer is known.
+    if any(map(str.isdigit, text)) and not re.search(r"[<>]|\\[lg]e(?![a-z])|[(\[].*or", text):
+        text = _LIST_WORD.sub(", ", text)
+    if re.search(r"(?:sin|cos|tan|cot|sec|csc)(?![a-z])", text):
+        text = re.sub(r"([0-9]++(?:\.[0-9]++)?)\s*+°", r"\\frac{\1\\pi}{180}", text)
+    body, unit, known = _split_unit(tokenize(_join_thousands(text)))
+    if groups := _BLANK_GROUPS.fullmatch(body):
+        body = groups[1].replace(" ", "")
+    return NormalizedAnswer(_written(body), unit, known, option)
 
 
-def units_agree(gold: Unit, answer: Unit) -> bool | None:
+def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:
     """Whether an answer's unit agrees with the gold answer's; None where the words are unknown.
 
     A unit may be left out, and not be replaced. Only the gold answer may have unknown words. A base
     may be left out, and not be added: `12_{13}` is 15.
     """
-    if gold.name == answer.name:
+    if gold.unit == answer.unit:
         return True
-    if not answer.name:
-        return not gold.multiplies
+    if not answer.unit:
+        return _MULTIPLY.isdisjoint(gold.unit.split())
     if not answer.known:
         return None
-    return not gold.name and (not answer.name.startswith("base ") or answer.name == "base 10")
+    return not gold.unit and (not answer.unit.startswith("base ") or answer.unit == "base 10")
 
 
-def as_words(body: str) -> str | None:
-    r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
-    bare = "".join(map(without_command, tokenize(body))).strip(" .")
-    if len(bare) >= 3 and bare[0] + bare[-1] == "()" and len(bare[1:-1].strip()) == 1:
-        bare = bare[1:-1].strip()
-    if not bare[:1].isalpha() or not all(sign.isalpha() or sign in "'- " for sign in bare):
-        return None
-    return " ".join(bare.split()) if bare.isascii() else None
+def tokenize(text: str) -> list[str]:
+    r"""Cut a text into tokens; joined again they are the text.
+
+    A token is one of: ASCII digits; ASCII letters; white space; a command, `\pi` or `\,`; a text
+    with its braces, `\text{ cm}`; a begin or end of an environment; any other character.
+
+    Example:
+        >>> tokenize(r"-12\text{ cm}^2")
+        ['-', '12', '\\text{ cm}', '^', '2']
+    """
+    return _TOKEN.findall(text)
 
 
-def _written(tokens: Sequence[str]) -> str:
-    """Tokens as text, without white space but where two tokens would become one."""
-    parts: list[str] = []
-    spaced = False
-    for token in tokens:
-        if is_space(token):
-            spaced = True
-            continue
-        if parts and _would_merge(parts[-1], token, spaced):
-            parts.append(" ")
-        parts.append(LIST if token == "," else token)
-        spaced = False
-    return "".join(parts).strip()
+def without_texts(text: str) -> str:
+    r"""A text with the insides of its `\text{ cm}`."""
+    return re.sub(r"\\text\{([^{}]*+)\}", r"\1", text)
 
 
-def _would_merge(before: str, token: str, spaced: bool) -> bool:
-    if spaced:
-        return all(sign.isalnum() or sign == "." for sign in (before[-1], token[0]))
-    is_command = before[0] == "\\" and before[-1].isalpha()
-    return is_number(before) and is_number(token) or is_command and is_word(token)
+def in_latex(text: str) -> str:
+    r"""A text with its Unicode signs in LaTeX or ASCII; signs without such a form stay.
+
+    A dash between two digits is a range and stays. `unicodedata.normalize` is used on single
+    characters alone: it joins what is apart, and orders long runs of accents in quadratic time.
+
+    Example:
+        >>> in_latex("−1½·x² ≤ ３")
+        '-1\\frac{1}{2}\\cdot x^{2} \\le  3'
+    """
+    if text.isascii():
+        return text
+    text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]++", lambda run: f"^{{{run[0].translate(_RAISED)}}}", text)
+    text = re.sub("[₀₁₂₃₄₅₆₇₈₉]++", lambda run: f"_{{{run[0].translate(_LOWERED)}}}", text)
+    parts = _RANGE.split(re.sub(r"√\s*+([0-9]++)", r"\\sqrt{\1}", text))
+    return "\N{EN DASH}".join("".join(map(_replace_sign, part.translate(_SIGNS))) for part in parts)
+
+
+@lru_cache(maxsize=4096)
+def _replace_sign(character: str) -> str:
+    if character.isascii():
+        return character
+    if unicodedata.category(character) == "Zs":
+        return " "
+    if (digit := unicodedata.decimal(character, None)) is not None:
+        return str(digit)
+    tag = unicodedata.decomposition(character).partition(" ")[0]
+    plain = unicodedata.normalize("NFKC", character)
+    top, _, bottom = plain.partition("⁄")
+    if tag == "<fraction>" and top and bottom:
+        return rf"\frac{{{top}}}{{{bottom}}}"
+    # Others, such as ⑫ or ᵗʰ, would lose what sets them apart from 12 and th.
+    is_form = tag in ("<wide>", "<narrow>", "<small>", "<font>", "<square>")
+    return plain if is_form and plain.isascii() else character
+
+
+def _join_thousands(text: str) -> str:
+    r"""Join groups of three digits: `1,000` and `1\,000` are 1000; but `(1,000)` is a pair."""
+
+    def join(group: re.Match[str]) -> str:
+        before = text[: group.start()]
+        pairs = ("()", "[]", (r"\{", r"\}"))
+        in_brackets = any(before.count(left) > before.count(right) for left, right in pairs)
+        return group[0] if in_brackets else re.sub("[^0-9]", "", group[0])
+
+    for pattern in _THOUSANDS:
+        text = pattern.sub(join, text)
+    return text.replace(_THIN, " ").replace(_ROW, r"\\")
+
+
+def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
+    """The value, the unit behind it, and whether all its words are known not to change the value.
+
+    A list, and what begins with a bracket, has no unit. A text may hold any words; outside of texts
+    every word must be a unit's, and one letter is a factor.
+    """
+    end = len(tokens)
+    while end and "," not in tokens and tokens[0] not in ("(", "[", r"\{"):
+        token, before = tokens[end - 1], "".join(tokens[max(end - 6, 0) : end])
+        if power := re.search(r"[A-Za-z]\}?\s?(\^[23]|\^\{[23]\})\Z", before):
+            end -= len(tokenize(power[1]))
+        elif token.startswith(r"\text{") or token.isspace() or token in "°%/.":
+            end -= 1
+        elif _unit_named(token) and (len(token) > 1 or tokens[end - 2 : end - 1] == ["/"]):
+            end -= 1
+        else:
+            break
+    while end < len(tokens) and (tokens[end].isspace() or tokens[end] in "/."):
+        end += 1
+    body = "".join(tokens[:end])
+    if not re.search(r"(?:[0-9})\]]|\\pi)\s*+\Z", body):
+        return "".join(tokens), "", True
+    words: list[str] = []
+    named = False
+    parts = re.findall(r"[A-Za-z]++|\^\s*+\{?[23]\}?|[^\s.,]", without_texts("".join(tokens[end:])))
+    for part in parts:
+        if part[0] == "^":  # `cm^2` is `square cm`
+            words[-1:-1] = ["square" if "2" in part else "cubic"]
+        elif (unit := _unit_named(part)) not in _HARMLESS:
+            words.append(unit or part.lower())
+        named = named or (part[0] != "^" and unit not in _MODIFIERS)
+    known = all(_unit_named(part) or (part[0] == "^" and part != parts[0]) for part in parts)
+    # `12\text{ }^2`, `12 per`, `12 %%` say something else.
+    known = known and len(set(words)) == len(words) and (named or not words)
+    known = known and not (words and (words[0] == "per" or words[-1] in _MODIFIERS))
+    return body, " ".join(words), known
+
+
+def _unit_named(word: str) -> str | None:
+    """The unit that a word names, in one spelling; None if it names none."""
+    return _NAMES.get(word) or (_NAMES.get(word.lower()) if len(word) > 3 else None)
+
+
+def _written(text: str) -> str:
+    """A text without blanks that separate nothing and brackets that hold nothing but their like."""
+    text = re.sub(r"(?<![0-9A-Za-z.])\s++|\s++(?![0-9A-Za-z.])", "", text).replace(",", ", ")
+    before = ""
+    while before != text:
+        before = text
+        text = re.sub(rf"\(\(({_NESTED['()']})\)\)", r"(\1)", text)
+        text = re.sub(rf"(?<!\\)\{{\{{({_NESTED['{}']})\}}\}}", r"{\1}", text)
+    whole = re.fullmatch(rf"\{{({_NESTED['{}']})\}}", text)
+    return whole[1] if whole and ("," not in text or whole[1][:1] == "(") else text.strip()
+
+
+def _spellings() -> dict[str, str]:
+    spellings = {}
+    for line in _UNITS.split(";"):
+        unit, *_ = names = line.split()
+        spellings |= dict.fromkeys(names, unit)
+        spellings |= {name + "s": unit for name in names if name.islower() and len(name) > 2}
+    return spellings
+
+
+_NAMES = _spellings()

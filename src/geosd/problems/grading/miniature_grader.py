@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from geosd.problems.grading.grader_interface import Verdict
+from geosd.problems.grading import Verdict
 
 # Nothing is given back (`++`): a response of blanks or digits takes time linear in its length.
 _FINAL = re.compile(r"A\s*+:\s*+(-?\s*+[0-9]++)(?!\S)")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.grader_interface import Grader
+from geosd.problems.grading import Grader
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry
