@@ -21,9 +21,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 Item = TypeVar("Item")
@@ -143,11 +143,6 @@ def _last_boxes(text: str) -> str | None:
                 boxes.append((match.start(), bare.end(), bare[0]))
         elif end := closed.get(match.end()):
             boxes.append((match.start(), end, text[match.end() + 1 : end - 1].strip()))
-
-    @cache
-    def formulas() -> list[Formula]:  # none reaches over a blank line
-        return sorted(_formulas(text, max(text.rfind("\n\n", 0, boxes[-1][0]), 0)))
-
     together: list[str] = []
     names: list[str] = []
     next_start = None
@@ -157,8 +152,8 @@ def _last_boxes(text: str) -> str | None:
         if next_start is not None and not _BETWEEN_BOXES.fullmatch(text, end, next_start):
             break
         earliest = max(boxes[place - 1][1] if place else 0, start - _AROUND)
-        together.append(_with_its_formula(text, earliest, start, end, content, formulas))
-        named = _NAME_BEFORE.search(text, max(0, start - 30), start)
+        together.append(_with_its_formula(text, earliest, start, end, content, boxes[-1][0]))
+        named = len(boxes) > 1 and _NAME_BEFORE.search(text, max(0, start - 30), start)
         names.append(named[1] if named else "")
         next_start = named.start() if named else start
     if len(set(names)) == len(names) > 1 and all(names):  # `x=`, `y=`: a point, not a list
@@ -167,7 +162,7 @@ def _last_boxes(text: str) -> str | None:
 
 
 def _with_its_formula(
-    text: str, earliest: int, start: int, end: int, content: str, read: Callable[[], list[Formula]]
+    text: str, earliest: int, start: int, end: int, content: str, last: int
 ) -> str:
     r"""The content of a box with what touches it: `5\sqrt{2}` of `$x = \boxed{5}\sqrt{2}$`."""
     if text[max(start - 2, 0) : start].strip()[-1:] in ("$", "=") and text[end : end + 1] in (
@@ -176,7 +171,7 @@ def _with_its_formula(
         "",
     ):
         return content
-    formulas = read()
+    formulas = _formulas_near(text, last)
     place = bisect_right(formulas, start, key=lambda formula: formula[0]) - 1
     before, after = "", ""
     if place >= 0 and formulas[place][1] > start:
@@ -226,6 +221,12 @@ def _sentence(text: str) -> str:
         return (first[2] + " " + rest).strip()
     text = _PROSE.split(text, maxsplit=1)[0].strip().rstrip(".").strip("*").strip()
     return text[:-1] if text[-1:] == "}" and text.count("}") > text.count("{") else text
+
+
+@lru_cache(maxsize=1)
+def _formulas_near(text: str, place: int) -> list[Formula]:
+    """The formulas of the paragraph that holds a place, and of all behind it, by their starts."""
+    return sorted(_formulas(text, max(text.rfind("\n\n", 0, place), 0)))
 
 
 def _formulas(text: str, start: int = 0) -> Iterator[Formula]:

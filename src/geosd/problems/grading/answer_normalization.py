@@ -53,10 +53,25 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _RANGE = re.compile(r"(?<=[\d$])[–—](?=[\d$])")
 
-_MATH_FONTS = "(?:math(?:bf|rm|it|sf|tt|normal)|boldsymbol|pmb|bm|underline|uline|emph|boxed|fbox)"
+_MATH_FONTS = (
+    "mathbf mathrm mathit mathsf mathtt mathnormal boldsymbol pmb bm underline uline emph boxed"
+    " fbox"
+)
 _TEXT_FONTS = "(?:text(?:bf|rm|it|sf|tt|sc|sl|normal)?|mbox|hbox|operatorname|rm)"
-_FONT = re.compile(rf"\\(?:({_MATH_FONTS})|{_TEXT_FONTS})\*?\s*+\{{([^{{}}]*+)\}}")
+_FONT = re.compile(
+    rf"\\(?:({_MATH_FONTS.replace(' ', '|')})|{_TEXT_FONTS})\*?\s*+\{{([^{{}}]*+)\}}"
+)
 _WIDE, _THIN, _ROW = "  ", "\x1f", "\x1e"  # a space that can separate digit groups is thin
+_SAYS_NOTHING = (
+    "left right big bigl bigr Big Bigl Bigr bigg biggl biggr Bigg Biggl Biggr limits displaystyle"
+    " textstyle bf rm it tiny small normalsize large Large LARGE huge Huge bfseries itshape quad"
+    " qquad"
+)
+_SPELLINGS = {
+    **dict.fromkeys(f"{_SAYS_NOTHING} {_MATH_FONTS}".split(), _WIDE),
+    "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "pounds": r"\$", "euro": r"\$",
+    "leq": r"\le", "geq": r"\ge", "neq": r"\ne", "lt": "<", "gt": ">", "degree": "°",
+}  # fmt: skip
 _NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".split()
 
 
@@ -88,22 +103,18 @@ _NESTED = {
 _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (needed, re.compile(pattern, re.DOTALL), replacement)
     for needed, pattern, replacement in (
-        *[("\\", _FONT.pattern, _in_font)] * 3,  # a font in a font
-        ("\\", r"\\(?:left|right)\s*+\.", " "),
-        ("\\", r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|bf|rm|it|tiny|small"
-         r"|normalsize|[lL]arge|LARGE|[hH]uge|bfseries|itshape)(?![a-zA-Z])", " "),
-        ("\\", r"\\(?:(?:text)?color(?:box)?|phantom)\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _WIDE),
-        ("", r"(?<!\\)\$|\\[()\[\]]|\\q?quad(?![a-zA-Z])|\n|\t|`", _WIDE),
-        ("\\", r"\\[dtc]frac(?![a-z])", r"\\frac"), ("\\", r"\\([lgn]e)q(?![a-z])", r"\\\1"),
-        ("\\", r"\\lt(?![a-z])", "<"), ("\\", r"\\gt(?![a-z])", ">"),
+        *[("\\", _FONT.pattern, _in_font)] * 2,  # a font in a font
+        ("color", r"\\(?:text)?color(?:box)?\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _WIDE),
+        ("phan", r"\\phantom\s*+\{[^{}]*+\}", _WIDE), ("\\", r"\\(?:left|right)\s*+\.", _WIDE),
+        ("\\", r"\\([a-zA-Z]++)", lambda command: _SPELLINGS.get(command[1], command[0])),
+        ("", r"(?<!\\)\$|\\[()\[\]]|\n|\t|`", _WIDE),
         (",", r"\{,\}|,\\!\s*+", ","), ("\\", r"\\[,;:! ]", _THIN), ("~", "(?<=.)~", _THIN),
-        ("\\", r"\^\s*+(?:\\circ(?![a-z])|\{\s*+\\circ\s*+\})|\\degree(?![a-z])", "°"),
-        ("\\", r"\\%", "%"), ("\\", r"\\\$|\\(?:pounds|euro)(?![a-z])", "$"),
+        ("circ", r"\^\s*+(?:\\circ(?![a-z])|\{\s*+\\circ\s*+\})", "°"),
+        ("%", r"\\%", "%"), ("$", r"\\\$", "$"),
         ("", "[€£¥₹]", "$"), ("pi", r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi"),
         ("inf", r"(?<![A-Za-z\\])infinity(?![A-Za-z])", r"\\infty"),
         ("**", r"(?<![\w)}])\*\*|\*\*(?![\w({\\-])", _WIDE),
-        ("\\", rf"\\{_MATH_FONTS}(?![a-zA-Z])", " "),
-        ("bar", r"([0-9]*+)\.([0-9]*+)\\bar\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))", _recurring),
+        ("\\bar", r"([0-9]*+)\.([0-9]*+)\\bar\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))", _recurring),
         ("overl", r"([0-9]*+)\.([0-9]*+)\\overline\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))",
          _recurring),
         ("", r"(?<=[0-9])\s?\^?\{?\s?(?:\\text\{)?\s?(?:st|nd|rd|th)\s?\}{0,2}(?![A-Za-z0-9])", ""),
@@ -181,7 +192,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     # `or` of intervals and inequalities is a union, and read where the gold answer is known.
     if any(map(str.isdigit, text)) and not re.search(r"[<>]|\\[lg]e(?![a-z])|[(\[].*or", text):
         text = _LIST_WORD.sub(", ", text)
-    if re.search(r"(?:sin|cos|tan|cot|sec|csc)(?![a-z])", text):
+    if "°" in text and re.search(r"(?:sin|cos|tan|cot|sec|csc)(?![a-z])", text):
         text = re.sub(r"([0-9]++(?:\.[0-9]++)?)\s*+°", r"\\frac{\1\\pi}{180}", text)
     body, unit, known = _split_unit(tokenize(_join_thousands(text)))
     if groups := _BLANK_GROUPS.fullmatch(body):
@@ -280,8 +291,12 @@ def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
     """
     end = len(tokens)
     while end and "," not in tokens and tokens[0] not in ("(", "[", r"\{"):
-        token, before = tokens[end - 1], "".join(tokens[max(end - 6, 0) : end])
-        if power := re.search(r"[A-Za-z]\}?\s?(\^[23]|\^\{[23]\})\Z", before):
+        token = tokens[end - 1]
+        if token in ("2", "3", "}"):
+            before = "".join(tokens[max(end - 6, 0) : end])
+            power = re.search(r"[A-Za-z]\}?\s?(\^[23]|\^\{[23]\})\Z", before)
+            if not power:
+                break
             end -= len(tokenize(power[1]))
         elif token.startswith(r"\text{") or token.isspace() or token in "°%/.":
             end -= 1
