@@ -5,11 +5,20 @@ from collections import Counter
 
 import pytest
 
+from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.sources import get_data_source
-from geosd.problems.sources.jsonl import DamagedProblemError, find_files, read_problems
+from geosd.problems.sources.jsonl import DamagedProblemError, find_files
+from geosd.problems.sources.jsonl import read_problems as read_graded_problems
 
 SIZES = dict(train=20, select_train=4, select_validation=3, test_id=5, test_per_benchmark=2)
 WORDS = "apple bear cloud drum east fig gate hill iron jar kite lamp moon nest oak pear".split()
+
+
+@pytest.fixture(scope="module")
+def read_problems():
+    grader = TypedGrader()
+    yield lambda path: read_graded_problems(path, grader)
+    grader.close()
 
 
 def question(number: int) -> str:
@@ -90,6 +99,26 @@ def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
     assert worked == {each.id: f"It is {each.answer}." for each in everything(splits)}
 
 
+def test_the_layout_of_gsm8k_is_read_as_solution_and_answer(tmp_path):
+    worked = "4 - 2 = <<4-2=2>>2 apples.\nSo it is"
+    lines = [
+        {"question": row["question"], "answer": f"{worked} {row['answer']}.\n#### {row['answer']}"}
+        for row in rows(range(32))
+    ]
+    lines[3] |= {"solution": "By hand."}
+    splits = draw(write(tmp_path / "own.jsonl", lines))
+    solutions = splits.card["worked_solutions"]
+    for each in everything(splits):
+        assert each.answer.isdigit()
+        by_hand = each.id == "own-00004"
+        assert solutions[each.id] == ("By hand." if by_hand else f"{worked} {each.answer}.")
+
+
+def test_what_cannot_be_seen_around_an_answer_is_no_part_of_it(tmp_path, read_problems):
+    write(tmp_path / "own.jsonl", [{"question": "a?", "answer": "\u00a02\u200b\ufeff "}])
+    assert [each.answer for each in read_problems(tmp_path / "own.jsonl")[0]] == ["2"]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -110,24 +139,41 @@ def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
             "Invalid JSON: EOF .*, column 32",
         ),
         ('["a?", "7"]', "object"),
+        ('{"question": "a?", "answer": "1", "answer": "2"}', "the key 'answer' stands twice"),
+        ('{"question": "a?", "answer": "\\u200b\\u00a0"}', r"answer is blank: '\\u200b\\xa0'"),
+        ('{"question": "\\ufeff", "answer": "1"}', "question is blank"),
+        (
+            '{"question": "a?", "answer": "1", "solution": ""}',
+            "solution is blank",
+        ),
+        ('{"question": "a?", "answer": "so\\n#### "}', "no single line after ####"),
+        ('{"question": "a?", "answer": "#### so\\n2"}', "no single line after ####"),
+        (
+            '{"question": "a?", "answer": "%s"}' % ("9" * 3000),
+            "not find equal to itself .unreadable",
+        ),
+        (
+            r'{"question": "a?", "answer": "\\frac{1}{"}',
+            "not find equal to itself .no answer",
+        ),
         ('{"question": "one?", "answer": "2"}', "'2', but the same question has '1' in line 1"),
     ],
 )
-def test_a_damaged_line_is_named_by_file_and_number(tmp_path, line, message):
+def test_a_damaged_line_is_named_by_file_and_number(tmp_path, line, message, read_problems):
     file = tmp_path / "own.jsonl"
     file.write_text('{"question": "one?", "answer": "1"}\n\n' + line + "\n")
     with pytest.raises(DamagedProblemError, match=f"(?s)own.jsonl:3: .*{message}.*Hint:"):
         read_problems(file)
 
 
-def test_bytes_that_are_no_text_are_named_by_file_and_number(tmp_path):
+def test_bytes_that_are_no_text_are_named_by_file_and_number(tmp_path, read_problems):
     (tmp_path / "own.jsonl").write_bytes(b'{"question": "\xff", "answer": "1"}\n')
     with pytest.raises(DamagedProblemError, match="own.jsonl:1: "):
         read_problems(tmp_path / "own.jsonl")
 
 
 def test_a_file_without_a_line_is_named_and_the_mark_of_an_editor_at_its_begin_is_no_fault(
-    tmp_path,
+    tmp_path, read_problems
 ):
     file = tmp_path / "own.jsonl"
     file.write_text("\n")

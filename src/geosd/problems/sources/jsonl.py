@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +19,7 @@ from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.dapo.near_duplicates import find_overlaps
 from geosd.problems.dapo.raw_files import RawProblem
 from geosd.problems.dapo.splits import draw_splits
+from geosd.problems.grading.grader_interface import Grader
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.sources.data_source import DataSource, register
@@ -34,20 +37,33 @@ class DamagedProblemError(ValueError):
     """A line of a JSON-lines file that does not hold a problem, or contradicts another line."""
 
 
-Words = Annotated[str, Field(pattern=r"\S")]
-"""A text that is not blank."""
+class _Mistake(ValueError):
+    """What is wrong with a line, and a hint."""
+
+
+Words = Annotated[str, Field(pattern=r"[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]")]
+"""A text in which something can be seen."""
+MARK = "####"
+"""What stands before the final answer in GSM8K's layout."""
+_INVISIBLE_ENDS = re.compile(
+    r"^[\s\u00ad\u200b-\u200f\u2060\ufeff]+|[\s\u00ad\u200b-\u200f\u2060\ufeff]+$"
+)
 
 
 @dataclass(frozen=True)
 class OwnProblem:
     """A line of a file: a question, its right final answer, and a worked solution if there is one.
 
-    Other keys of a line are ignored.
+    In GSM8K's layout `answer` is the solution, `MARK` and the final answer. Other keys of a line
+    are ignored.
     """
 
     question: Words
     answer: Words | int
-    solution: str | None = None
+    solution: Words | None = None
+
+
+_VALIDATE = TypeAdapter(OwnProblem).validate_json
 
 
 @register("jsonl")
@@ -74,9 +90,10 @@ class JsonLines(DataSource):
         """
         files = find_files(settings["raw"])
         rows, solutions, repeats = {}, {}, {}
-        for name, path in files.items():
-            rows[name], worked, repeats[name] = read_problems(path)
-            solutions |= worked
+        with closing(self.grader()) as grade:
+            for name, path in files.items():
+                rows[name], worked, repeats[name] = read_problems(path, grade)
+                solutions |= worked
         own = rows.pop(IN_DISTRIBUTION)
         overlaps = find_overlaps(own, rows)
         copied = {pair.training_id for pair in overlaps if pair.kind == "exact"}
@@ -134,16 +151,19 @@ def find_files(raw: str | None) -> dict[str, Path]:
     return {IN_DISTRIBUTION: found.pop(IN_DISTRIBUTION), **found}
 
 
-def read_problems(path: Path) -> tuple[list[RawProblem], dict[str, str], int]:
+def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str, str], int]:
     """The problems of a file, their worked solutions by id, and the number of repeated questions.
 
     The id is the file's name and the line's number. Empty lines are passed over.
+
+    Args:
+        path: The file.
+        grade: The grader of the problems; each right answer must be right by it.
 
     Raises:
         DamagedProblemError: A line is no problem, or repeats a question with another answer, or
             there is no line; the error names file and line.
     """
-    validate = TypeAdapter(OwnProblem).validate_json
     rows: dict[str, tuple[int, RawProblem]] = {}
     solutions, repeats = {}, 0
     text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -151,14 +171,14 @@ def read_problems(path: Path) -> tuple[list[RawProblem], dict[str, str], int]:
         if not line.strip():
             continue
         try:
-            problem = validate(line, strict=True)
-        except ValidationError as error:
-            mistake, hint = _first_mistake(error)
+            problem = _problem(line, grade)
+        except _Mistake as mistake:
+            what, hint = mistake.args
             raise DamagedProblemError(
-                f"{path}:{number}: {mistake}. Expected an object with the texts question and"
-                f" answer, and solution if there is one.\nHint: {hint}"
-            ) from error
-        row = RawProblem(f"{path.stem}-{number:05d}", problem.question, str(problem.answer).strip())
+                f"{path}:{number}: {what}. Expected an object with the texts question and answer,"
+                f" and solution if there is one.\nHint: {hint}"
+            ) from mistake
+        row = RawProblem(f"{path.stem}-{number:05d}", problem.question, str(problem.answer))
         first, same = rows.setdefault(" ".join(row.text.split()), (number, row))
         if same.answer != row.answer:
             raise DamagedProblemError(
@@ -176,6 +196,34 @@ def read_problems(path: Path) -> tuple[list[RawProblem], dict[str, str], int]:
     return [row for _, row in rows.values()], solutions, repeats
 
 
+def _problem(line: bytes, grade: Grader) -> OwnProblem:
+    """The problem of a line, its final answer alone in `answer`.
+
+    Raises:
+        _Mistake: It holds none, or its answer is not right by the grader.
+    """
+    try:
+        problem = _VALIDATE(line, strict=True)
+    except ValidationError as error:
+        raise _Mistake(*_first_mistake(error)) from error
+    json.loads(line, object_pairs_hook=_each_key_once, parse_int=str)
+    worked, mark, answer = str(problem.answer).rpartition(MARK)
+    answer, worked = (_INVISIBLE_ENDS.sub("", text) for text in (answer, worked))
+    hint = f"write the final answer alone; in GSM8K's layout it is the one line after {MARK}."
+    if mark and (not answer or "\n" in answer):
+        raise _Mistake(f"answer has no single line after {MARK}: {answer[:80]!r}", hint)
+    verdict = grade(rf"\boxed{{{answer}}}", answer)
+    if not verdict.correct:
+        what = f"answer is {answer[:80]!r}, which the grader does not find equal to itself"
+        raise _Mistake(f"{what} ({verdict.reason}): no response could be right", hint)
+    return replace(problem, answer=answer, solution=problem.solution or worked or None)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> None:
+    if twice := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
+        raise _Mistake(f"the key {twice[0]!r} stands twice", "keep the right one of the two.")
+
+
 def _first_mistake(error: ValidationError) -> tuple[str, str]:
     """What is wrong with a line, with its field, and a hint."""
     mistake = error.errors(include_url=False)[0]
@@ -188,6 +236,7 @@ def _first_mistake(error: ValidationError) -> tuple[str, str]:
             keys = ", ".join(map(str, mistake["input"])) or "none"
             return f"{field} is missing; keys of the line are {keys}", f"call the key {field}."
         case "string_pattern_mismatch":
-            return f"{field} is blank: {mistake['input']!r}", "fill it, or remove the line."
+            without = "leave the key out" if field == "solution" else "remove the line"
+            return f"{field} is blank: {ascii(mistake['input'])}", f"fill it, or {without}."
     typed = "a whole number may stand without quotes; everything else is text."
     return f"{field} is {mistake['input']!r}: {mistake['msg']}" if field else mistake["msg"], typed
