@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from geosd.evaluation.accuracy import avg_at_k, count_correct
+from geosd.evaluation.consensus import consensus
 from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
@@ -99,11 +101,25 @@ def test_verdict_tokens_and_finish_are_recorded():
         gold = {p.id: p.answer for p in PROBLEMS}[row.problem_id]
         if row.finish == "length":
             assert (row.answer, row.correct, row.tokens) == (None, False, len("stuck"))
-            assert row.reason == "no answer"
+            assert row.reason == "truncated"
         else:
             assert row.text == f"A: {row.answer}"
             assert row.correct is (row.answer == gold)
             assert row.tokens == len(row.text) + 1  # end of sequence included
+
+
+def test_a_truncated_response_has_no_answer_whatever_it_says():
+    class Cut(Dice):
+        """Every response states the right answer of the first problem and meets the cap."""
+
+        def sample(self, prompts, decoding, seed):
+            return [Completion(tuple(map(ord, "A: 1")), "length") for _ in prompts]
+
+    rows = run(sampler=Cut())
+    found = {(row.answer, row.correct, row.reason, row.text) for row in rows}
+    assert found == {(None, False, "truncated", "A: 1")}
+    assert avg_at_k(count_correct(rows)) == 0
+    assert {(one.majority, one.strength) for one in consensus(rows)} == {(None, 0.0)}
 
 
 def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(tmp_path):
@@ -131,7 +147,8 @@ def test_why_a_verdict_could_not_be_reached_is_kept(tmp_path):
     rows = run(grade=lambda response, gold: Verdict("7", False, "timeout"))
     write_jsonl(tmp_path / "samples.jsonl", rows)
     kept = read_jsonl(tmp_path / "samples.jsonl", Sample)
-    assert {(row.answer, row.correct, row.reason) for row in kept} == {("7", False, "timeout")}
+    found = {(row.answer, row.correct, row.reason) for row in kept if row.finish == "stop"}
+    assert found == {("7", False, "timeout")}
 
 
 def test_samples_from_before_reasons_were_kept_are_read(tmp_path):

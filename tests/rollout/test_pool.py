@@ -1,3 +1,5 @@
+import pytest
+
 from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
@@ -6,7 +8,12 @@ from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
 from geosd.rollout.sampler import Completion, SamplingParams
-from geosd.rollout.solution_pool import count_pool, pool_solutions
+from geosd.rollout.solution_pool import (
+    count_pool,
+    pool_solutions,
+    pool_summary,
+    require_solutions,
+)
 
 PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
 CORRECT, LONGER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"
@@ -53,6 +60,7 @@ def test_no_more_than_the_cap_are_kept():
 def test_a_truncated_rollout_is_no_solution():
     first, _ = pool([CORRECT] * 4 + [WRONG] * 4, finish="length")
     assert first.solutions == () and first.verified == 0
+    assert first.reasons == {"truncated": 4}
 
 
 def test_exclusions_are_counted():
@@ -63,6 +71,7 @@ def test_exclusions_are_counted():
         "problems_trained_on": 1,
         "rollouts_drawn": 8,
         "rollouts_undecided": 0,
+        "rollouts_by_reason": {"correct": 3, "wrong answer": 5},
         "rollouts_verified": 3,
         "distinct_solutions_kept": 2,
     }
@@ -75,3 +84,13 @@ def test_answers_that_the_grader_cannot_decide_on_are_counted_and_not_kept():
     rows = pool([CORRECT, CORRECT, WRONG, LONGER] + [WRONG] * 4, grade=undecided)
     assert [(row.verified, row.undecided) for row in rows] == [(0, 2), (0, 0)]
     assert count_pool(rows)["rollouts_undecided"] == 2
+
+
+def test_a_pool_with_solutions_of_too_few_problems_is_refused_and_says_how_it_was_judged():
+    rows = pool([CORRECT, WRONG, "1 + 1", LONGER] + [WRONG] * 4)
+    summary = pool_summary(rows)
+    assert summary.startswith("1 of the 2 training problems have a verified solution;")
+    assert summary.endswith("8 rollouts: 5 wrong answer, 2 correct, 1 no answer")
+    require_solutions(rows, 0.5)
+    with pytest.raises(ValueError, match="(?s)1 of the 2 .*5 wrong answer.*50.0%.*51.0%.*Hint:"):
+        require_solutions(rows, 0.51)

@@ -19,19 +19,25 @@ from geosd.scores.tidy_files import read_tidy
 
 def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[Sample]:
     """One sample per character; `-` is no answer; the first `cut` samples met the cap."""
+
+    def reason(i, answer):
+        if i < cut or answer == "-":
+            return "truncated" if i < cut else "no answer"
+        return "correct" if answer == gold else "wrong answer"
+
     return [
         Sample(benchmark, problem, i, "", 10 + i, None if a == "-" else a, a == gold,
-               "length" if i < cut else "stop")
+               "length" if i < cut else "stop", reason(i, a))
         for i, a in enumerate(answers)
     ]  # fmt: skip
 
 
 SAMPLES = [
     *rows("id", "i1", "1112", "1"),
-    *rows("id", "i2", "22-2", "1", cut=2),
+    *rows("id", "i2", "-222", "1", cut=1),
     *rows("long", "l1", "3333", "3"),
     *rows("long", "l2", "4453", "3"),
-    *rows("easy", "e1", "7777", "7"),
+    *rows("easy", "e1", "777-", "7"),
 ]
 
 
@@ -56,12 +62,14 @@ def test_every_metric_of_a_benchmark_by_hand(table):
     assert of(table, "id", "maj@k") == 50
     assert of(table, "id", "false_consensus") == 50  # i2: three of four say 2, wrong
     assert of(table, "long", "false_consensus") == 0  # l2: two of four
-    assert of(table, "id", "truncated") == 25
+    assert of(table, "id", "truncated") == 12.5 and of(table, "id", "no_answer") == 0
+    assert of(table, "easy", "truncated") == 0 and of(table, "easy", "no_answer") == 25
+    assert of(table, "ood_avg", "no_answer") == 12.5
     assert of(table, "id", "tokens") == pytest.approx(11.5)
 
 
 def test_the_ood_average_is_over_benchmarks_and_leaves_id_out(table):
-    assert of(table, "ood_avg", "avg@k") == pytest.approx((62.5 + 100) / 2)
+    assert of(table, "ood_avg", "avg@k") == pytest.approx((62.5 + 75) / 2)
     assert set(table.query("benchmark == 'ood_avg'")["split"]) == {"OOD"}
     assert dict(zip(table["benchmark"], table["split"], strict=True))["id"] == "ID"
 
@@ -73,6 +81,18 @@ def test_the_table_is_tidy_and_reads_back_equal(table, tmp_path):
     pd.testing.assert_frame_equal(
         read_tidy("scores", tmp_path / "scores.csv"), table, check_dtype=False, rtol=1e-12
     )
+
+
+def test_the_pool_of_a_run_has_rows_of_its_own():
+    counts = {"problems": 8, "problems_trained_on": 6, "rollouts_drawn": 32}
+    reasons = {"correct": 20, "truncated": 8, "no answer": 3, "unreadable": 1}
+    rows = scores.pool_scores({**counts, "rollouts_by_reason": reasons})
+    assert set(rows["benchmark"]) == {"pool"} and set(rows["split"]) == {"train"}
+    assert dict(zip(rows["metric"], rows["value"], strict=True)) == {
+        **{"with_solution": 75.0, "truncated": 25.0, "no_answer": 9.375, "unreadable": 3.125},
+        **{"timeout": 0.0, "crash": 0.0},
+    }
+    assert set(rows["k"]) == {4}
 
 
 def test_values_are_per_seed_and_take_the_largest_k():
@@ -117,6 +137,7 @@ def test_a_table_without_its_columns_is_refused(tmp_path):
         (lambda rows: put(rows, 2, tokens=-1), ":3: tokens is -1; expected 0 or more"),
         (lambda rows: put(rows, 0, reason="wrong answer"), ":1: correct is True; expected what"),
         (lambda rows: put(rows, 3, reason="correct"), ":4: correct is False; expected what"),
+        (lambda rows: put(rows, 1, finish="length"), ":2: answer is '1'; expected none of a trunc"),
     ],
 )
 def test_samples_that_contradict_each_other_are_named(tmp_path, change, problem):

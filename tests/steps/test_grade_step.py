@@ -61,6 +61,36 @@ def test_an_extracted_answer_is_judged_where_the_response_states_none(rows, tmp_
     assert [json.loads(line)["correct"] for line in out.read_text().splitlines()] == [True, False]
 
 
+def test_a_row_that_ended_at_the_cap_has_no_answer_and_the_rule_is_said(rows, tmp_path, capsys):
+    out, answered = tmp_path / "out.jsonl", {"gold": "7", "response": "A: 7", "pred": "7"}
+    main(
+        rows(
+            answered | {"finish_reason": "length"},
+            answered | {"finish_reason": "stop"},
+            answered | {"finish_reason": None},
+            answered,
+        ),
+        out,
+        answer_field="pred",
+    )
+    verdicts = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(v["answer"], v["correct"], v["reason"]) for v in verdicts] == [
+        (None, False, "truncated"),
+        *[("7", True, "correct")] * 3,
+    ]
+    said = capsys.readouterr().out
+    assert "4 rows: 3 correct, 1 truncated" in said
+    assert 'finish_reason is "length" is truncated' in said
+    assert "2 of 4 rows have no finish_reason and were graded as whole responses" in said
+    main(rows(answered | {"finish_reason": "stop"}), out)
+    assert "as whole" not in capsys.readouterr().out
+
+
+def test_a_finish_reason_that_is_no_text_is_named(rows, tmp_path):
+    with pytest.raises(DamagedLineError, match=r"rows\.jsonl:1: finish_reason is a JSON int"):
+        main(rows({"gold": "7", "response": "A: 7", "finish_reason": 1}), tmp_path / "out.jsonl")
+
+
 def test_a_lone_surrogate_is_written_as_it_was_read(rows, tmp_path):
     out = tmp_path / "out.jsonl"
     main(rows({"gold": "7", "response": "\ud800\nA: 7", "\udfff": 1}), out)

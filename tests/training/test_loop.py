@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from geosd.objectives.objective import names
+from geosd.problems.grading import Verdict
 from geosd.seeds import seed_of
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState
@@ -76,11 +77,14 @@ def kill_in_save(monkeypatch, step):
     monkeypatch.setattr(torch, "save", half_then_die)
 
 
+def right_if_even(text, gold):
+    """A grader that finds some answers of a model right that is never right."""
+    return Verdict(text, len(text) % 2 == 0, "correct" if len(text) % 2 == 0 else "wrong answer")
+
+
 def with_mixed_rewards(run):
     """Rewards that differ within a group, or GRPO has nothing to learn from."""
-    source = dataclasses.replace(
-        run.rollout_source, is_correct=lambda text, gold: len(text) % 2 == 0
-    )
+    source = dataclasses.replace(run.rollout_source, grade=right_if_even)
     return dataclasses.replace(run, rollout_source=source)
 
 

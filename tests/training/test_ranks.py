@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from geosd.problems.grading import Verdict
 from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import Ranks, end_process, init_processes
@@ -39,9 +40,14 @@ CASES = {
 }
 
 
+def right_if_even(text, gold):
+    """A grader that finds some answers of a model right that is never right."""
+    return Verdict(text, len(text) % 2 == 0, "correct" if len(text) % 2 == 0 else "wrong answer")
+
+
 def with_rewards(local):
     """Rollouts some of which are right, of a model that is never right."""
-    return dataclasses.replace(local, is_correct=lambda text, gold: len(text) % 2 == 0)
+    return dataclasses.replace(local, grade=right_if_even)
 
 
 def five_steps(ranks, settings, tiny, out, steps=5, singular=False, link=None):

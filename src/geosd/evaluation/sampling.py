@@ -7,6 +7,7 @@ from itertools import chain
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
+from geosd.problems.judging import judge_response
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.rollout.sampler import Completion, PromptBatch, Sampler, SamplingParams
 from geosd.seeds import seed_of
@@ -31,7 +32,7 @@ def evaluate(
     Args:
         sampler: What draws; it splits one seed into those of single completions.
         encoding: The checkpoint's tokenizer, and how a question is worded.
-        grade: Judges a response; its reasons are kept with the samples.
+        grade: Judges a whole response; its reasons are kept with the samples.
         problems: The test problems, in any order.
         samples: Samples of each problem, the k of avg@k; 16 in the paper.
         coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
@@ -84,7 +85,8 @@ def _graded(
     problem: Problem, number: int, completion: Completion, encoding: Encoding, grade: Grader
 ) -> Sample:
     text = encoding.text(completion.ids)
-    verdict = grade(text, problem.answer)
+    truncated = completion.finish == "length"
+    verdict = judge_response(text, problem.answer, grade, truncated=truncated)
     return Sample(
         benchmark=problem.benchmark,
         problem_id=problem.id,

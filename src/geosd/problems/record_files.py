@@ -45,6 +45,9 @@ def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:
         elif not len(row.solutions) <= row.verified <= row.drawn:
             got = f"verified {row.verified} of drawn {row.drawn}"
             expected = f"verified from {len(row.solutions)}, the solutions, to drawn"
+        elif row.reasons and sum(row.reasons.values()) != row.drawn:
+            got = f"{sum(row.reasons.values())} rollouts by reason"
+            expected = f"{row.drawn}, as many as were drawn"
         else:
             continue
         raise DamagedLineError(f"{path}:{number}: {got}; expected {expected}.\n{remake_hint(path)}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-Reason = Literal["correct", "wrong answer", "no answer", "unreadable", "timeout", "crash"]
-"""Why a response is right or wrong; see `Verdict` in `geosd.problems.grading`."""
+Reason = Literal[
+    "correct", "wrong answer", "no answer", "unreadable", "timeout", "crash", "truncated"
+]
+"""Why a response is right or wrong: `truncated` where the cap ended it; else see `Verdict` in
+`geosd.problems.grading`."""
 
 ID = "id"
 """The benchmark of the held-out split of the training distribution."""
@@ -40,6 +43,7 @@ class PooledSolutions:
         drawn: Rollouts that were drawn.
         verified: Rollouts whose answer was right, before repeats were dropped.
         undecided: Rollouts with an answer that the grader could not decide on; none is kept.
+        reasons: Rollouts by the reason of their verdict; empty in files from before it was kept.
     """
 
     problem_id: str
@@ -47,6 +51,7 @@ class PooledSolutions:
     drawn: int
     verified: int
     undecided: int = 0
+    reasons: dict[Reason, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Sample:
         sample: Number of the sample, 0 .. k-1.
         text: The response, without special tokens.
         tokens: Its length in tokens, end of sequence included.
-        answer: The extracted answer; None if there is none.
+        answer: The extracted answer; None if there is none, and of a truncated response.
         correct: Whether it is right.
         finish: "stop" if the model ended the response itself, "length" if the cap did.
         reason: Why it is right or wrong. None in files from before it was kept.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import UNDECIDED, Grader
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.judging import judge_response, reason_counts
+from geosd.problems.records import PooledSolutions, Problem, Reason
 from geosd.rollout.sampler import Sampler, SamplingParams
 
 
@@ -22,14 +25,14 @@ def pool_solutions(
 ) -> list[PooledSolutions]:
     """Sample every problem, and keep distinct solutions whose answer is right.
 
-    A truncated rollout is no solution, whatever it says: as privileged context it would teach the
-    teacher to stop anywhere.
+    A truncated rollout is no solution: as privileged context it would teach the teacher to stop
+    anywhere.
 
     Args:
         problems: The training problems.
         sampler: Samples pi_0.
         encoding: Text to ids and back.
-        grade: Judges a response.
+        grade: Judges a whole response.
         rollouts: Rollouts a problem (paper, Data: up to 32).
         keep: Most solutions kept of a problem, the first drawn (paper, Data: 10).
         sampling: Temperature 1 in the paper.
@@ -44,16 +47,22 @@ def pool_solutions(
     rows = []
     for place, problem in enumerate(problems):
         drawn = completions[place * rollouts : (place + 1) * rollouts]
-        texts = [encoding.text(one.ids) for one in drawn if one.finish == "stop"]
-        verdicts = [grade(text, problem.answer) for text in texts]
+        texts = [encoding.text(one.ids) for one in drawn]
+        verdicts = [
+            judge_response(text, problem.answer, grade, truncated=one.finish == "length")
+            for text, one in zip(texts, drawn, strict=True)
+        ]
         verified = [t for t, verdict in zip(texts, verdicts, strict=True) if verdict.correct]
-        undecided = sum(verdict.reason in UNDECIDED for verdict in verdicts)
+        reasons = Counter(verdict.reason for verdict in verdicts)
+        undecided = sum(reasons[reason] for reason in UNDECIDED)
         distinct = tuple(dict.fromkeys(verified))[:keep]
-        rows.append(PooledSolutions(problem.id, distinct, rollouts, len(verified), undecided))
+        rows.append(
+            PooledSolutions(problem.id, distinct, rollouts, len(verified), undecided, dict(reasons))
+        )
     return rows
 
 
-def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, int]:
+def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, Any]:
     """What the pool holds, and what it leaves out."""
     return {
         "problems": len(rows),
@@ -62,5 +71,38 @@ def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, int]:
         "rollouts_drawn": sum(row.drawn for row in rows),
         "rollouts_verified": sum(row.verified for row in rows),
         "rollouts_undecided": sum(row.undecided for row in rows),
+        "rollouts_by_reason": dict(_reasons(rows)),
         "distinct_solutions_kept": sum(len(row.solutions) for row in rows),
     }
+
+
+def pool_summary(rows: Sequence[PooledSolutions]) -> str:
+    """How many problems have a verified solution, and how the rollouts were judged, in words."""
+    trained, reasons = sum(bool(row.solutions) for row in rows), _reasons(rows)
+    text = f"{trained} of the {len(rows)} training problems have a verified solution"
+    text += "; training sees these alone."
+    return f"{text}\n{reason_counts(reasons.elements(), 'rollouts')}" if reasons else text
+
+
+def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> None:
+    """Refuse a pool whose verified solutions are of too few problems.
+
+    Args:
+        rows: The pool.
+        least_share: Least share of the problems that must have a verified solution, in [0, 1].
+
+    Raises:
+        ValueError: Fewer have one; says how the rollouts were judged.
+    """
+    share = sum(bool(row.solutions) for row in rows) / len(rows)
+    if share < least_share:
+        raise ValueError(
+            f"{pool_summary(rows)}\nThat is {share:.1%} of the problems; pool.least_share allows no"
+            f" less than {least_share:.1%}.\nHint: look at the responses that are wrong, truncated"
+            " or without an answer: pool.rollouts, pool.response_tokens, the prompt or the base"
+            " model may be at fault. Lower pool.least_share if so few problems are meant."
+        )
+
+
+def _reasons(rows: Sequence[PooledSolutions]) -> Counter[Reason]:
+    return sum((Counter(row.reasons) for row in rows), Counter())

@@ -13,17 +13,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
+from geosd.problems.judging import NOT_COMPARED
 from geosd.problems.records import ID, Sample
 from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
 from geosd.scores.tidy_files import select_rows, values_by_seed
 
 OOD_AVERAGE = "ood_avg"
+POOL = "pool"
+"""What stands in the place of a benchmark in rows about a run's solution pool."""
+WITH_SOLUTION = "with_solution"
+NOT_COMPARED_METRICS = {reason: reason.replace(" ", "_") for reason in NOT_COMPARED}
+"""Reason of responses that were not compared -> metric of their share."""
 
 
 @dataclass(frozen=True, order=True)
@@ -67,6 +74,8 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
             problem = f"tokens is {one.tokens}; expected 0 or more"
         elif one.reason is not None and one.correct != (one.reason == "correct"):
             problem = f"correct is {one.correct}; expected what reason says, {one.reason!r}"
+        elif one.finish == "length" and (one.correct or one.answer is not None):
+            problem = f"answer is {one.answer!r}; expected none of a truncated response"
         else:
             continue
         raise DamagedLineError(f"{file}:{line}: {problem}.\n{remake_hint(file)}")
@@ -164,9 +173,30 @@ def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[tuple[s
         *(("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k),
         ("maj@k", k, 100 * majority_accuracy(consensuses)),
         ("false_consensus", k, 100 * false_consensus_rate(consensuses)),
-        ("truncated", k, 100 * sum(s.finish == "length" for s in samples) / len(samples)),
+        *_shares(Counter("truncated" if s.finish == "length" else s.reason for s in samples), k),
         ("tokens", k, sum(s.tokens for s in samples) / len(samples)),
     ]
+
+
+def _shares(reasons: Mapping[str | None, int], k: int) -> list[tuple[str, int, float]]:
+    """Rows (metric, k, percent) of the responses that were not compared, by reason."""
+    total = sum(reasons.values())
+    return [
+        (metric, k, 100 * reasons.get(reason, 0) / total)
+        for reason, metric in NOT_COMPARED_METRICS.items()
+    ]
+
+
+def pool_scores(counts: Mapping[str, Any]) -> pd.DataFrame:
+    """Rows of the score table about a run's solution pool, without the columns that name the run.
+
+    Args:
+        counts: What the pool holds, the content of its `counts.json`.
+    """
+    k = counts["rollouts_drawn"] // counts["problems"]
+    solved = (WITH_SOLUTION, k, 100 * counts["problems_trained_on"] / counts["problems"])
+    rows = [(POOL, "train", *row) for row in (solved, *_shares(counts["rollouts_by_reason"], k))]
+    return pd.DataFrame(rows, columns=list(COLUMNS["scores"])[len(RUN_COLUMNS) :])
 
 
 def scores_by_seed(

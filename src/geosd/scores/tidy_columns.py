@@ -4,10 +4,14 @@
 which follows from the seed. The file of each name has further columns:
 
 scores, a number of a run on a benchmark
-    benchmark  "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks
-    split      "ID" or "OOD"
-    metric     "avg@k", "pass@k", "maj@k", "false_consensus", "truncated", "tokens"
-    k          samples that the metric is over
+    benchmark  "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks; "pool":
+               the rollouts of its solution pool, where the study trains
+    split      "ID", "OOD" or "train"
+    metric     "avg@k", "pass@k", "maj@k", "false_consensus", "tokens"; shares of responses that
+               were not compared with the right answer: "truncated", "no_answer", "unreadable",
+               "timeout", "crash"; of a pool: "with_solution", the training problems that have a
+               verified solution
+    k          samples or rollouts of a problem that the metric is over
     value      percent (0..100); tokens: mean response length in tokens
 drift, a quantity of a run at the end of training, measured once, on rollouts of the trained student
     quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
@@ -107,10 +111,14 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "alignment": ("mass", "positions"),
 }
 """Columns that a row is about; its other columns name it, and no two rows have the same name."""
-WORDS: Mapping[str, tuple[str, ...]] = {"split": ("ID", "OOD"), "ranking": ("pi_0", "live")}
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "split": ("ID", "OOD", "train"),
+    "ranking": ("pi_0", "live"),
+}
 """Columns in which only these words stand."""
 UNITS: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys(("avg@k", "pass@k", "maj@k", "truncated"), (0, 100)),
+    **dict.fromkeys(("avg@k", "pass@k", "maj@k", "with_solution"), (0, 100)),
+    **dict.fromkeys(("truncated", "no_answer", "unreadable", "timeout", "crash"), (0, 100)),
     **dict.fromkeys(("false_consensus", "majority_accuracy"), (0, 100)),
     "tokens": (0, math.inf),
     **dict.fromkeys(("drift/pi_0", "drift/anchor"), (0, math.pi)),

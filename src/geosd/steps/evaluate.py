@@ -12,6 +12,7 @@ from pathlib import Path
 from geosd.evaluation.sampling import evaluate
 from geosd.files import write_jsonl
 from geosd.models.checkpoints import load_tokenizer
+from geosd.problems.judging import reason_counts
 from geosd.problems.record_files import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
@@ -68,6 +69,7 @@ def main(
             decoding=decoding,
             seed=seed,
         )
+    print(reason_counts(row.reason for row in rows))
     write_jsonl(out / "samples.jsonl", rows)
     job.write_manifest(
         out,

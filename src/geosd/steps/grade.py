@@ -1,15 +1,15 @@
 """Judge the responses of a JSON-lines file, whatever made them.
 
 Every row needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
-and `reason`; where the row already had one of these, the old value is kept as `recorded_...`.
+and `reason`; where the row already had one of these, the old value is kept as `recorded_...`. A row
+whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,14 +18,17 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedFileError, DamagedLineError, atomic_write
-from geosd.problems.grading import UNDECIDED, Verdict
+from geosd.problems.grading import Verdict
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.typed_grader import GradingPool, grade_answer, grade_response
+from geosd.problems.judging import judge_response, reason_counts
 from geosd.steps import begin
 
 _ADDED = ("answer", "correct", "reason")
 # What Python's encoder of JSON writes for certain: it fails near a thousand levels.
 MOST_NESTED = 100
+FINISH = "finish_reason"
+"""Field of a row that says why its response ended, as servers of models give it."""
 
 
 def main(
@@ -80,7 +83,8 @@ def main(
     ):
         for (_, row), verdict in zip(rows, verdicts, strict=True):
             lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
-    print(_summary(verdicts))
+    print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
+    print(_rule_of_truncation([row for _, row in rows]))
 
 
 def _judge(
@@ -90,10 +94,14 @@ def _judge(
     answer_field: str | None,
     guess: bool,
 ) -> Verdict:
-    verdict = grade_response(row["response"] or "", row["gold"], pool, grader=grader, guess=guess)
-    if verdict.reason == "no answer" and answer_field and row[answer_field]:
-        return grade_answer(row[answer_field], row["gold"], pool, grader=grader)
-    return verdict
+    def grade(response: str, gold: str) -> Verdict:
+        verdict = grade_response(response, gold, pool, grader=grader, guess=guess)
+        if verdict.reason == "no answer" and answer_field and row[answer_field]:
+            return grade_answer(row[answer_field], gold, pool, grader=grader)
+        return verdict
+
+    truncated = row.get(FINISH) == "length"
+    return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
 
 
 def _rows(path: Path, answer_field: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -121,6 +129,8 @@ def _check(row: Any, nullable: list[str]) -> None:
             raise ValueError(f"missing {field}")
         if not isinstance(row[field], str) and (field == "gold" or row[field] is not None):
             raise ValueError(f"{field} is a JSON {type(row[field]).__name__}, not text")
+    if not isinstance(row.get(FINISH), str | None):
+        raise ValueError(f"{FINISH} is a JSON {type(row[FINISH]).__name__}, not text or null")
     if _levels(row) > MOST_NESTED:
         raise ValueError(f"fields nested deeper than {MOST_NESTED} levels")
 
@@ -142,15 +152,12 @@ def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
     return fields | {name: getattr(verdict, name) for name in _ADDED}
 
 
-def _summary(verdicts: list[Verdict]) -> str:
-    """How many rows there are of each reason, and how many were judged without being decided."""
-    counts = Counter(verdict.reason for verdict in verdicts)
-    each = ", ".join(f"{number} {reason}" for reason, number in counts.most_common())
-    text = f"{len(verdicts)} rows: {each}"
-    if undecided := sum(counts[reason] for reason in UNDECIDED):
-        names = ", ".join(UNDECIDED)
-        text += f"\n{undecided} count as wrong without having been found wrong ({names})"
-    return text
+def _rule_of_truncation(rows: Sequence[dict[str, Any]]) -> str:
+    """Which rows the rule of truncated responses was applied to, in words."""
+    unknown = sum(row.get(FINISH) is None for row in rows)
+    rule = f'A row whose {FINISH} is "length" is truncated: it has no answer.'
+    whole = f" {unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses."
+    return rule + whole * bool(unknown)
 
 
 if __name__ == "__main__":

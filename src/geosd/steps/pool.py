@@ -12,7 +12,7 @@ from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.rollout.build import build_sampler, resolve_engine
 from geosd.rollout.sampler import SamplingParams
-from geosd.rollout.solution_pool import count_pool, pool_solutions
+from geosd.rollout.solution_pool import count_pool, pool_solutions, pool_summary
 from geosd.seeds import seed_of
 from geosd.steps import begin
 from geosd.steps.job import Job
@@ -58,6 +58,7 @@ def main(
             sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
             seed=seed_of(settings["seed"], "pool"),
         )
+    print(pool_summary(rows))
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
     job.write_manifest(out, inputs, draw=job.draw, precision=engine["precision"])

@@ -71,14 +71,8 @@ def main(
         settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
     )
     with closing(source.grader()) as grade:
-        rollouts, _ = LocalRollouts(
-            student,
-            rollout_settings,
-            problem_sampler,
-            encoding,
-            sampler,
-            lambda text, gold: grade(text, gold).correct,
-        ).collect(step=0, measured=False)
+        local = LocalRollouts(student, rollout_settings, problem_sampler, encoding, sampler, grade)
+        rollouts, _ = local.collect(step=0, measured=False)
     columns = survey_states(
         student,
         rollouts.student_prompts,

@@ -6,7 +6,7 @@ B = responses of the step, T = tokens of a response, D = hidden width.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,15 +15,14 @@ from torch import Tensor, nn
 
 from geosd.objectives.objective import ResponseSource
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading import Grader
+from geosd.problems.judging import judge_response
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.rollout.sampler import Sampler, SamplingParams
 from geosd.rollout.weight_transfer import named_weights
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
 from geosd.training.processes import Ranks
-
-IsCorrect = Callable[[str, str], bool]
-"""(response text, gold answer) -> whether the answer is right."""
 
 HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
@@ -173,7 +172,7 @@ class LocalRollouts:
         problem_sampler: Problems and solutions by step.
         encoding: Text to ids and back.
         sampler: Samples the student as it is.
-        is_correct: Decides whether an answer is right.
+        grade: Judges a whole response.
         ranks: Of the training.
     """
 
@@ -182,7 +181,7 @@ class LocalRollouts:
     problem_sampler: ProblemSampler
     encoding: Encoding
     sampler: Sampler
-    is_correct: IsCorrect
+    grade: Grader
     ranks: Ranks = field(default_factory=Ranks)
 
     def record(self) -> dict[str, Any]:
@@ -243,7 +242,11 @@ class LocalRollouts:
             responses = [list(completion.ids) for completion in completions]
             truncated = [completion.finish == "length" for completion in completions]
         rewards = [
-            float(not cut and self.is_correct(encoding.text(response), problem.answer))
+            float(
+                judge_response(
+                    encoding.text(response), problem.answer, self.grade, truncated=cut
+                ).correct
+            )
             for cut, response, problem in zip(truncated, responses, problems, strict=True)
         ]
         return Rollouts(problems, student_prompts, teacher_prompts, responses, rewards, truncated)

@@ -229,7 +229,6 @@ def _local_rollouts(
 ) -> LocalRollouts:
     training = read_problems(problems)
     source = get_data_source(settings["source"])
-    grade = source.grader()  # its processes, if it starts any, end with this one
     encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
     return LocalRollouts(
         student=student,
@@ -243,6 +242,6 @@ def _local_rollouts(
         problem_sampler=ProblemSampler(training, read_pool(pool, training), seed),
         encoding=encoding,
         sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
-        is_correct=lambda response, gold: grade(response, gold).correct,
+        grade=source.grader(),  # its processes, if it starts any, end with this one
         ranks=ranks,
     )

@@ -19,7 +19,7 @@ from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.dapo.near_duplicates import find_overlaps
 from geosd.problems.dapo.raw_files import RawProblem
 from geosd.problems.dapo.splits import draw_splits
-from geosd.problems.grading.grader_interface import Grader
+from geosd.problems.grading import Grader
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.sources.data_source import DataSource, register
