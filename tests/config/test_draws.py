@@ -145,7 +145,7 @@ def test_the_index_says_the_draw_and_links_lead_to_its_folders(folders):
     runs.main("quick", Path("results/quick"))
     assert read_index(Path("results/quick/runs.csv")) == study.rows()
     header = Path("results/quick/runs.csv").read_text().splitlines()[0]
-    assert header == "model,variant,seed,draw,base,train,evaluate"
+    assert header == "model,variant,seed,draw,base,train,evaluate,pool"
     link = Path(f"results/quick/runs/{MODEL}/geosd/3/train")
     assert link.resolve() == Path(study.train(MODEL, "geosd", 3)).resolve()
 

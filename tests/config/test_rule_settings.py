@@ -12,6 +12,7 @@ import pytest
 from geosd.claims.published import BASELINES
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.rule_settings import PER_VARIANT, RULES
+from geosd.config.run_folders import RunFolders
 
 MODEL = "mini-qwen3"
 TABLE = "table_hyperparameters"  # shows every setting but those of base models

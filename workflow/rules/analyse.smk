@@ -38,6 +38,7 @@ rule analyse:
         runs=rules.runs.output.index,
         samples=[f"{row.evaluate}/samples.jsonl" for row in ROWS],
         steps=[f"{row.train}/steps.csv" for row in ROWS if row.train],
+        pools=sorted({f"{row.pool}/counts.json" for row in ROWS if row.pool}),
         code=code_of("analyse"),
     output:
         scores="<study>/analyse/scores.csv",

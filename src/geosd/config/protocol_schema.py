@@ -127,6 +127,9 @@ class Pool(Section):
     """Longest rollout, in tokens. Not given; the training cap of 4096 is taken."""
     seed: Seed
     """Seed of the rollouts. Not given in the paper."""
+    least_share: Annotated[float, Field(ge=0, le=1)]
+    """Least share of the training problems that must have a verified solution; with fewer, no
+    training starts. Changing it makes nothing anew. Not given in the paper."""
 
 
 class Evaluation(Section):

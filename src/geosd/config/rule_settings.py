@@ -96,7 +96,8 @@ def _training_sampling(study: Study, model: str) -> Settings:
 
 
 def _pool(study: Study, model: str, *_: Any) -> Settings:
-    return {**study.section("pool", model), **sampling_settings(study, model)}
+    pool = _without(study.section("pool", model), "least_share")  # says what runs, not what it is
+    return {**pool, **sampling_settings(study, model)}
 
 
 def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:

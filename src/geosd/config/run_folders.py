@@ -68,6 +68,7 @@ class RunRow:
         base: Folder of the base model.
         train: Folder of the trained student; empty where nothing is trained.
         evaluate: Folder of its samples.
+        pool: Folder of its base model's verified solutions; empty where the study trains nothing.
     """
 
     model: str
@@ -77,6 +78,7 @@ class RunRow:
     base: str
     train: str
     evaluate: str
+    pool: str = ""
 
 
 COLUMNS = [field.name for field in dataclasses.fields(RunRow)]
@@ -177,7 +179,10 @@ class RunFolders:
             model, variant, seed = run
             draw = study.draw(seed)
             student = self.train(*run) if variant in trained else ""
-            rows.append(RunRow(*run, draw, self.base(model, draw), student, self.evaluate(*run)))
+            pool = self.pool(model, draw) if trained else ""
+            rows.append(
+                RunRow(*run, draw, self.base(model, draw), student, self.evaluate(*run), pool)
+            )
         return rows
 
     def shared(self) -> list[str]:

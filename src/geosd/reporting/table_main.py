@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_style import ordered
+from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
     NOT_THE_SAME_MODEL,
     MethodColumn,
@@ -17,6 +18,7 @@ from geosd.reporting.method_tables import (
     accuracy_name,
     change_cell,
     group_title,
+    mean_cell,
     method_columns,
     method_table,
     number_of_runs,
@@ -24,7 +26,14 @@ from geosd.reporting.method_tables import (
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.score_table import (
+    ID,
+    NOT_COMPARED_METRICS,
+    OOD_AVERAGE,
+    POOL,
+    WITH_SOLUTION,
+    scores_by_seed,
+)
 
 SPEC = OutputSpec(
     title="accuracy in and out of distribution",
@@ -37,30 +46,79 @@ SPEC = OutputSpec(
     paper="Table main_id_ood",
 )
 
-QUANTITIES = (("id", "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))
+TRUNCATED = "truncated"
+QUANTITIES = ((ID, "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))
+SHOWN_PERCENT = 0.05
+"""Least share of responses, in percent, that is not printed as 0.0."""
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """Build `table_main`, the main table: ID, OOD average and its change from pi_0 by method.
 
     A model that stands for a family of the paper has the paper's number beside each of its own.
+    Where the scores say why responses were not compared with the right answer, the shares of
+    truncated ones stand beside the accuracies, and the others under the table.
     """
     columns: list[MethodColumn] = []
+    why = NOT_COMPARED_METRICS["no answer"] in set(scores["metric"])
     for model in models:
         family = paper.paper_family(model)
         measured, published = partial(accuracy_cell, scores, model), None
         for key, label in QUANTITIES:
+            group = group_title(model, family)
             if family:
                 published = partial(_cell, partial(published_cell, family), key, digits=10)
-            column = Column(f"{model}.{key}", label, group_title(model, family), "high")
+            column = Column(f"{model}.{key}", label, group, "high")
             columns += method_columns(column, partial(_cell, measured, key), published)
+            if why and key != "delta_ood":
+                share = partial(_share_cell, scores, model, benchmark=key)
+                columns.append((Column(f"{column.key}.{TRUNCATED}", "trunc.", group), share))
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
         f" {number_of_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
         f" Δ OOD is its change from π₀. {NOT_THE_SAME_MODEL}"
     )
     title = "In-distribution and out-of-distribution accuracy"
-    return method_table("table_main", title, note, ordered(methods), columns)
+    table = method_table("table_main", title, note, ordered(methods), columns)
+    remarks = (remark for model in models for remark in _remarks(scores, model, ordered(methods)))
+    return replace(table, remarks=tuple(remarks) if why else ())
+
+
+def _share_cell(scores: pd.DataFrame, model: str, variant: str, benchmark: str) -> Cell:
+    shares = scores_by_seed(scores, model, variant, benchmark, TRUNCATED)
+    return replace(mean_cell(shares), sd=None)
+
+
+def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Iterator[str]:
+    """What responses of a model were not compared: those of its pool, and those of each method."""
+
+    def mean(variant: str, benchmark: str, metric: str) -> float:
+        return scores_by_seed(scores, model, variant, benchmark, metric).mean()
+
+    solved = mean(variants[0], POOL, WITH_SOLUTION)
+    if not math.isnan(solved):
+        of_pool = {r: mean(variants[0], POOL, metric) for r, metric in NOT_COMPARED_METRICS.items()}
+        shares = [f"{share:.1f} % {r}" for r, share in of_pool.items() if share >= SHOWN_PERCENT]
+        yield (
+            f"Pool of {model}: {solved:.1f} % of the training problems have a verified solution;"
+            " training sees these alone. Rollouts that were not compared with the right answer:"
+            f" {', '.join(shares) or 'none'}."
+        )
+    found = []
+    for reason, metric in NOT_COMPARED_METRICS.items():
+        if reason == TRUNCATED:
+            continue
+        both = {v: [mean(v, at, metric) for at in (ID, OOD_AVERAGE)] for v in variants}
+        cells = [
+            f"{method(v).label} {' / '.join(Cell(share).text for share in shares)}"
+            for v, shares in both.items()
+            if any(share >= SHOWN_PERCENT for share in shares)
+        ]
+        found += [f"{reason}: {', '.join(cells)}"] if cells else []
+    yield (
+        f"Other responses of {model} that were not compared, in percent (ID / OOD): "
+        f"{'; '.join(found) or 'none'}."
+    )
 
 
 def _cell(

@@ -92,6 +92,7 @@ class Table:
         row_heading: Heading of the row labels.
         columns: The columns.
         rows: The rows.
+        remarks: Paragraphs that stand under the table.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Table:
     row_heading: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that every row has a cell for every column."""
@@ -183,6 +185,7 @@ def to_markdown(table: Table) -> str:
         lines += [[row.label, *(_markdown(row.cells[i]) for i in at)] for row in table.rows]
         parts += [f"## {group}"] if group else []
         parts.append(markdown_table(lines))
+    parts += [textwrap.fill(remark, 96) for remark in table.remarks]
     return "\n\n".join(parts) + "\n"
 
 
@@ -274,6 +277,7 @@ def to_latex(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}%",
         "}",
+        *(rf"\par\smallskip {{\footnotesize {escape_latex(text)}\par}}" for text in table.remarks),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

@@ -6,9 +6,12 @@ few numbers of `metrics.json`, and, last, a manifest. No model is needed.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import product
 from pathlib import Path
+
+import pandas as pd
 
 from geosd.config.run_folders import read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
@@ -58,6 +61,12 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
             [s for s in samples if s.sample < k], settings["pass_k"]
         )
         consensus[run] = consensus_table.consensus_rows(samples, first=k)
+    for run, row in rows.items():
+        if row.pool:
+            counts = Path(row.pool) / "counts.json"
+            inputs |= prove([counts])
+            of_pool = score_table.pool_scores(json.loads(counts.read_text(encoding="utf-8")))
+            scored[run] = pd.concat([scored[run], of_pool], ignore_index=True)
     for of_model in problems.values():
         score_table.check_same_problems(of_model)
     drift = drift_tables.collect_drift(logs)

@@ -20,8 +20,10 @@ from geosd.files import atomic_write, write_json
 from geosd.models.checkpoints import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
+from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
+from geosd.rollout.solution_pool import require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.steps import begin
 from geosd.steps.job import Job, written_files
@@ -78,6 +80,9 @@ def main(
     precision = resolve_precision(settings["precision"], local_device())
     resolved = {**settings, "precision": precision}
     inputs = prove_checkpoint(base) | prove([problems, pool])
+    # No result depends on this share, so no folder's name does.
+    least_share = job.study.section("pool", model)["least_share"]
+    require_solutions(read_pool(pool, read_problems(problems)), least_share)
     identity = {"settings": resolved, "seed": seed, "inputs": list(inputs.values())}
     resume = ResumeState(scratch, identity)
     storage = getattr(torch, settings.get("storage", "float32"))
