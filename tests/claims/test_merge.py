@@ -14,7 +14,7 @@ from geosd.claims.finding import COSTS
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
-from geosd.claims.verdicts import judge_claims
+from geosd.claims.verdicts import judge_claims, without_verdicts
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
 from geosd.scores.tidy_columns import COLUMNS
@@ -105,6 +105,13 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     text = ledger_markdown(gather(CLAIMS, ledgers), None)
     assert "- needs the ledger of a study of kind stepsize: `swept`." in text
     assert "## m1, study tiny" in text and "## l, study tiny_ladder" in text
+
+
+def test_a_ledger_of_estimates_has_no_verdict_to_merge(ledgers, tmp_path):
+    found = without_verdicts(judge_claims(CLAIMS, Evidence(scores("m1"))))
+    write_ledger(found, "tiny", tmp_path / "tiny")
+    with pytest.raises(ValueError, match="(?s)tiny/claims.csv has estimates.*Hint:"):
+        gather(CLAIMS, ledgers)
 
 
 def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):

@@ -18,7 +18,8 @@ def whole(**studies):
 
 
 def test_an_entry_inherits_every_key_but_those_it_must_say_itself():
-    parent = {"about": "a", "kind": "main", "claims_on_costs": True, "seeds": [0, 1]}
+    own = {"about": "a", "kind": "main", "verdicts": True, "claims_on_costs": True}
+    parent = {**own, "seeds": [0, 1]}
     studies, parents = whole(parent=parent, child={"extends": "parent", "about": "b"})
     assert studies["child"] == {"extends": "parent", "about": "b", "seeds": [0, 1]}
     assert studies["parent"] == parent

@@ -160,3 +160,21 @@ def test_the_protocol_is_the_papers_table_of_hyperparameters(study):
     assert (pool.rollouts, pool.keep, pool.temperature) == (32, 10, 1.0)
     assert (evaluation.samples, max(evaluation.pass_k)) == (16, 16)
     assert (evaluation.temperature, evaluation.top_p) == (0.6, 0.95)
+
+
+def test_verdicts_are_of_studies_that_say_so_and_of_none_that_extends_them(root):
+    params = load(root / "params.yaml")
+    judging = {name for name, study in params.studies.items() if study.verdicts}
+    assert all(name.split("_")[0] in ("miniature", "paper", "smollm2") for name in judging)
+    for name, study in params.studies.items():
+        if "claims" in study.outputs:
+            asked = settings("claims", resolve(params, name)).get("verdicts", True)
+            assert asked == (name in judging) == (name != "quick")
+    assert not params.studies["miniature_rates"].verdicts  # it extends one that has verdicts
+
+
+def test_the_least_share_of_solved_problems_is_in_no_result(study, edited):
+    least = resolve(load(edited(("least_share: 0.1 ", "least_share: 0.2 "))), "quick")
+    assert least.section("pool", MODEL)["least_share"] == 0.2
+    assert settings("pool", least, MODEL) == settings("pool", study, MODEL)
+    assert RunFolders(least).rows() == RunFolders(study).rows()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +13,14 @@ from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import ALL_MODELS, VERDICTS
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import judge_claims
+from geosd.claims.verdicts import judge_claims, without_verdicts
 from geosd.costs.update_operations import UpdateSize
-from geosd.reporting.claims_page import ledger_markdown, write_ledger
+from geosd.reporting.claims_page import (
+    ledger_frame,
+    ledger_markdown,
+    verdict_counts,
+    write_ledger,
+)
 from geosd.scores.tidy_columns import COLUMNS
 
 QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
@@ -38,6 +46,22 @@ def test_every_claim_stands_once_with_its_verdict(make):
     for verdict in VERDICTS:
         count = sum(f.verdict == verdict for f in found if not f.claim.computed)
         assert f"{count} {verdict}" in text.splitlines()[2]
+
+
+def test_a_study_that_is_not_meant_for_verdicts_has_the_estimates_alone(make):
+    judged = findings(make)
+    found = without_verdicts(judged)
+    assert [f.effect for f in found] == pytest.approx([f.effect for f in judged], nan_ok=True)
+    text = ledger_markdown(found, "quick")
+    assert "not meant for verdicts" in text.splitlines()[2]
+    assert not {"reproduced", "undetermined", "undecidable"} & set(re.findall(r"\w+", text))
+    head = next(line for line in text.splitlines() if line.startswith("| claim "))
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        *("claim", "effect", "interval", "detects", "n", "paper")
+    ]
+    counts = verdict_counts(ledger_frame(found)).loc["mini-qwen3"]
+    assert list(counts.index) == ["not tested", "not judged"]
+    assert math.isnan(ledger_frame(found)["p_for"].max())
 
 
 @pytest.mark.slow

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from geosd.reporting import table_benchmarks, table_main, table_significance
+from geosd.reporting.captions import caption_words
+from geosd.reporting.tables import to_latex, to_markdown
 from geosd.scores.score_table import scores_by_seed
 
 MODELS = ("mini-qwen3", "unheard-of")
@@ -42,6 +45,71 @@ def test_the_papers_numbers_stand_beside_models_that_stand_for_a_family(make):
     assert (paper["GeoSD"].value, paper["GeoSD"].sd) == (60.5, 0.5)
     assert column(table, "mini-qwen3.delta_ood.paper")["FwdKL"].value == -8.1
     assert not any(c.key.startswith("unheard-of") and "paper" in c.key for c in table.columns)
+
+
+def reasons(scores, of_pool=True, **shares):
+    """Scores with the shares of responses that were not compared: metric -> (ID, OOD)."""
+    known = dict.fromkeys(("truncated", "no_answer", "unreadable", "timeout", "crash"), (0.0, 0.0))
+    runs = scores[["model", "variant", "seed", "draw"]].drop_duplicates().to_dict("records")
+    rows = [
+        {**run, "benchmark": at, "split": split, "metric": metric, "k": 16, "value": value}
+        for run in runs
+        for metric, both in (known | shares).items()
+        for at, split, value in zip(("id", "ood_avg"), ("ID", "OOD"), both, strict=True)
+    ]
+    pool = {"with_solution": 6.25, "truncated": 20.0, "no_answer": 70.0} if of_pool else {}
+    for run in runs:
+        head = {**run, "benchmark": "pool", "split": "train", "k": 8}
+        rows += [{**head, "metric": metric, "value": value} for metric, value in pool.items()]
+    return pd.concat([scores, pd.DataFrame(rows)], ignore_index=True)
+
+
+def test_shares_of_truncated_responses_stand_beside_the_accuracies(make):
+    scores = reasons(make(models=MODELS), truncated=(31.25, 22.5))
+    table = table_main.build(scores, MODELS, QUICK)
+    keys = [c.key.removeprefix("mini-qwen3.") for c in table.columns][:8]
+    assert keys == [
+        *("id", "id.paper", "id.truncated", "ood_avg", "ood_avg.paper", "ood_avg.truncated"),
+        *("delta_ood", "delta_ood.paper"),
+    ]
+    assert column(table, "mini-qwen3.id.truncated")["GeoSD"].text == "31.2"
+    assert column(table, "unheard-of.ood_avg.truncated")["π₀"].text == "22.5"
+    assert "have no answer" in table.note
+
+
+def test_a_pool_and_responses_that_came_to_nothing_are_named_under_the_table(make):
+    scores = reasons(make(), no_answer=(87.5, 90.0), timeout=(0.0, 0.25))
+    text = " ".join(to_markdown(table_main.build(scores, ["mini-qwen3"], QUICK)).split())
+    below = text[text.rindex("|") :]
+    assert "6.2 % of the training problems have a verified solution" in below
+    assert "20.0 % truncated, 70.0 % no answer." in below
+    assert "(ID / OOD): no answer: π₀ 87.5 / 90.0, GRPO 87.5 / 90.0" in below
+    assert "timeout: π₀ 0.0 / 0.2" in below and "unreadable" not in below
+    assert r"87.5 / 90.0" in to_latex(table_main.build(scores, ["mini-qwen3"], QUICK))
+    nothing = table_main.build(reasons(make(), of_pool=False), ["mini-qwen3"], QUICK)
+    assert nothing.remarks == (
+        "Other responses of mini-qwen3 that were not compared, in percent (ID / OOD): none.",
+    )
+
+
+def test_scores_without_reasons_have_no_column_and_no_words_of_them(make):
+    table = table_main.build(make(), ["mini-qwen3"], QUICK)
+    assert not table.remarks and not any("truncated" in c.key for c in table.columns)
+
+
+@pytest.mark.parametrize("build", [table_main.build, table_benchmarks.build])
+def test_a_note_speaks_of_the_paper_only_beside_a_column_of_it(make, build):
+    for models in (["mini-qwen3"], ["unheard-of"]):
+        table = build(make(models=models), models, QUICK)
+        beside = any("paper" in c.key for c in table.columns)
+        assert beside == (models == ["mini-qwen3"]) == ("paper" in table.note)
+
+
+@pytest.mark.parametrize("name", ["table_main", "table_benchmarks", "table_main_one_rate"])
+def test_a_caption_speaks_of_the_papers_numbers_only_beside_a_column_of_them(name):
+    beside, alone = (caption_words(name, [model]) for model in MODELS)
+    assert "the paper's" in beside and "the paper's" not in alone
+    assert not set("{}") & set(beside + alone)
 
 
 def test_a_method_without_runs_has_empty_cells_and_one_seed_no_deviation(make):

@@ -11,7 +11,7 @@ import pytest
 from geosd.reporting.captions import caption_markdown
 from geosd.reporting.front_page import front_page_markdown
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import NOT_RUN, StudyPage, alt_text
+from geosd.reporting.study_page import NOT_RUN, StudyPage, alt_text, study_sections
 from geosd.scores.tidy_columns import COLUMNS
 
 OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figure_frontier")
@@ -40,7 +40,7 @@ def study(tmp_path):
         about="A trial.",
         outputs=OUTPUTS,
         folder=figures,
-        captions={name: caption_markdown(name, sources, page.parent) for name in named},
+        captions={name: caption_markdown(name, [], sources, page.parent) for name in named},
         page=page,
         claims_page=results / "pages/claims.html",
     )
@@ -75,7 +75,7 @@ def test_frontier_verdicts_main_table_and_curves_come_first(text):
 def test_every_output_has_its_caption_its_source_data_and_its_files_by_name(text, study):
     words = " ".join(text.split())
     for name in study.captions:
-        assert " ".join(output_specs()[name].caption.split()) in words
+        assert " ".join(output_specs()[name].words(beside_paper=False).split()) in words
     assert text.count("Source data: [scores.csv](analyse/scores.csv).") == 4
     assert "[figure_frontier.pdf](../../figures/quick/figure_frontier.pdf)" in text
     assert "[table_main.tex](../../figures/quick/table_main.tex)" in text
@@ -88,9 +88,21 @@ def test_verdicts_are_counted_and_stand_below_the_table_that_they_are_on(text):
     assert "| GeoSD gains | reproduced | mini | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
 
 
+def test_a_study_without_verdicts_shows_estimates_in_their_place(study):
+    table = pd.read_csv(study.folder / "claims.csv")
+    table["verdict"] = table["verdict"].replace("reproduced", "not judged")
+    table.to_csv(study.folder / "claims.csv", index=False)
+    sections = study_sections(study, level=2)
+    assert "not meant for verdicts" in sections["Estimates for the paper's claims"]
+    text = "".join(sections.values())
+    assert "not judged" not in text and "reproduced" not in text
+    rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
+    assert "| GeoSD gains | mini | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
+
+
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])
 def test_a_pictures_alternative_says_what_the_figure_shows(name):
-    words = alt_text(caption_markdown(name, [], Path()))
+    words = alt_text(caption_markdown(name, [], [], Path()))
     title = output_specs()[name].title
     assert words.lower().startswith(f"{title.lower()}. ")
     assert len(words) > len(title) + 30 and words.endswith(".")
@@ -99,5 +111,6 @@ def test_a_pictures_alternative_says_what_the_figure_shows(name):
 
 def test_files_of_one_name_are_distinguished_by_their_folders():
     sources = [Path("results/states/a/states.csv"), Path("results/states/b/states.csv")]
-    text = " ".join(caption_markdown("figure_density", sources, Path("results/quick")).split())
+    caption = caption_markdown("figure_density", [], sources, Path("results/quick"))
+    text = " ".join(caption.split())
     assert "[../states/a/states.csv](../states/a/states.csv), [../states/b/states.csv]" in text

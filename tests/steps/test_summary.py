@@ -34,15 +34,30 @@ def figures(tmp_path):
     return tmp_path
 
 
-def test_table_verdicts_and_what_the_study_is_for_are_shown(root, figures, capsys):
-    summary.main("quick", root / "params.yaml", figures)
+def params(root, folder, **changes):
+    """A params.yaml whose study quick has other values."""
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    values["studies"]["quick"] |= changes
+    (folder / "params.yaml").write_text(yaml.safe_dump(values))
+    for name in ("selected", "base_models"):
+        (folder / name).symlink_to(root / name)
+    return folder / "params.yaml"
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_table_verdicts_and_what_the_study_is_for_are_shown(
+    root, figures, tmp_path, capsys, judged
+):
+    summary.main("quick", params(root, tmp_path, verdicts=judged), figures)
     shown = capsys.readouterr().out
     about = yaml.safe_load((root / "params.yaml").read_text())["studies"]["quick"]["about"]
     assert "\x1b" not in shown
     assert "GeoSD" in shown and "61.2 ±0.4" in shown and "47.1 ±1.1" in shown
     assert "|" not in shown
     assert " ".join(shown.split()).endswith(f"Study quick: {about}")
-    assert shown.index("GeoSD") < shown.index("reproduced") < shown.index("Study quick")
+    words = "reproduced" if judged else "not meant for verdicts"
+    assert ("reproduced" in shown) == judged
+    assert shown.index("GeoSD") < shown.index(words) < shown.index("Study quick")
 
 
 def test_every_verdict_is_counted_by_model_and_arithmetic_apart(figures):
@@ -58,12 +73,7 @@ def test_every_verdict_is_counted_by_model_and_arithmetic_apart(figures):
 
 
 def test_a_study_without_tables_and_claims_says_what_it_is_for(root, tmp_path, capsys):
-    values = yaml.safe_load((root / "params.yaml").read_text())
-    values["studies"]["quick"]["outputs"] = ["figure_frontier"]
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
-    for folder in ("selected", "base_models"):
-        (tmp_path / folder).symlink_to(root / folder)
-    summary.main("quick", tmp_path / "params.yaml", tmp_path)
+    summary.main("quick", params(root, tmp_path, outputs=["figure_frontier"]), tmp_path)
     assert capsys.readouterr().out.strip().startswith("Study quick: ")
 
 

@@ -49,7 +49,7 @@ for name, spec in specs.output_specs().items():
             name=name,
             study=STUDY.name,
             settings=settings_of(name),
-            caption=spec.caption,
+            caption=captions.caption_words(name, STUDY.models),
             out=subpath(output[0], parent=True),
         message:
             f"{kind.label}: {spec.title}"

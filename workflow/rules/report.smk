@@ -20,7 +20,7 @@ config["report"] = {
 CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
 PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
-CAPTIONS = {name: spec.caption for name, spec in specs.output_specs().items()}
+CAPTIONS = {name: captions.caption_words(name, STUDY.models) for name in specs.output_specs()}
 ENDINGS = {"configuration": "yaml"}  # of all others: md
 TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
     "claims": "the paper's claims",

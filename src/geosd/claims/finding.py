@@ -19,6 +19,8 @@ VERDICTS: tuple[RunVerdict, ...] = get_args(RunVerdict)
 """Verdicts on a claim that runs decide, as docs/claims.md defines them."""
 ARITHMETIC: tuple[ArithmeticVerdict, ...] = get_args(ArithmeticVerdict)
 """Verdicts on a claim whose printed numbers are computed anew."""
+NOT_JUDGED = "not judged"
+"""Stands for the verdict where a study is not meant for verdicts: the numbers are estimates."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Finding:
 
     claim: Claim
     model: str
-    verdict: RunVerdict | ArithmeticVerdict
+    verdict: RunVerdict | ArithmeticVerdict | Literal["not judged"]
     comparison: str = ""
     metric: str = ""
     effect: float = math.nan

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from geosd.claims.claim import Claim
-from geosd.claims.finding import ARITHMETIC, VERDICTS, Finding
+from geosd.claims.finding import ARITHMETIC, NOT_JUDGED, VERDICTS, Finding
 from geosd.scores.tidy_columns import COLUMNS
 from geosd.scores.tidy_files import read_tidy
 
@@ -43,6 +43,11 @@ def merge_ledgers(
             raise ValueError(
                 f"{path}: claim {', '.join(unknown)} is not in the ledger of today.\nHint: let the"
                 " workflow run `claims` again for this study."
+            )
+        if NOT_JUDGED in set(table["verdict"]):
+            raise ValueError(
+                f"{path} has estimates and no verdicts: its study is not meant for them.\nHint:"
+                " give ledgers of studies whose entry in params.yaml says `verdicts: true`."
             )
         for kind in {kind_of(study) for study in table["study"]}:
             if kind in kinds:

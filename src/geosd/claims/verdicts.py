@@ -12,13 +12,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from geosd.claims.claim import Claim
 from geosd.claims.comparing import ComparisonTest, compare
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
-from geosd.claims.finding import ALL_MODELS, COSTS, Finding, RunVerdict
+from geosd.claims.finding import (
+    ALL_MODELS,
+    COSTS,
+    NOT_JUDGED,
+    VERDICTS,
+    Finding,
+    RunVerdict,
+)
 from geosd.claims.undecidable import Doubt, InactivityOf, doubts, inactivity, out_of_reach
 from geosd.scores.statistics import corrected
 from geosd.scores.tidy_files import select_rows
@@ -85,6 +92,19 @@ def judge_claims(
     ]
     sizes = Counter(row.family for row in measured if isinstance(row, Row))
     return [decide(row, sizes[row.family]) if isinstance(row, Row) else row for row in measured]
+
+
+def without_verdicts(findings: Sequence[Finding]) -> list[Finding]:
+    """The same findings as estimates: no word on whether a claim is reproduced, and no p.
+
+    Claims that were not tested, and arithmetic, which no run decides, stay as they are.
+    """
+    unknown = {"p_for": math.nan, "p_against": math.nan, "note": ""}
+    estimated = set(VERDICTS) - {"not tested"}
+    return [
+        replace(finding, verdict=NOT_JUDGED, **unknown) if finding.verdict in estimated else finding
+        for finding in findings
+    ]
 
 
 def _models(

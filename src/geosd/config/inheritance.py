@@ -18,7 +18,7 @@ from geosd.config.schema_base import Extendable
 
 EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "studies": "study"}
 """Sections whose entries may extend one another, and what an entry is called."""
-NOT_INHERITED = ("extends", "about", "kind", "claims_on_costs")
+NOT_INHERITED = ("extends", "about", "kind", "verdicts", "claims_on_costs")
 """Keys that every entry says for itself."""
 REPLACED = ("grid",)
 """Mappings that are replaced whole, as lists are."""

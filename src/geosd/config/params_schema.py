@@ -78,6 +78,12 @@ class StudySchema(Extendable, Sections):
     kind: Kind
     """What the study is designed for, which decides the claims that it judges; the models of a
     `ladder` are sizes of one architecture, from small to large. Not inherited."""
+    verdicts: bool = Field(
+        default_factory=lambda: False,
+        description="Whether the study is meant for verdicts on the paper's claims: its models, its"
+        " seeds and its selected rates are enough for them. Without, the ledger has the estimates"
+        " alone. Not inherited.",
+    )
     claims_on_costs: bool = Field(
         default_factory=lambda: False,
         description="Whether the claims on costs, which no run decides, are judged here. Not"

@@ -12,7 +12,7 @@ from statistics import median
 
 import pandas as pd
 
-from geosd.claims.finding import ALL_MODELS, ARITHMETIC, COSTS, VERDICTS, Finding
+from geosd.claims.finding import ALL_MODELS, ARITHMETIC, COSTS, NOT_JUDGED, VERDICTS, Finding
 from geosd.claims.metrics import unit_of_metric
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
@@ -28,6 +28,15 @@ ABOUT = (
     " that this design would confirm with power .8. n is the runs of each side (states: problems),"
     " after a slash the base models where these are the unit; draws is the standard deviation of"
     " the effect between draws of the base model. Undetermined is not a failure to reproduce."
+)
+NO_VERDICTS = "This study is not meant for verdicts on the paper's claims"
+"""Why a ledger has estimates alone; `verdicts` of the study in params.yaml says so."""
+ABOUT_ESTIMATES = (
+    f"{NO_VERDICTS}: it has no word on whether a claim holds. effect and interval are those of one"
+    " of the claim's comparisons, effect in percentage points (drift: radians; gradients: their"
+    " norm). detects is the distance from the claim's margin that this design would confirm with"
+    " power .8. n is the runs of each side (states: problems), after a slash the base models where"
+    " these are the unit. The definitions are in docs/claims.md."
 )
 OF_ALL = "Every claim is judged once, by the study that is designed for it."
 
@@ -77,8 +86,10 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     """
     tested = [finding for finding in findings if finding.verdict != "not tested"]
     title = "The paper's claims" if study is None else f"The paper's claims in study {study}"
-    about = f"{OF_ALL} {ABOUT}" if study is None else ABOUT
-    parts = [f"# {title}", *map(_wrapped, [*_counts(findings), about])]
+    about = [*_counts(findings), f"{OF_ALL} {ABOUT}" if study is None else ABOUT]
+    if any(finding.verdict == NOT_JUDGED for finding in findings):
+        title, about = f"Estimates for the paper's claims in study {study}", [ABOUT_ESTIMATES]
+    parts = [f"# {title}", *map(_wrapped, about)]
     for where in dict.fromkeys((f.study, f.model) for f in tested):
         rows = [f for f in tested if (f.study, f.model) == where]
         of = f", study {where[0]}" if study is None else ""
@@ -86,7 +97,8 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
             lines = [["claim", "verdict", "computed", "paper"], *map(_cost_line, rows)]
             parts += ["## Costs, computed", markdown_table(lines, left=2)]
         else:
-            parts += [f"## {where[1]}{of}", markdown_table(_lines(rows), left=2)]
+            lines = _lines(rows)
+            parts += [f"## {where[1]}{of}", markdown_table(lines, 1 + ("verdict" in lines[0]))]
     if tested:
         parts += ["## What the claims say", *_words(findings, tested)]
     tested_ids = {finding.claim.id for finding in tested}
@@ -97,7 +109,7 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
 def verdict_counts(ledger: pd.DataFrame) -> pd.DataFrame:
     """How many claims have each verdict: a row for each model, `all models` and `costs`."""
     counts = pd.crosstab(ledger["model"], ledger["verdict"])
-    known = [verdict for verdict in (*VERDICTS, *ARITHMETIC) if verdict in counts]
+    known = [word for word in (*VERDICTS, NOT_JUDGED, *ARITHMETIC) if word in counts]
     return counts[known].rename_axis(index=None, columns=None)
 
 
@@ -149,6 +161,9 @@ def _lines(rows: Sequence[Finding]) -> list[list[str]]:
                 _number(f.paper_effect, "+.1f" if form == "+.1f" else "+.2f"),
             ]
         )
+    if all(f.verdict == NOT_JUDGED for f in rows):
+        kept = [at for at, word in enumerate(lines[0]) if word not in ("verdict", "p")]
+        lines = [[line[at] for at in kept] for line in lines]
     return lines
 
 

@@ -14,7 +14,7 @@ from geosd.scores.score_table import scores_by_seed
 from geosd.scores.statistics import Group, contrast
 
 NOT_THE_SAME_MODEL = (
-    "A model of this study stands beside the paper's model of the same architecture; they are not"
+    " A model of this study stands beside the paper's model of the same architecture; they are not"
     " the same model, and only the pattern can be compared."
 )
 
@@ -116,6 +116,11 @@ def method_table(
         for v in variants
     )
     return ranked(Table(name, title, note, row_heading, tuple(c for c, _ in columns), rows))
+
+
+def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:
+    """Words of a note that hold where a column has the paper's numbers; empty where none has."""
+    return words if any(column.key.endswith(".paper") for column, _ in columns) else ""
 
 
 def group_title(model: str, family: str | None) -> str:

@@ -167,8 +167,10 @@ def write_source_data(name: str, settings: Mapping[str, Any], folder: Path) -> l
     return paths
 
 
-def write_caption(name: str, source_data: Sequence[Path], folder: Path) -> Path:
+def write_caption(
+    name: str, models: Iterable[str], source_data: Sequence[Path], folder: Path
+) -> Path:
     """Write the caption of an output of a shipped study: its title, its words, its source data."""
     path = folder / f"{name}.caption.md"
-    write_text(path, caption_markdown(name, source_data, folder))
+    write_text(path, caption_markdown(name, models, source_data, folder))
     return path

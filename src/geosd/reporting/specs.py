@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -59,7 +60,8 @@ class OutputSpec:
 
     Attributes:
         title: What it shows, a few words.
-        caption: What one sees, as the report says it; reStructuredText.
+        caption: What one sees, as the report says it; reStructuredText. Words in braces hold only
+            where the paper's numbers stand beside those of a model.
         reads: Tidy files, of `COLUMNS`; each is an argument of its function.
         settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
             `geosd.config.rule_settings`, or keys of the protocol such as
@@ -90,6 +92,10 @@ class OutputSpec:
                 raise ValueError(f"{name} is {value!r}; allowed is {kind}.")
         if unread := [name for name in self.reads if name not in COLUMNS]:
             raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(COLUMNS)}.")
+
+    def words(self, beside_paper: bool) -> str:
+        """The caption of a study in which the paper's numbers stand beside a model's, or do not."""
+        return re.sub(r"\{([^}]*)\}", r"\1" if beside_paper else "", self.caption)
 
 
 def output_kind(name: str) -> OutputKind:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from geosd.claims.finding import NOT_JUDGED
 from geosd.reporting.captions import output_title
-from geosd.reporting.claims_page import FORMS, verdict_counts
+from geosd.reporting.claims_page import FORMS, NO_VERDICTS, verdict_counts
 from geosd.reporting.specs import OutputSpec, output_kind, output_specs
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy_files import read_tidy
@@ -24,6 +25,7 @@ CLAIMS = "claims"
 FIRST = ("figure_frontier", CLAIMS, "table_main", "figure_training")
 """What a page of a study begins with; its other outputs follow in the study's order."""
 VERDICTS_TITLE = "Verdicts on the paper's claims"
+ESTIMATES_TITLE = "Estimates for the paper's claims"
 INTERVAL = ("effect", "low", "high")
 """Columns of the claims whose numbers the page shows."""
 NOT_RUN = (
@@ -86,8 +88,11 @@ def study_sections(study: StudyPage, level: int) -> dict[str, str]:
         claims = read_tidy(CLAIMS, study.folder / "claims.csv")
     sections = {}
     for name in study.ordered:
-        title = VERDICTS_TITLE if name == CLAIMS else output_title(name)
-        shown = _verdicts(study, claims) if name == CLAIMS else _output(study, name, claims)
+        if name == CLAIMS:
+            title = VERDICTS_TITLE if _is_judged(claims) else ESTIMATES_TITLE
+            shown = _verdicts(study, claims)
+        else:
+            title, shown = output_title(name), _output(study, name, claims)
         sections[title] = f"{'#' * level} {title}\n\n{shown}"
     return sections
 
@@ -122,10 +127,17 @@ def claims_on(claims: pd.DataFrame, spec: OutputSpec) -> pd.DataFrame:
     return claims[named & (claims["verdict"] != "not tested")]
 
 
+def _is_judged(claims: pd.DataFrame) -> bool:
+    return NOT_JUDGED not in set(claims["verdict"])
+
+
 def _verdicts(study: StudyPage, claims: pd.DataFrame) -> str:
+    page = study.link(study.claims_page)
+    if not _is_judged(claims):
+        return f"{NO_VERDICTS}. [Every claim with its effect and interval]({page}).\n"
     counts = verdict_counts(claims)
     lines = [["model", *counts], *([str(n) for n in row] for row in counts.itertuples())]
-    link = f"[Every claim with its verdict, effect and interval]({study.link(study.claims_page)})"
+    link = f"[Every claim with its verdict, effect and interval]({page})"
     return f"{markdown_table(lines, left=1)}\n\n{link}.\n"
 
 
@@ -141,8 +153,11 @@ def _output(study: StudyPage, name: str, claims: pd.DataFrame | None) -> str:
     links = ", ".join(f"[{name}.{ending}]({study.link(files)}.{ending})" for ending in endings)
     parts.append(f"{title_and_words(caption)[1]} Files: {links}.\n")
     if claims is not None and len(rows := claims_on(claims, output_specs()[name])):
-        head = ["claim", "verdict", "model", "effect", "paper"]
-        parts.append(markdown_table([head, *map(_line, rows.to_dict("records"))], left=3) + "\n")
+        lines = [["claim", "verdict", "model", "effect", "paper"]]
+        lines += [list(_line(row)) for row in rows.to_dict("records")]
+        if not _is_judged(claims):
+            lines = [[claim, *others] for claim, _, *others in lines]
+        parts.append(markdown_table(lines, left=len(lines[0]) - 2) + "\n")
     return "\n".join(parts)
 
 

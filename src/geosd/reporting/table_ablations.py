@@ -11,9 +11,9 @@ import pandas as pd
 from geosd.claims import published as paper
 from geosd.reporting.method_style import ABLATION, method, ordered
 from geosd.reporting.method_tables import (
-    NOT_THE_SAME_MODEL,
     MethodColumn,
     accuracy_name,
+    beside_paper,
     change_cell,
     group_title,
     mean_cell,
@@ -79,7 +79,7 @@ def build(
         f"{accuracy_name(scores)} and pass@k in percent, mean ± standard deviation over"
         f" {number_of_runs(scores)}. Δ OOD is the change of the OOD average from the full method."
         " d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
-        f" {NOT_THE_SAME_MODEL}"
+        f"{beside_paper(columns)}"
     )
     return method_table("table_ablations", "Ablations", note, shown, columns, "Variant", "GeoSD")
 

@@ -12,10 +12,10 @@ import pandas as pd
 from geosd.claims import published as paper
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
-    NOT_THE_SAME_MODEL,
     MethodColumn,
     accuracy_cell,
     accuracy_name,
+    beside_paper,
     change_cell,
     group_title,
     mean_cell,
@@ -38,8 +38,8 @@ from geosd.scores.score_table import (
 SPEC = OutputSpec(
     title="accuracy in and out of distribution",
     caption=(
-        "Accuracy in and out of distribution, mean over seeds and its standard deviation, beside "
-        "the paper's."
+        "Accuracy in and out of distribution, mean over seeds and its standard deviation{, beside "
+        "the paper's}."
     ),
     reads=("scores",),
     settings=("models", "methods"),
@@ -76,8 +76,11 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
         f" {number_of_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
-        f" Δ OOD is its change from π₀. {NOT_THE_SAME_MODEL}"
+        " Δ OOD is its change from π₀."
     )
+    if why:
+        note += " trunc.: share of responses that the cap ended; they have no answer."
+    note += beside_paper(columns)
     title = "In-distribution and out-of-distribution accuracy"
     table = method_table("table_main", title, note, ordered(methods), columns)
     remarks = (remark for model in models for remark in _remarks(scores, model, ordered(methods)))

@@ -19,7 +19,7 @@ SPEC = OutputSpec(
     caption=(
         "Accuracy in and out of distribution with one learning rate for all methods and models, as "
         "in the paper: the rate of the grid with the best mean validation over all of them. Mean "
-        "over seeds and its standard deviation, beside the paper's."
+        "over seeds and its standard deviation{, beside the paper's}."
     ),
     reads=("scores",),
     settings=("models", "points", "one_rate"),

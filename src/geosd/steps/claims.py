@@ -12,7 +12,7 @@ import pandas as pd
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import judge_claims
+from geosd.claims.verdicts import judge_claims, without_verdicts
 from geosd.costs.update_operations import UpdateSize
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.proof import prove
@@ -84,6 +84,8 @@ def judge(
         **more,
     )
     findings = judge_claims(ledger(), evidence, settings["models"])
+    if not settings.get("verdicts", True):
+        findings = without_verdicts(findings)
     return write_ledger(findings, study, folder, kind=settings["kind"])
 
 

@@ -49,7 +49,10 @@ def main(
         about=settings["about"],
         outputs=tuple(settings["outputs"]),
         folder=figures,
-        captions={n: caption_markdown(n, files, out.parent) for n, files in sources.items()},
+        captions={
+            name: caption_markdown(name, settings["models"], files, out.parent)
+            for name, files in sources.items()
+        },
         page=out,
         claims_page=out.parent / "pages/claims.html",
     )

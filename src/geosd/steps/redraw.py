@@ -80,7 +80,8 @@ def write_outputs(
         made += render(name, reads, settings, folder)
         source_data = write_source_data(name, settings, folder)
         made += [path for path in source_data if path not in sources]
-        made.append(write_caption(name, source_data, folder))
+        models = settings.get("models", ())
+        made.append(write_caption(name, models, source_data, folder))
     manifest = ShippedManifest(
         study=study,
         about=about,

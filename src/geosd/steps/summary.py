@@ -1,4 +1,4 @@
-"""Say on the terminal what a finished study found: its first table, its verdicts, its limits."""
+"""Say on the terminal what a finished study found: its first table, any verdicts, its limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.markdown import Markdown
 
 from geosd.config import load, resolve
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_page import verdict_counts
+from geosd.reporting.claims_page import NO_VERDICTS, verdict_counts
 from geosd.scores.tidy_files import read_tidy
 from geosd.steps import begin
 
@@ -17,7 +17,7 @@ from geosd.steps import begin
 def main(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
-    """Print a study's first table, how many claims have which verdict, and what the study is for.
+    """Print a study's first table, its verdicts if it is meant for any, and what it is for.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
@@ -38,10 +38,14 @@ def main(
     if "claims" in resolved.outputs:
         ledger = read_tidy("claims", folder / "claims.csv")
         prove([folder / "claims.csv"])
-        counts = verdict_counts(ledger)
-        console.print(f"\nVerdicts on the paper's claims ({folder}/claims.md)\n")
-        console.print(counts.to_string(), markup=False, highlight=False, soft_wrap=True)
-    about = resolved.params.studies[resolved.name].about
+        if resolved.overlay.verdicts:
+            console.print(f"\nVerdicts on the paper's claims ({folder}/claims.md)\n")
+            counts = verdict_counts(ledger).to_string()
+            console.print(counts, markup=False, highlight=False, soft_wrap=True)
+        else:
+            why = f"\n{NO_VERDICTS} (`verdicts` in params.yaml). Estimates: {folder}/claims.md"
+            console.print(why, markup=False, highlight=False)
+    about = resolved.overlay.about
     console.print(f"\nStudy {resolved.name}: {about}", markup=False, highlight=False)
 
 
