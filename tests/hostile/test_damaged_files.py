@@ -155,6 +155,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         patch.setattr(alignment, "load_model", go_on)
         values = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
         values["studies"][STUDY] |= {"methods": ["pi_0", "geosd"], "seeds": [0, 1]}
+        values["studies"][STUDY]["verdicts"] = True
         shared = {"extends": STUDY, "about": "For one step.", "methods": ["pi_0"], "draws": 1}
         values["studies"] |= {name: {**shared, **other} for name, other in OTHERS.items()}
         params = folder / "params.yaml"
@@ -179,6 +180,11 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
                 sign(student, {}, [*CHECKPOINT, "steps.csv"], **run)
                 keep("steps.csv", student / "steps.csv")
                 keep("manifest", student / "manifest.json")
+            if not (counts := Path(row.pool, "counts.json")).exists():
+                drawn = {"problems": 9, "problems_trained_on": 8, "rollouts_drawn": 36}
+                write_json(counts, {**drawn, "rollouts_by_reason": {"correct": 30, "truncated": 6}})
+                sign(counts.parent, {}, [counts.name])
+                keep(counts.name, counts)
             samples.mkdir(parents=True)
             make_samples(samples / "samples.jsonl", draw)
             weights = (student if row.train else base) / "model.safetensors"
@@ -290,7 +296,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             "shipped scores.csv": draw_again,
             "rows.jsonl": lambda out: grade.main(data / "rows.jsonl", out / "rows.jsonl"),
             **dict.fromkeys(
-                ("runs.csv", "samples.jsonl", "steps.csv"),
+                ("runs.csv", "samples.jsonl", "counts.json", "steps.csv"),
                 lambda out: analyse.main(STUDY, Path("runs.csv"), out, params),
             ),
             "manifest": lambda out: environment.main(STUDY, out, Path("runs.csv")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -83,10 +84,32 @@ def test_the_table_is_tidy_and_reads_back_equal(table, tmp_path):
     )
 
 
-def test_the_pool_of_a_run_has_rows_of_its_own():
-    counts = {"problems": 8, "problems_trained_on": 6, "rollouts_drawn": 32}
-    reasons = {"correct": 20, "truncated": 8, "no answer": 3, "unreadable": 1}
-    rows = scores.pool_scores({**counts, "rollouts_by_reason": reasons})
+COUNTS = {
+    **{"problems": 8, "problems_trained_on": 6, "rollouts_drawn": 32, "rollouts_verified": 20},
+    "rollouts_by_reason": {"correct": 20, "truncated": 8, "no answer": 3, "unreadable": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"problems": "8"}, "problems: "),
+        ({"problems": 0, "problems_trained_on": 0}, "0 of 0"),
+        ({"problems_trained_on": 9}, "problems_trained_on is 9 of 8"),
+        ({"rollouts_drawn": 33}, "32 of 33 rollouts have a reason"),
+        ({"rollouts_by_reason": {"luck": 32}}, "rollouts_by_reason"),
+        ({"rollouts_by_reason": None}, "rollouts_by_reason"),
+    ],
+)
+def test_counts_of_a_pool_that_contradict_each_other_are_named(tmp_path, changed, problem):
+    (tmp_path / "counts.json").write_text(json.dumps(COUNTS | changed))
+    with pytest.raises(DamagedFileError, match=f"(?s)counts.json: .*{problem}.*Hint:"):
+        scores.pool_scores(tmp_path / "counts.json")
+
+
+def test_the_pool_of_a_run_has_rows_of_its_own(tmp_path):
+    (tmp_path / "counts.json").write_text(json.dumps(COUNTS))
+    rows = scores.pool_scores(tmp_path / "counts.json")
     assert set(rows["benchmark"]) == {"pool"} and set(rows["split"]) == {"train"}
     assert dict(zip(rows["metric"], rows["value"], strict=True)) == {
         **{"with_solution": 75.0, "truncated": 25.0, "no_answer": 9.375, "unreadable": 3.125},

@@ -22,7 +22,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import sha256, write_jsonl
+from geosd.files import sha256, write_json, write_jsonl
 from geosd.problems.records import Sample
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest
@@ -112,6 +112,9 @@ def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
             inputs = {weights: sha256(folder / weights)}
         listed = {p.name: sha256(p) for p in written}
         write_manifest(path, {**manifest("analyse", inputs, {}, 60.0, listed), **of_run})
+    elif path.name == "counts.json":
+        counts = {"problems": 4, "problems_trained_on": 3, "rollouts_drawn": 8}
+        write_json(path, counts | {"rollouts_by_reason": {"correct": 6, "truncated": 2}})
     elif path.name == "steps.csv":
         path.write_text(
             f"step,loss,drift/pi_0,rollout/accuracy,overlap\n0,1,0,0,.9\n1,1,0.{seed},.5,.8\n",
@@ -131,7 +134,7 @@ def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
 
 
 BEHIND = {
-    "Every claim": "The paper's claims in study quick",
+    "Every claim": "Estimates for the paper's claims in study quick",
     "Configuration": "response_tokens",
     "Environment": "Machines",
     "Snakemake's report": "Workflow",
@@ -167,7 +170,7 @@ def test_the_front_page_begins_with_what_the_study_is_and_has_everything_shown(f
     headings = front.locator("h2").all_inner_texts()
     assert headings[:4] == [
         "The frontier of gains in and out of distribution",
-        "Verdicts on the paper's claims",
+        "Estimates for the paper's claims",
         "Accuracy in and out of distribution",
         "Training curves",
     ]

@@ -72,14 +72,14 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             columns += method_columns(column, partial(_cell, measured, key), published)
             if why and key != "delta_ood":
                 share = partial(_share_cell, scores, model, benchmark=key)
-                columns.append((Column(f"{column.key}.{TRUNCATED}", "trunc.", group), share))
+                columns.append((Column(f"{column.key}.{TRUNCATED}", "cut", group), share))
     note = (
         f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
         f" {number_of_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
         " Δ OOD is its change from π₀."
     )
     if why:
-        note += " trunc.: share of responses that the cap ended; they have no answer."
+        note += " cut: share of responses that were truncated at the cap; they have no answer."
     note += beside_paper(columns)
     title = "In-distribution and out-of-distribution accuracy"
     table = method_table("table_main", title, note, ordered(methods), columns)

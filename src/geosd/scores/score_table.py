@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -21,7 +20,7 @@ from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.judging import NOT_COMPARED
-from geosd.problems.records import ID, Sample
+from geosd.problems.records import ID, Reason, Sample
 from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
 from geosd.scores.tidy_files import select_rows, values_by_seed
 
@@ -187,15 +186,45 @@ def _shares(reasons: Mapping[str | None, int], k: int) -> list[tuple[str, int, f
     ]
 
 
-def pool_scores(counts: Mapping[str, Any]) -> pd.DataFrame:
+@dataclass(frozen=True)
+class PoolCounts:
+    """What of a pool's `counts.json` is scored."""
+
+    problems: int
+    problems_trained_on: int
+    rollouts_drawn: int
+    rollouts_by_reason: dict[Reason, int]
+
+
+def pool_scores(file: Path) -> pd.DataFrame:
     """Rows of the score table about a run's solution pool, without the columns that name the run.
 
     Args:
-        counts: What the pool holds, the content of its `counts.json`.
+        file: What the pool holds, its `counts.json`.
+
+    Raises:
+        DamagedFileError: It holds no counts, or they contradict each other.
     """
-    k = counts["rollouts_drawn"] // counts["problems"]
-    solved = (WITH_SOLUTION, k, 100 * counts["problems_trained_on"] / counts["problems"])
-    rows = [(POOL, "train", *row) for row in (solved, *_shares(counts["rollouts_by_reason"], k))]
+    # A tenth of a second that programs without pools save.
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        counts = TypeAdapter(PoolCounts).validate_json(file.read_bytes(), strict=True)
+    except ValidationError as error:
+        field, wrong = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        problem = f"{'.'.join(map(str, field)) or 'file'}: {wrong}"
+        raise DamagedFileError(f"{file}: {problem}.\n{remake_hint(file)}") from error
+    judged = sum(counts.rollouts_by_reason.values())
+    trained, problems, drawn = counts.problems_trained_on, counts.problems, counts.rollouts_drawn
+    if not 0 <= trained <= problems <= drawn or problems < 1 or judged != drawn:
+        raise DamagedFileError(
+            f"{file}: problems_trained_on is {trained} of {problems}, and {judged} of {drawn}"
+            " rollouts have a reason; expected no more than all problems, and all rollouts.\n"
+            f"{remake_hint(file)}"
+        )
+    k = drawn // problems
+    solved = (WITH_SOLUTION, k, 100 * trained / problems)
+    rows = [(POOL, "train", *row) for row in (solved, *_shares(counts.rollouts_by_reason, k))]
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"])[len(RUN_COLUMNS) :])
 
 

@@ -6,7 +6,6 @@ few numbers of `metrics.json`, and, last, a manifest. No model is needed.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -65,7 +64,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         if row.pool:
             counts = Path(row.pool) / "counts.json"
             inputs |= prove([counts])
-            of_pool = score_table.pool_scores(json.loads(counts.read_text(encoding="utf-8")))
+            of_pool = score_table.pool_scores(counts)
             scored[run] = pd.concat([scored[run], of_pool], ignore_index=True)
     for of_model in problems.values():
         score_table.check_same_problems(of_model)
