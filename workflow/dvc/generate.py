@@ -184,6 +184,7 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
     index, index_manifest = f"{results}/runs.csv", f"{results}/runs.manifest.json"
     samples = [f"{row.evaluate}/samples.jsonl" for row in rows]
     logs = [f"{row.train}/steps.csv" for row in rows if row.train]
+    pools = sorted({f"{row.pool}/counts.json" for row in rows if row.pool})
     stages = {
         "runs": stage(
             "Write which folders are the runs.",
@@ -196,7 +197,7 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
             "Turn samples and step logs into tidy tables of numbers.",
             "analyse",
             tidy[0],
-            [index, *samples, *logs, *code("analyse")],
+            [index, *samples, *logs, *pools, *code("analyse")],
         ),
     }
     for name in study.outputs:
