@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from geosd.models.checkpoints import (
     save_model,
     save_weights,
 )
+from geosd.models.released_checkpoints import copy_checkpoint
 from geosd.models.tiny_architectures import build
 from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
@@ -171,6 +173,128 @@ def test_a_tied_head_need_not_be_in_the_file(tmp_path):
     change_weights(tmp_path, lambda weights: weights.pop("lm_head.weight"))
     opened, _ = load_model(tmp_path)
     assert torch.equal(opened.lm_head.weight, model.model.embed_tokens.weight)
+
+
+def with_value(value):
+    """A tensor with one value of its own."""
+
+    def change(tensor):
+        changed = tensor.clone()
+        changed.view(-1)[5] = value
+        return changed
+
+    return change
+
+
+BROKEN = {
+    "NaN": (with_value(math.nan), "values that are not finite"),
+    "inf": (with_value(math.inf), "values that are not finite"),
+    "-inf in bfloat16": (lambda t: with_value(-math.inf)(t.bfloat16()), "not finite"),
+    "NaN in float8": (lambda t: with_value(math.nan)(t).to(torch.float8_e4m3fn), "not finite"),
+    "beyond float32": (lambda t: with_value(1e300)(t.double()), "not finite in float32"),
+    "int8": (lambda t: t.to(torch.int8), "the type int8"),
+    "bool": (lambda t: t > 0, "the type bool"),
+    "complex": (lambda t: t.to(torch.complex64), "the type complex64"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_tensor_that_is_no_weight_is_refused_by_file_and_name(kind, tmp_path):
+    change, words = BROKEN[kind]
+    saved("mini-llama", tmp_path)
+    change_weights(tmp_path, lambda weights: weights.update({LAST: change(weights[LAST])}))
+    expected = f"(?s)model.safetensors: the tensor {LAST} has .*{words}.*Hint: "
+    with pytest.raises(CheckpointError, match=expected):
+        load_model(tmp_path)
+    with pytest.raises(CheckpointError, match=expected):
+        copy_checkpoint(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(CheckpointError, match=expected):
+        load_weights(tiny(0, "mini-llama"), tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.float8_e4m3fn])
+def test_floating_point_of_any_width_is_a_weight(dtype, tmp_path):
+    model, _ = saved("mini-llama", tmp_path)
+    change_weights(tmp_path, lambda w: w.update({name: t.to(dtype) for name, t in w.items()}))
+    copy_checkpoint(tmp_path, tmp_path / "out")
+    opened, _ = load_model(tmp_path / "out")
+    assert torch.equal(opened.lm_head.weight, model.lm_head.weight.to(dtype).float())
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+    model = tiny(0)
+    with torch.no_grad():
+        model.lm_head.weight[3, 3] = math.inf
+    for save in (
+        lambda: save_weights(model, tmp_path / "w"),
+        lambda: save_model(model, build_tokenizer(VOCABULARY), tmp_path / "m"),
+    ):
+        with pytest.raises(CheckpointError, match="(?s)lm_head.*not finite.*Hint: .*diverged"):
+            save()
+    assert not list(tmp_path.rglob("*"))
+    with torch.no_grad():  # what float32 holds, and the type of the file does not
+        model.lm_head.weight[3, 3] = 1e38
+    save_weights(model, tmp_path / "w")
+    with pytest.raises(CheckpointError, match="not finite"):
+        save_weights(model, tmp_path / "w", torch.float16)
+
+
+def edited(file, change):
+    """Put other values in the place of a JSON file's."""
+    values = json.loads(file.read_text())
+    file.write_text(json.dumps(change(values)))
+
+
+def with_token_beyond(values):
+    values["model"]["vocab"]["beyond"] = 500
+    return values
+
+
+WORDS = {
+    "a list": ("config.json", lambda _: [1], "config.json holds [1], not an object"),
+    "a string": ("config.json", lambda _: "x", "config.json holds 'x', not an object"),
+    "eos as text": ("generation_config.json", lambda v: v | {"eos_token_id": "1"}, "the id '1'"),
+    "eos beyond": ("generation_config.json", lambda v: v | {"eos_token_id": [1, 99]}, "id 99"),
+    "eos below": ("generation_config.json", lambda v: v | {"eos_token_id": -1}, "the id -1"),
+    "eos a truth": ("generation_config.json", lambda v: v | {"eos_token_id": True}, "id True"),
+    "a token": ("tokenizer.json", with_token_beyond, "token 'beyond' of the tokenizer has the id"),
+    "no settings": ("tokenizer_config.json", None, "tokenizer_config.json is missing"),
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_token_ids_without_a_row_and_a_configuration_that_is_none_are_refused(kind, tmp_path):
+    name, change, words = WORDS[kind]
+    saved("mini-qwen3", tmp_path)
+    if change is None:
+        (tmp_path / name).unlink()
+    else:
+        edited(tmp_path / name, change)
+    for read in (load_tokenizer, lambda folder: copy_checkpoint(folder, folder / "out")):
+        with pytest.raises(CheckpointError) as raised:
+            read(tmp_path)
+        text = str(raised.value)
+        assert text.startswith(str(tmp_path)) and words in text
+        assert text.splitlines()[-1].startswith("Hint: ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "cure"),
+    [
+        ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}, "plain"),
+        ({"attn_implementation": "kernels-community/flash-attn"}, "take the key out"),
+        ({"attn_implementation": "flash_attention_2"}, "plain"),
+    ],
+)
+def test_a_package_that_is_not_there_is_not_called_damage(more, cure, tmp_path):
+    saved("mini-llama", tmp_path)
+    edited(tmp_path / "config.json", lambda values: values | more)
+    with pytest.raises(CheckpointError) as raised:
+        load_model(tmp_path)
+    hint = str(raised.value).splitlines()[-1]
+    assert hint.startswith("Hint: ") and cure in hint and "fetch or save" not in hint
 
 
 @pytest.fixture

