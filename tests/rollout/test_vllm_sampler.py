@@ -41,7 +41,9 @@ class Parameters:
 class StandIn:
     """Answers with the number that its one weight holds, and the length of the prompt."""
 
-    def __init__(self, ends="stop", resets=True):
+    def __init__(self, ends="stop", resets=True, nans=0):
+        self.engine_core = SimpleNamespace(get_output=self.get_output)
+        self.nans = nans  # in the logits of the request that ends last
         self.weights, self.loading, self.cache = {"token": torch.tensor([5.0])}, None, {}
         self.calls, self.requests, self.files, self.version, self.queue = [], [], [], None, {}
         self.ends, self.resets = ends, resets
@@ -85,8 +87,19 @@ class StandIn:
     def has_unfinished_requests(self):
         return bool(self.queue)
 
+    def get_output(self):
+        """A step of vLLM's core: a token of a request, and how many of its logits are NaN."""
+        name = min(self.queue)
+        nans = self.nans * (len(self.queue) == 1)
+        outputs = [
+            SimpleNamespace(request_id=f"{name}-3fa9c1d0", new_token_ids=[5], num_nans_in_logits=n)
+            for n in (0, nans)
+        ]
+        return SimpleNamespace(outputs=outputs)
+
     def step(self):
         """The last request ends first, after a step in which none has ended."""
+        self.engine_core.get_output()
         _, output = self.queue.popitem()
         output.finished = True
         return [SimpleNamespace(finished=False, outputs=[], request_id="0"), output]
@@ -211,6 +224,15 @@ def test_only_what_the_model_ended_is_reported():
 def test_a_request_that_the_engine_gave_up_is_no_completion():
     with pytest.raises(RuntimeError, match="abort"):
         sampler(StandIn("abort")).sample(PROMPTS, DECODING, seed=0)
+
+
+def test_a_nan_among_the_logits_is_an_error_with_prompt_and_position():
+    """The first prompt's requests have had two tokens in each of three steps."""
+    llm = StandIn(nans=3)
+    untouched = llm.engine_core.get_output
+    with pytest.raises(FloatingPointError, match="(?s)token 6 of a response to prompt 0.*Hint: "):
+        sampler(llm).sample(PROMPTS, DECODING, seed=0)
+    assert llm.engine_core.get_output is untouched
 
 
 def test_a_response_that_the_engine_would_cut_short_is_refused():

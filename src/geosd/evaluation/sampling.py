@@ -9,7 +9,13 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
 from geosd.problems.judging import judge_response
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
-from geosd.rollout.sampler import Completion, PromptBatch, Sampler, SamplingParams
+from geosd.rollout.sampler import (
+    Completion,
+    PromptBatch,
+    Sampler,
+    SamplingParams,
+    named_problems,
+)
 from geosd.seeds import seed_of
 
 
@@ -73,7 +79,8 @@ def evaluate(
             ids = [prompt for prompt in prompts for _ in numbers]
             batches.append(PromptBatch(ids, seed_of(seed, purpose, benchmark)))
             places += [(problem, n) for problem in members.values() for n in numbers]
-    completions = chain.from_iterable(sampler.sample_batches(batches, decoding))
+    with named_problems([problem for problem, _ in places]):
+        completions = chain.from_iterable(sampler.sample_batches(batches, decoding))
     rows: dict[tuple[str, str], list[Sample]] = {}
     for (problem, number), completion in zip(places, completions, strict=True):
         row = _graded(problem, number, completion, encoding, grade)

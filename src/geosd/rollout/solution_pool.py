@@ -10,7 +10,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import UNDECIDED, Grader
 from geosd.problems.judging import judge_response, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason
-from geosd.rollout.sampler import Sampler, SamplingParams
+from geosd.rollout.sampler import Sampler, SamplingParams, named_problems
 
 
 def pool_solutions(
@@ -42,8 +42,9 @@ def pool_solutions(
         One row per problem, in order, also for those without a solution: the exclusions are counted
         from it.
     """
-    prompts = [encoding.student(problem) for problem in problems for _ in range(rollouts)]
-    completions = sampler.sample(prompts, sampling, seed)
+    asked = [problem for problem in problems for _ in range(rollouts)]
+    with named_problems(asked):
+        completions = sampler.sample([encoding.student(one) for one in asked], sampling, seed)
     rows = []
     for place, problem in enumerate(problems):
         drawn = completions[place * rollouts : (place + 1) * rollouts]

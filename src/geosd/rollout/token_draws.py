@@ -15,6 +15,8 @@ from geosd.seeds import seed_of
 
 PREFIX = 256
 """Likeliest tokens among which a nucleus is looked for before all of the vocabulary is sorted."""
+NO_TOKEN = -1
+"""What is drawn where logits are not finite."""
 
 
 def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:
@@ -45,10 +47,13 @@ def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams)
         sampling: The temperature divides the logits before the nucleus is cut.
 
     Returns:
-        Token ids [B].
+        Token ids [B]; `NO_TOKEN` in a row whose logits are no distribution: one is NaN or +inf, or
+        all are -inf. A logit of -inf is a token that is never drawn.
     """
     if sampling.temperature == 0:
-        return logits_BV.argmax(-1)
+        ids_B = logits_BV.argmax(-1)  # of a NaN, where there is one
+        likeliest_B = logits_BV.gather(-1, ids_B[:, None])[:, 0]
+        return ids_B.where(likeliest_B.abs() < float("inf"), NO_TOKEN)
     wide = torch.promote_types(logits_BV.dtype, torch.float32)
     p_BV = (logits_BV.to(wide) / sampling.temperature).softmax(-1)
     if sampling.top_p >= 1:
@@ -60,7 +65,9 @@ def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams)
         -1, torch.zeros(1, dtype=torch.long, device=p_BV.device), False
     )
     nucleus_BV = p_BV.masked_fill(outside_BV, 0.0).cumsum(-1, dtype=torch.float64)
-    return ids_BV.gather(-1, first_beyond(nucleus_BV, uniforms_B)[:, None])[:, 0]
+    places_B = first_beyond(nucleus_BV, uniforms_B)
+    ids_B = ids_BV.gather(-1, places_B.clamp(min=0)[:, None])[:, 0]
+    return ids_B.where(places_B >= 0, NO_TOKEN)
 
 
 def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
@@ -87,8 +94,10 @@ def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
 def first_beyond(mass_BV: Tensor, uniforms_B: Tensor) -> Tensor:
     """First place of each row where cumulative mass exceeds the row's share of the whole [B].
 
-    A place without mass is never taken.
+    A place without mass is never taken. It is `NO_TOKEN` in a row whose mass is NaN: one logit that
+    is not finite makes all of a softmax NaN.
     """
-    wanted_B1 = (uniforms_B * mass_BV[:, -1])[:, None]
+    whole_B = mass_BV[:, -1]
+    wanted_B1 = (uniforms_B * whole_B)[:, None]
     places_B = torch.searchsorted(mass_BV.contiguous(), wanted_B1, right=True)[:, 0]
-    return places_B.clamp_(max=mass_BV.shape[1] - 1)
+    return places_B.clamp_(max=mass_BV.shape[1] - 1).masked_fill_(whole_B.isnan(), NO_TOKEN)

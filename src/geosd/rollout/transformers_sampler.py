@@ -20,8 +20,15 @@ from geosd.rollout.decode_session import (
     takes_preallocated_cache,
 )
 from geosd.rollout.decode_step import DecodeStep, EagerStep
-from geosd.rollout.sampler import Completion, OnFinish, PromptBatch, SamplingParams
-from geosd.rollout.token_draws import draw_tokens, request_uniforms
+from geosd.rollout.sampler import (
+    Completion,
+    NonFiniteLogitsError,
+    OnFinish,
+    PromptBatch,
+    SamplingParams,
+    check_context,
+)
+from geosd.rollout.token_draws import NO_TOKEN, draw_tokens, request_uniforms
 
 CPU_STRIDE = 1  # tokens between two looks for rows that have ended
 ACCELERATOR_STRIDE = 8  # each look waits for the device
@@ -70,7 +77,14 @@ class TransformersSampler:
 
         Prompts of like length share a batch. A request's draws depend on the seed and its place in
         the call alone, so what shares its batch changes a completion only by rounding.
+
+        Raises:
+            ContextError: A prompt and its response may be longer than the model's context.
+            NonFiniteLogitsError: A row of logits is not finite; see `draw_tokens`.
         """
+        context = getattr(self.model.config, "max_position_embeddings", None)
+        longest = max(map(len, prompts), default=0)
+        check_context(context, longest, sampling.max_new_tokens)
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         starts = range(0, len(order), self.rows)
         bar = tqdm(starts, desc=self.progress, mininterval=2, disable=self.progress is None)
@@ -90,7 +104,14 @@ class TransformersSampler:
         self, batches: Sequence[PromptBatch], sampling: SamplingParams
     ) -> list[list[Completion]]:
         """One batch after another, so that each has the same rounding alone and among others."""
-        return [self.sample(batch.prompts, sampling, batch.seed) for batch in batches]
+        done: list[list[Completion]] = []
+        for batch in batches:
+            try:
+                done.append(self.sample(batch.prompts, sampling, batch.seed))
+            except NonFiniteLogitsError as error:
+                place = sum(map(len, done)) + error.place
+                raise NonFiniteLogitsError(place, error.position) from error
+        return done
 
     def record(self) -> dict[str, Any]:
         """Engine, version, rows, how a step is computed, and how requests are seeded."""
@@ -136,8 +157,8 @@ class TransformersSampler:
         """Completions of a batch by the prompts' places in the call."""
         device = session.logits.device
         stride = CPU_STRIDE if device.type == "cpu" else ACCELERATOR_STRIDE
-        ends_V = torch.zeros(session.logits.shape[1], dtype=torch.bool)
-        ends_V[self.end_ids] = True
+        ends_V = torch.zeros(session.logits.shape[1] + 1, dtype=torch.bool)
+        ends_V[[*self.end_ids, NO_TOKEN]] = True  # which is the last one: broken logits end a row
         ends_V = ends_V.to(device)
         cap = sampling.max_new_tokens
         uniforms_RB = request_uniforms(seed, places, cap).to(device)
@@ -164,7 +185,7 @@ class TransformersSampler:
                     ids_B, ended_B = ids_B[going_on], ended_B[going_on]
                     tokens_RB, uniforms_RB = tokens_RB[:, going_on], uniforms_RB[:, going_on]
                     rows = [rows[row] for row in going_on.tolist()]
-            session.step(ids_B)
+            session.step(ids_B.clamp(min=0))
         self._collect(rows, ended_B, tokens_RB, done)
         for place, ids in zip(rows, tokens_RB.T.tolist(), strict=True):
             done.setdefault(place, Completion(tuple(ids), "length"))
@@ -173,12 +194,19 @@ class TransformersSampler:
     def _collect(
         self, rows: list[int], ended_B: Tensor, tokens_TB: Tensor, done: dict[int, Completion]
     ) -> None:
-        """Put responses that have ended among `done`, and report those that were not there."""
+        """Put responses that have ended among `done`, and report those that were not there.
+
+        Raises:
+            NonFiniteLogitsError: Broken logits have ended one.
+        """
         for row in ended_B.nonzero()[:, 0].tolist():
             place = rows[row]
             if place not in done:
                 ids = tokens_TB[:, row].tolist()
-                length = 1 + next(t for t, token in enumerate(ids) if token in self.end_ids)
+                ends = (*self.end_ids, NO_TOKEN)
+                length = 1 + next(t for t, token in enumerate(ids) if token in ends)
+                if ids[length - 1] == NO_TOKEN:
+                    raise NonFiniteLogitsError(place, length)
                 done[place] = Completion(tuple(ids[:length]), "stop")
                 if self.on_finish is not None:
                     self.on_finish(place, done[place])

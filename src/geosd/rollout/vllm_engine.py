@@ -86,6 +86,7 @@ def start_engine(
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = str(int(process == "own"))
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    os.environ.setdefault("VLLM_COMPUTE_NANS_IN_LOGITS", "1")  # a count a request, for the sampler
     import vllm
     from vllm.config import WeightTransferConfig
     from vllm.platforms import current_platform

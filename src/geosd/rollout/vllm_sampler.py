@@ -7,7 +7,9 @@ the trainer has now, and forgets what it has cached of the old ones.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,7 +19,14 @@ from typing import Any
 from safetensors.torch import save_file
 from tqdm import tqdm
 
-from geosd.rollout.sampler import Completion, OnFinish, PromptBatch, SamplingParams
+from geosd.rollout.sampler import (
+    Completion,
+    NonFiniteLogitsError,
+    OnFinish,
+    PromptBatch,
+    SamplingParams,
+    check_context,
+)
 from geosd.rollout.vllm_engine import StartedEngine
 from geosd.rollout.weight_transfer import SHARD, NamedTensor, shards
 from geosd.seeds import seed_of
@@ -68,6 +77,7 @@ class VllmSampler:
 
         Raises:
             ValueError: A prompt is too long for the engine, or the temperature too low.
+            NonFiniteLogitsError: A row of logits has a NaN. vLLM does not look for infinities.
             RuntimeError: The engine gave a request up.
         """
         return self.sample_batches([PromptBatch(prompts, seed)], sampling)[0]
@@ -98,7 +108,8 @@ class VllmSampler:
         places = {request.partition("-")[0]: place for place, request in enumerate(requests)}
         done: dict[int, Completion] = {}
         silent = self.progress is None
-        with tqdm(total=len(prompts), desc=self.progress, mininterval=2, disable=silent) as bar:
+        bar = tqdm(total=len(prompts), desc=self.progress, mininterval=2, disable=silent)
+        with bar, _nans_raise(llm.llm_engine.engine_core, places):
             # What generate() does, but each completion is reported when it ends.
             while llm.llm_engine.has_unfinished_requests():
                 for output in llm.llm_engine.step():
@@ -152,13 +163,8 @@ class VllmSampler:
                 f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
                 f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
             )
-        needed = max(map(len, prompts), default=0) + sampling.max_new_tokens
-        if needed > self.engine.context:
-            raise ValueError(
-                f"a prompt and its response may take {needed} tokens, and the engine has room for"
-                f" {self.engine.context}.\nHint: lower response_tokens, or leave out the problems"
-                " with the longest questions."
-            )
+        longest = max(map(len, prompts), default=0)
+        check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
 
     def _parameters(self, sampling: SamplingParams, seed: int, place: int) -> Any:
         return self.engine.parameters(
@@ -172,6 +178,31 @@ class VllmSampler:
             seed=seed_of(seed, "request", place),
             detokenize=False,
         )
+
+
+@contextmanager
+def _nans_raise(core: Any, places: Mapping[str, int]) -> Iterator[None]:
+    """Context in which an output of vLLM's core with a NaN among its logits is an error.
+
+    vLLM counts them for each request, and tells its statistics alone.
+    """
+    tokens: Counter[int] = Counter()
+    inner = core.get_output
+
+    def get_output() -> Any:
+        outputs = inner()
+        for output in outputs.outputs:
+            place = places[output.request_id.partition("-")[0]]
+            tokens[place] += len(output.new_token_ids)
+            if output.num_nans_in_logits:
+                raise NonFiniteLogitsError(place, tokens[place])
+        return outputs
+
+    core.get_output = get_output
+    try:
+        yield
+    finally:
+        core.get_output = inner
 
 
 def _completion(output: Any) -> Completion:

@@ -18,7 +18,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
 from geosd.problems.judging import judge_response
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.rollout.sampler import Sampler, SamplingParams
+from geosd.rollout.sampler import Sampler, SamplingParams, named_problems
 from geosd.rollout.weight_transfer import named_weights
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
@@ -238,7 +238,8 @@ class LocalRollouts:
             truncated = [False] * len(responses)
         else:
             seed = seed_of(problem_sampler.seed, "rollout", step)
-            completions = self.sampler.sample(student_prompts, settings.sampling, seed)
+            with named_problems(problems):
+                completions = self.sampler.sample(student_prompts, settings.sampling, seed)
             responses = [list(completion.ids) for completion in completions]
             truncated = [completion.finish == "length" for completion in completions]
         rewards = [
