@@ -117,7 +117,7 @@ def test_one_bad_step_too_many_ends_the_run_with_its_last_good_weights(trained, 
         trained(spoil, bad=(1, 4))
     state = torch.load(tmp_path / "scratch/state.pt", weights_only=True)
     text = str(raised.value)
-    assert "2 steps had no finite" in text and "1 may be skipped; the last is step 4" in text
+    assert "2 of 6 steps had no finite" in text and "1 may be skipped; the last is step 4" in text
     assert str(tmp_path / "scratch/state.pt") in text
     assert text.splitlines()[-1].startswith("Hint: ")
     ids = state["state"]["skipped"]["problems"]
@@ -131,8 +131,16 @@ def test_a_run_that_is_resumed_counts_the_steps_skipped_before(trained):
     """Every second step is saved, so the second start goes on behind the first bad one."""
     run, _, log = trained(gradient_not_a_number, bad=(1,), stop=2)
     assert run.skipped.count == 1 and log["update/skipped"].count() == 1
-    with pytest.raises(TrainingDivergedError, match="^2 steps .* the last is step 3"):
+    with pytest.raises(TrainingDivergedError, match="^2 of 6 steps .* the last is step 3"):
         trained(gradient_not_a_number, bad=(3,))
+
+
+def test_a_run_without_an_update_ends_with_an_error_however_many_may_be_skipped(trained):
+    for _ in range(2):  # the second time from the state behind the last step
+        with pytest.raises(TrainingDivergedError, match="^6 of 6 steps .* 5 may(.|\n)*Hint: "):
+            trained(gradient_not_a_number, bad=range(6), max_skipped_steps=10)
+    run, _, _ = trained(gradient_not_a_number, range(1, 6), "one", max_skipped_steps=10)
+    assert run.skipped.count == 5
 
 
 def rollouts(responses, truncated):

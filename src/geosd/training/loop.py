@@ -82,7 +82,7 @@ def train(
             if ranks.is_main:
                 log.sync()  # as snapshots: before the state
                 resume.save(done, state)
-        run.skipped.check(args.max_skipped_steps, str(resume.path))
+        run.skipped.check(args.max_skipped_steps, total, str(resume.path))
         if stopped:
             if log is not None:
                 log.close()
@@ -90,6 +90,7 @@ def train(
             raise PreemptionError(
                 f"asked to stop after {done} steps; start again to go on from there"
             )
+    run.skipped.check(args.max_skipped_steps, total, str(resume.path))  # of a run that was done
     values = measure_student(run, args, total)
     if log is not None:
         log.write(values)

@@ -76,22 +76,24 @@ class SkippedSteps:
         )
         return False
 
-    def check(self, allowed: int, weights: str) -> None:
-        """End a run that has skipped too many steps.
+    def check(self, allowed: int, steps: int, weights: str) -> None:
+        """End a run that has skipped too many steps, or all of them.
 
         Args:
             allowed: How many steps the run may skip.
+            steps: How many it has; without an update there is nothing to publish.
             weights: Where the last good weights lie.
 
         Raises:
             TrainingDivergedError: It has skipped more.
         """
-        if self.count > allowed:
+        if self.count > (allowed := min(allowed, steps - 1)):
             raise TrainingDivergedError(
-                f"{self.count} steps had no finite loss, gradient or factor, and {allowed} may be"
-                f" skipped; the last is step {self.last}, on problems {', '.join(self.problems)}."
-                f" The last good weights are in {weights}.\nHint: lower training.learning_rate or"
-                " raise the damping; training.max_skipped_steps says how many steps may be skipped."
+                f"{self.count} of {steps} steps had no finite loss, gradient or factor, and"
+                f" {allowed} may be skipped; the last is step {self.last}, on problems"
+                f" {', '.join(self.problems)}. The last good weights are in {weights}.\nHint: lower"
+                " training.learning_rate or raise the damping; training.max_skipped_steps says how"
+                " many steps may be skipped."
             )
 
     def state_dict(self) -> dict[str, Any]:
