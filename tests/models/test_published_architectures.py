@@ -44,6 +44,7 @@ def test_dimensions_are_those_of_the_released_configuration(name, shared_data):
     assert {field: config[released_key] for field, released_key in KEYS.items()} == {
         field: getattr(shape, field) for field in KEYS
     }
+    assert shape.context == config["max_position_embeddings"]
     assert config["attention_bias"] is False
 
 

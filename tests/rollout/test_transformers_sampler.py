@@ -94,6 +94,15 @@ def test_the_same_seed_gives_the_same_tokens_and_another_gives_others(model):
     assert first != sampler(model).sample(prompts, sampling, seed=6)
 
 
+def test_a_prompt_and_its_cap_beyond_the_context_are_refused_before_the_first_token(model):
+    context = model.config.max_position_embeddings
+    drawing, fits = sampler(model), SamplingParams(1.0, 1.0, 4)
+    assert drawing.sample([PROMPT, [5] * (context - 4)], fits, seed=0)
+    words = rf"{context + 1} tokens, {context - 3} of a prompt(.|\n)*{context}\.(.|\n)*Hint: "
+    with pytest.raises(ValueError, match=words):
+        drawing.sample([PROMPT, [5] * (context - 3)], fits, seed=0)
+
+
 def test_sampling_leaves_the_global_generator_where_it_was(model):
     torch.manual_seed(0)
     expected = torch.rand(3)

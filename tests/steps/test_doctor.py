@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from geosd.config import load, resolve
 from geosd.prerequisites.packages import locked_versions
-from geosd.steps import doctor
+from geosd.steps import doctor, plan
 
 MODEL = "qwen3-8b"
 RAW = "train/dapo-math-17k.parquet bench/aime24.jsonl bench/aime25.jsonl bench/amc23.jsonl"
@@ -47,6 +49,27 @@ def machine(root, tmp_path, monkeypatch):
         run=run, installed=installed, folder=tmp_path, free_bytes=10**14, root=root
     )
     return machine
+
+
+@pytest.fixture
+def short_context(root, tmp_path, monkeypatch):
+    """The folder of a mini-qwen3 of another context, or of one that nobody knows."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "selected").symlink_to(root / "selected")
+    shipped = tmp_path / "base_models"
+    shipped.mkdir()
+    for each in (root / "base_models").iterdir():
+        if each.name != "mini-qwen3":
+            (shipped / each.name).symlink_to(each)
+
+    def make(tokens):
+        config = json.loads((root / "base_models/mini-qwen3/0/config.json").read_text())
+        (shipped / "mini-qwen3/0").mkdir(parents=True)
+        (shipped / "mini-qwen3/0/config.json").write_text(
+            json.dumps(config | {"max_position_embeddings": tokens})
+        )
+
+    return make
 
 
 def printed_when_refused(machine, capsys, **options):
@@ -111,9 +134,31 @@ def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
     machine.installed.clear()
     machine.installed.update(laptop)
     machine.run("quick", (), executor="auto")
-    assert capsys.readouterr().out.splitlines() == [
+    packages, context = capsys.readouterr().out.splitlines()
+    assert packages == (
         f"ok       packages of {machine.root}/envs/laptop.txt: {len(laptop)} at the locked versions"
-    ]
+    )
+    assert context.startswith("ok       context of mini-qwen3: ")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reader"), [(84, "teacher"), (52, "student"), (None, None), (85, "")]
+)
+def test_a_context_that_holds_no_question_is_named(short_context, root, capsys, tokens, reader):
+    """Study quick: 52 tokens of an evaluation; 42 of a solution and 42 of a training's response."""
+    short_context(tokens)
+    params = root / "params.yaml"
+    study = resolve(load(params), "quick")
+    check = doctor._context(study, "mini-qwen3")
+    if reader:
+        assert check.state == "missing" and "max_position_embeddings" in check.cure
+        assert f"the {reader} of mini-qwen3 may have to read {tokens + 1} tokens" in check.found
+        with pytest.raises(SystemExit, match=f"(?s)the {reader} of mini-qwen3.*Hint: "):
+            plan.main("quick", None, params)
+        return
+    assert check.state == ("ok" if tokens else "unknown")
+    plan.main("quick", None, params)
+    assert ("1 for the teacher" in capsys.readouterr().out) == bool(tokens)
 
 
 def test_a_cluster_that_does_not_answer_is_named(machine, capsys, monkeypatch):

@@ -26,10 +26,12 @@ class ModelSize:
     Attributes:
         hidden: Width of the residual stream.
         vocabulary: Tokens.
+        context: Most tokens of a sequence.
     """
 
     hidden: int | None = None
     vocabulary: int | None = None
+    context: int | None = None
 
 
 @cache
@@ -47,13 +49,13 @@ def data_sources() -> dict[str, bool]:
 def tiny_architectures() -> dict[str, ModelSize]:
     """Each architecture of `base.pretraining.architecture` and its size."""
     text = (CODE / "models/tiny_architectures.py").read_text(encoding="utf-8")
-    (table,) = (
-        node.value
+    values = {
+        ast.unparse(node.target): ast.literal_eval(node.value)
         for node in ast.parse(text).body
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "MODELS"
-    )
-    assert table is not None
-    return {name: ModelSize(hidden=row[1]) for name, row in ast.literal_eval(table).items()}
+        if isinstance(node, ast.AnnAssign) and node.value is not None
+    }
+    context = values["POSITIONS"]
+    return {name: ModelSize(row[1], None, context) for name, row in values["MODELS"].items()}
 
 
 def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
@@ -68,7 +70,7 @@ def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
     if folder := (base["checkpoint"] or {}).get("folder"):
         return _size_of_checkpoint(Path(folder).absolute())
     if published := published_architectures().get(name):
-        return ModelSize(published.hidden, published.vocabulary)
+        return ModelSize(published.hidden, published.vocabulary, published.context)
     return ModelSize()
 
 
@@ -82,7 +84,8 @@ def _size_of_checkpoint(folder: Path) -> ModelSize:
         if file.is_file():
             try:
                 config = json.loads(file.read_text(encoding="utf-8"))
-                return ModelSize(config["hidden_size"], config["vocab_size"])
-            except (ValueError, LookupError, TypeError):
+                context = config.get("max_position_embeddings")
+                return ModelSize(config["hidden_size"], config["vocab_size"], context)
+            except (ValueError, LookupError, TypeError, AttributeError):
                 break  # the step `base` says what is wrong with a checkpoint
     return ModelSize()

@@ -28,6 +28,7 @@ class Architecture:
         head: h, dimensions of one head.
         vocabulary: V, rows of the embedding.
         tied: Whether the output head is the embedding, transposed.
+        context: Tokens that it was made to read; None where that is given elsewhere.
 
     Source: the paper, Table archs.
     """
@@ -42,6 +43,7 @@ class Architecture:
     head: int
     vocabulary: int
     tied: bool
+    context: int | None = None
 
     @property
     def queries(self) -> int:

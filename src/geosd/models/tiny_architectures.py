@@ -22,7 +22,7 @@ FAMILIES = {
     "olmo3": (Olmo3Config, Olmo3ForCausalLM),
     "llama": (LlamaConfig, LlamaForCausalLM),
 }
-POSITIONS = 512  # tokens; the longest teacher prompt and response together stay far below
+POSITIONS: int = 512  # tokens; a teacher's prompt and response together stay far below
 
 
 # Every dimension is a multiple of 16, so that K-FAC's 16 blocks divide it.

@@ -29,8 +29,9 @@ from geosd.prerequisites.hub import hub_answers
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_catalogue import load_catalogue
 from geosd.problems.dataset_download import cached_file
+from geosd.rollout.sampler import ContextError
 from geosd.steps import begin
-from geosd.steps.plan import study_peak
+from geosd.steps.plan import spare_context, study_peak
 
 
 def main(
@@ -62,6 +63,7 @@ def main(
         *_packages(resolved, models or resolved.models, locks),
         *_files(resolved, models or resolved.models, executor == "slurm"),
     ]
+    checks += [_context(resolved, model) for model in models or resolved.models]
     if not models:
         checks += _disk(resolved)
     if executor == "local":
@@ -140,6 +142,21 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
         pinned = (checkpoint["repo"], checkpoint["revision"])
         cached = cached_checkpoint(*pinned) is not None
         yield files.check_checkpoint(model, *pinned, cached, answers, on_nodes)
+
+
+def _context(study: Study, model: str) -> Check:
+    """Whether a model's context holds the longest responses, and what it leaves for a question."""
+    subject = f"context of {model}"
+    try:
+        spare = spare_context(study, model)
+    except ContextError as error:
+        found, _, cure = str(error).partition("\nHint: ")
+        return Check(subject, "missing", found, cure)
+    if not spare:
+        cure = "go on: each step compares its prompts and caps with config.json before it samples"
+        return Check(subject, "unknown", "not known before the base model is there", cure)
+    words = ", ".join(f"{tokens} of the {reader}" for reader, tokens in spare.items())
+    return Check(subject, "ok", f"tokens left for a question with its template: {words}")
 
 
 def _disk(study: Study) -> Iterator[Check]:

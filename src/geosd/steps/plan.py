@@ -18,6 +18,7 @@ import tyro
 import yaml
 
 from geosd.config import ConfigError, Study, load, resolve
+from geosd.config.code_names import model_size
 from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RunFolders
 from geosd.config.weight_readers import kept_for
@@ -38,6 +39,7 @@ from geosd.models.published_architectures import architecture, published_archite
 from geosd.objectives.objective import build
 from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
+from geosd.rollout.sampler import check_context
 from geosd.steps import begin
 
 SITE = Path("profiles/slurm/site.yaml")
@@ -84,6 +86,10 @@ def _of_study(study: Study, assumed: Assumptions) -> list[str]:
         plan_tables.job_table(rows),
         f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
     ]
+    for model in study.models:
+        if spare := spare_context(study, model):
+            room = " and ".join(f"{tokens:,} for the {reader}" for reader, tokens in spare.items())
+            parts.append(f"A question to {model} may take {room}, in tokens of its context.")
     if any(row.gpus for row in rows):
         beyond = study.section("evaluation")
         further = len(BENCHMARKS) * (beyond["coverage"] > beyond["samples"])
@@ -129,6 +135,27 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
     kfac = study.section("training", model)["optimiser"]["kfac"]
     parts.append(plan_tables.training_state_table(model, kfac["blocks"], kfac["storage"]))
     return [*parts, plan_tables.assumption_table(assumed)]
+
+
+def spare_context(study: Study, model: str) -> dict[str, int]:
+    """Tokens that a model's context leaves for a question and its template: reader -> tokens.
+
+    The teacher also reads a solution, which may be as long as the pool's cap. Without entries where
+    the context is not known before the base model is there.
+
+    Raises:
+        geosd.rollout.sampler.ContextError: A reader has no room for one token.
+    """
+    context = model_size(model, study.section("base", model)).context
+    sections = [study.section("pool", model), study.section("evaluation", model)]
+    pool, evaluation = (section["response_tokens"] for section in sections)
+    trained = max((study.training(model, v)["response_tokens"] for v in study.trained), default=0)
+    caps = {"student": (0, max(pool, evaluation, trained)), "teacher": (pool, trained)}
+    if not isinstance(context, int):
+        return {}
+    for reader, (solution, cap) in caps.items():
+        check_context(context, solution + 1, cap, f"the {reader} of {model}")
+    return {reader: context - sum(parts) for reader, parts in caps.items()}
 
 
 def study_peak(study: Study, assumed: Assumptions) -> list[PeakPart]:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -18,11 +19,14 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
 from geosd.problems.judging import judge_response
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.rollout.sampler import Sampler, SamplingParams, named_problems
+from geosd.rollout.sampler import Sampler, SamplingParams, check_context, named_problems
 from geosd.rollout.weight_transfer import named_weights
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
 from geosd.training.processes import Ranks
+
+LONGEST = 64
+"""Problems and solutions, the longest in characters, whose prompts are counted before a run."""
 
 HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
@@ -184,6 +188,28 @@ class LocalRollouts:
     grade: Grader
     ranks: Ranks = field(default_factory=Ranks)
 
+    def __post_init__(self) -> None:
+        """Look before the first step whether the prompts of the longest texts fit.
+
+        Raises:
+            geosd.rollout.sampler.ContextError: With its response one would be longer than the
+                model's context.
+        """
+        solutions = self.problem_sampler.solutions
+        pairs = [(one, text) for one in self.problem_sampler.problems for text in solutions[one.id]]
+        longest = nlargest(LONGEST, pairs, key=lambda pair: len(pair[0].question) + len(pair[1]))
+        for problem, solution in longest:
+            self._prompts(problem, solution, self.settings.sampling.max_new_tokens)
+
+    def _prompts(self, problem: Problem, solution: str, cap: int) -> tuple[list[int], list[int]]:
+        """Prompts of student and teacher, which leave room for `cap` tokens of a response."""
+        student = self.encoding.student(problem)
+        teacher = self.encoding.teacher(problem, solution, self.settings.privilege)
+        context = getattr(self.student.config, "max_position_embeddings", None)
+        for reader, prompt in (("student", student), ("teacher", teacher)):
+            check_context(context, len(prompt), cap, f"the {reader} of problem {problem.id}")
+        return student, teacher
+
     def record(self) -> dict[str, Any]:
         """See `Sampler.record`."""
         return self.sampler.record()
@@ -228,15 +254,14 @@ class LocalRollouts:
         problems = problem_sampler.batch(step, 1 if grouped else settings.problems, count)
         problems *= settings.group if grouped else 1
         solutions = [problem_sampler.solution(problem, step) for problem in problems]
-        student_prompts = [encoding.student(problem) for problem in problems]
-        teacher_prompts = [
-            encoding.teacher(problem, solution, settings.privilege)
-            for problem, solution in zip(problems, solutions, strict=True)
-        ]
+        responses, caps = [], [settings.sampling.max_new_tokens] * len(problems)
         if source == "solution":
             responses = [encoding.response(solution) for solution in solutions]
-            truncated = [False] * len(responses)
-        else:
+            caps = list(map(len, responses))
+        prompts = list(map(self._prompts, problems, solutions, caps))
+        student_prompts, teacher_prompts = map(list, zip(*prompts, strict=True))
+        truncated = [False] * len(responses)
+        if source != "solution":
             seed = seed_of(problem_sampler.seed, "rollout", step)
             with named_problems(problems):
                 completions = self.sampler.sample(student_prompts, settings.sampling, seed)
