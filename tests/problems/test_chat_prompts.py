@@ -1,5 +1,6 @@
 """Prompts through chat templates: the published tokenizers' own, and a tiny one made here."""
 
+import copy
 import json
 
 import pytest
@@ -92,6 +93,70 @@ def test_the_released_stops_of_each_family_end_a_response(published, shared_data
     assert encoding.end_ids[0] == encoding.response("x")[-1] == special["eos_id"]
     for end in ends:
         assert encoding.text([end]) == ""
+
+
+TEMPLATES = {
+    "qwen3": ("qwen3", 151645),
+    "deepseek_r1_distill_llama_8b": ("deepseek_r1_distill_llama_8b", 128001),
+    "deepseek_r1_distill_llama_8b.pre_feb2025": ("deepseek_r1_distill_llama_8b", 128001),
+    "olmo3_7b_think": ("olmo3_7b_think", 100265),
+    "olmo3_7b_think_sft_tokenization": ("olmo3_7b_think", 100265),
+    "olmo3_32b_think": ("olmo3_7b_think", 100265),
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_end_of_a_templates_turn_is_a_stop_of_a_base_model_too(
+    published, shared_data, template
+):
+    """A base model's own end is that of a document (huggingface/open-r1#604)."""
+    family, end = TEMPLATES[template]
+    base = copy.deepcopy(published(family))
+    base.chat_template = (shared_data / f"templates/{template}.jinja").read_text()
+    base.eos_token = "<|endoftext|>" if family != "deepseek_r1_distill_llama_8b" else base.eos_token
+    generation = GenerationConfig(eos_token_id=base.eos_token_id)
+    encoding = encoding_of(base, generation=generation)
+    assert encoding.prompts.turn_ends == (end,)
+    assert encoding.end_ids == tuple(dict.fromkeys((base.eos_token_id, end)))
+    assert encoding.response("x")[-1] == base.eos_token_id
+
+
+TURNS = "{% for m in messages %}<user> {{ m.content }} HERE{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("behind", "ends"),
+    [
+        ("<bot>", (4,)),
+        ("\n\n<bot>\n<end>", (4,)),
+        ("over <bot>", (4,)),
+        ("", (3,)),  # the next turn's beginning
+        ("{{ eos_token }}", (2,)),
+    ],
+)
+def test_the_first_control_token_behind_an_answer_ends_it(tiny, behind, ends):
+    tiny.chat_template = TURNS.replace("HERE", behind)
+    assert ChatPrompts(tiny, "is", thinking=True).turn_ends == ends
+
+
+@pytest.mark.parametrize("behind", ["<|im_end|>\n", "\n### Human: "])
+def test_an_end_of_turn_that_is_no_token_is_refused_by_name(tiny, behind):
+    tiny.chat_template = TURNS.replace("<user> ", "").replace("HERE", behind)
+    with pytest.raises(ValueError, match=f"(?s)ends an answer with '{behind.strip()[:9]}.*Hint: "):
+        ChatPrompts(tiny, "is", thinking=True)
+
+
+def test_a_template_without_anything_behind_an_answer_adds_no_end(tiny):
+    tiny.chat_template = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+    assert ChatPrompts(tiny, "is", thinking=True).turn_ends == ()
+    assert Encoding(tiny, ChatPrompts(tiny, "is", thinking=True)).end_ids == (2,)
+
+
+def test_a_tokenizer_without_any_end_is_refused(tiny):
+    tiny.chat_template = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+    tiny.eos_token = None
+    with pytest.raises(ValueError, match="(?s)no token ends a response.*Hint: "):
+        Encoding(tiny, ChatPrompts(tiny, "is", thinking=True))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

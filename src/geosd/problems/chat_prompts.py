@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from geosd.problems.chat_template import render
 from geosd.problems.prompt_format import revealed_parts
 
 if TYPE_CHECKING:
@@ -43,9 +44,13 @@ class ChatPrompts:
             sees each answer twice: as the reference solution and as the answer given.
         privileged: The teacher's turn, with places for question, solution and instruction.
 
+    Attributes:
+        turn_ends: Tokens with which the template ends an answer. A model that was trained on the
+            template ends its responses so, whatever else its configuration calls an end.
+
     Raises:
-        ValueError: There is no chat template, or thinking is off and the template begins every
-            answer with a thought.
+        ValueError: There is no chat template, it cannot be rendered, no token ends its answers, or
+            thinking is off and it begins every answer with a thought.
     """
 
     def __init__(
@@ -67,9 +72,10 @@ class ChatPrompts:
         self.thinking = thinking
         self.examples = examples
         self.privileged = privileged
-        added = tokenizer.added_tokens_decoder.values()
-        markers = sorted({*_THOUGHTS, *(str(token) for token in added if str(token).strip())})
-        self._markers = re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
+        added = {str(token): i for i, token in tokenizer.added_tokens_decoder.items()}
+        added = {text: i for text, i in added.items() if text.strip()}
+        self._markers = _any_of({*_THOUGHTS, *added})
+        self.turn_ends = self._turn_ends(added)
         if not thinking and self._open_thought(self.student("")):
             raise ValueError(
                 "data.thinking is false, but this model's template begins every answer with"
@@ -115,8 +121,24 @@ class ChatPrompts:
             for role, text in zip(("user", "assistant"), turn, strict=True)
         ]
         turns.append({"role": "user", "content": last})
-        options = {"tokenize": False, "add_generation_prompt": True}
-        return self.tokenizer.apply_chat_template(turns, enable_thinking=self.thinking, **options)
+        values = {**self.tokenizer.special_tokens_map, "enable_thinking": self.thinking}
+        owner = self.tokenizer.name_or_path or "the tokenizer"
+        return render(self.tokenizer.get_chat_template(), turns, values, owner)
+
+    def _turn_ends(self, added: Mapping[str, int]) -> tuple[int, ...]:
+        """The first of the added tokens that the template writes behind an answer."""
+        rendered = self._chat([("one", "ANSWER")], "NEXT")
+        behind = rendered.partition("ANSWER")[2].partition("NEXT")[0]
+        if found := _any_of(added).search(behind):
+            return (added[found[0]],)
+        if not behind.strip():
+            return ()
+        raise ValueError(
+            f"the chat template of {self.tokenizer.name_or_path or 'the tokenizer'} ends an answer"
+            f" with {behind.strip()[:40]!r}, which is no token of the tokenizer: no response could"
+            " end but at its cap.\nHint: take the tokenizer that the template was made for, or let"
+            " the template write {{ eos_token }} behind an answer."
+        )
 
     def _plain(self, text: str) -> str:
         while (cleaned := self._markers.sub("", text)) != text:  # taking one out can make another
@@ -126,3 +148,9 @@ class ChatPrompts:
     @staticmethod
     def _open_thought(prompt: str) -> bool:
         return prompt.rfind("<think>") > prompt.rfind("</think>")
+
+
+def _any_of(markers: Iterable[str]) -> re.Pattern[str]:
+    """Any of some texts, the longest first; of none, nothing."""
+    longest_first = sorted(sorted(markers), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")

@@ -27,6 +27,10 @@ class Encoding:
         prompts: How a question, and a question with a solution, are worded.
         generation: The model's generation_config.json. Responses also end at the tokens at which it
             says to stop: Qwen3 and Olmo 3 end turns with one token and conversations with another.
+            A base model's says the end of a document; the prompts then know the end of a turn.
+
+    Raises:
+        ValueError: There is no such token.
     """
 
     def __init__(
@@ -40,8 +44,15 @@ class Encoding:
         self.prompts = prompts
         stops = generation.eos_token_id if generation is not None else None
         stops = stops if isinstance(stops, list | tuple) else () if stops is None else (stops,)
-        self.end_ids = tuple(dict.fromkeys((tokenizer.eos_token_id, *stops)))
+        ends = dict.fromkeys((tokenizer.eos_token_id, *stops, *getattr(prompts, "turn_ends", ())))
+        self.end_ids = tuple(end for end in ends if end is not None)
         """Tokens that end a response; the first is what a response is given to end with."""
+        if not self.end_ids:
+            raise ValueError(
+                f"no token ends a response of {tokenizer.name_or_path or 'the tokenizer'}: neither"
+                " tokenizer nor generation_config.json names one.\nHint: name it as eos_token in"
+                " tokenizer_config.json."
+            )
 
     @property
     def pad_id(self) -> int:

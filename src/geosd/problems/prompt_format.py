@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 
 class PromptFormat(Protocol):
-    """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`."""
+    """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`.
+
+    Attributes:
+        turn_ends: Tokens that end an answer beside those of the tokenizer and the model; a format
+            without the attribute has none.
+    """
+
+    turn_ends: Sequence[int] = ()
 
     def student(self, question: str) -> str:
         """The text of the student's prompt: the question alone."""

@@ -1,0 +1,100 @@
+"""Chat templates are programs of checkpoints: each ends within its limits, or is refused."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from geosd.problems import chat_template
+from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.chat_template import ChatTemplateError, render
+
+TURNS = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two \ud800 \n"}]
+LOOP = "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}"
+HOSTILE = {
+    "loops": (LOOP, "processor time"),
+    "loops that write nothing": (LOOP.replace("x", "{% set k = i * j %}"), "processor time"),
+    "a power": ("{{ 9 ** (9 ** 9) % 7 }}", "processor time"),
+    "doubling": (
+        "{% set n = namespace(x='x' * 1000) %}{% for i in range(99) %}{% set n.x = n.x ~ n.x %}"
+        "{% endfor %}{{ n.x }}",
+        "MemoryError",
+    ),
+    "a long text": ("{{ 'x' * 20000000 }}", "20000000 characters"),
+    "a range": ("{% for i in range(10000000000) %}x{% endfor %}", "OverflowError"),
+    "recursion": ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError"),
+    "its own error": ("{{ raise_exception('no system turn') }}", "no system turn"),
+    "what is not there": ("{{ messages[7].content.x }}", "UndefinedError"),
+    "no template": ("{% for %}", "TemplateSyntaxError"),
+    "a way out": ("{{ messages.__class__.__mro__[1].__subclasses__() }}", "SecurityError"),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_second(monkeypatch, tmp_path):
+    """A process with a limit of a second, and no other test's."""
+    source = Path(chat_template.__file__).read_text(encoding="utf-8")
+    quick = tmp_path / "quick_template.py"
+    quick.write_text(source.replace("SECONDS = 10 ", "SECONDS = 1 "), encoding="utf-8")
+    monkeypatch.setattr(chat_template, "__file__", str(quick))
+    end_process()
+    yield
+    end_process()
+
+
+def end_process():
+    if chat_template._process.cache_info().currsize:
+        process = chat_template._process()
+        process.kill()
+        process.communicate()
+        chat_template._process.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_template_ends_and_names_the_checkpoint(kind):
+    template, words = HOSTILE[kind]
+    began = time.process_time()
+    with pytest.raises(ChatTemplateError, match=f"(?s)template of base/x: .*{words}.*Hint: "):
+        render(template, TURNS, {}, "base/x")
+    assert time.process_time() - began < 1  # of this process
+    assert render("{{ messages[1].content }}", TURNS, {}, "base/x") == TURNS[1]["content"]
+
+
+@pytest.mark.slow
+def test_each_prompt_has_the_whole_time():
+    """The limit is a prompt's: many that take a moment each are no reason to end."""
+    slow = "{% for i in range(100000) %}{% for j in range(20) %}{% endfor %}{% endfor %}done"
+    assert render(slow, TURNS, {}, "x") == "done"
+    process, used = chat_template._process(), 0.0
+    while used < 2.5:
+        assert render(slow, TURNS, {}, "x") == "done"
+        stat = Path(f"/proc/{process.pid}/stat").read_text()
+        used = sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_process_that_was_killed_is_started_again():
+    assert render("a", TURNS, {}, "x") == "a"
+    os.kill(chat_template._process().pid, signal.SIGKILL)
+    chat_template._process().wait()
+    with pytest.raises(ChatTemplateError):
+        render("b", TURNS, {}, "x")
+    assert render("b", TURNS, {}, "x") == "b"
+
+
+def test_a_prompt_is_what_transformers_writes(tiny):
+    for thinking in (True, False):
+        text = ChatPrompts(tiny, "is", thinking).student("one")
+        turns = [{"role": "user", "content": "one\nis"}]
+        expected = tiny.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=True, enable_thinking=thinking
+        )
+        assert text == expected
+
+
+def test_prompts_name_the_checkpoint_whose_template_does_not_end(tiny):
+    tiny.chat_template, tiny.name_or_path = LOOP, "results/base/x"
+    with pytest.raises(ValueError, match="(?s)the chat template of results/base/x: .*Hint: "):
+        ChatPrompts(tiny, "is", thinking=True)
