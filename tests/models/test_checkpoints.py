@@ -254,11 +254,15 @@ def with_token_beyond(values):
 WORDS = {
     "a list": ("config.json", lambda _: [1], "config.json holds [1], not an object"),
     "a string": ("config.json", lambda _: "x", "config.json holds 'x', not an object"),
-    "eos as text": ("generation_config.json", lambda v: v | {"eos_token_id": "1"}, "the id '1'"),
+    "eos as text": (
+        "generation_config.json",
+        lambda v: v | {"eos_token_id": "1"},
+        "the token id '1'",
+    ),
     "eos beyond": ("generation_config.json", lambda v: v | {"eos_token_id": [1, 99]}, "id 99"),
-    "eos below": ("generation_config.json", lambda v: v | {"eos_token_id": -1}, "the id -1"),
+    "eos below": ("generation_config.json", lambda v: v | {"eos_token_id": -1}, "the token id -1"),
     "eos a truth": ("generation_config.json", lambda v: v | {"eos_token_id": True}, "id True"),
-    "a token": ("tokenizer.json", with_token_beyond, "token 'beyond' of the tokenizer has the id"),
+    "a token": ("tokenizer.json", with_token_beyond, "'beyond' has the token id 500"),
     "no settings": ("tokenizer_config.json", None, "tokenizer_config.json is missing"),
 }
 

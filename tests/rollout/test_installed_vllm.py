@@ -6,6 +6,7 @@ Run by `make test-vllm`, in an environment of its own.
 import gc
 import importlib.util
 import json
+import math
 import os
 
 import pytest
@@ -249,3 +250,16 @@ def test_in_bfloat16_the_gap_is_that_of_bfloat16(tmp_path):
     print_gaps(trained, "bfloat16 against a trainer in bfloat16")
     rounding = (exact - trained).abs()  # of the same tokens: what bfloat16 does to the trainer
     assert 0 < exact.abs().mean() < 4 * rounding.mean()
+
+
+@pytest.mark.parametrize("process", ["same", "own"])
+def test_a_nan_among_the_logits_is_an_error_with_prompt_and_position(process, tmp_path):
+    pair = Pair(tiny("qwen3", False), tmp_path, process=process)
+    try:
+        assert pair.live.sample(PROMPTS, GREEDY, seed=0) == pair.expected()
+        with torch.no_grad():
+            pair.model.lm_head.weight[5, 0] = math.nan
+        with pytest.raises(FloatingPointError, match=r"token 1 of a response to prompt \d"):
+            pair.live.sample(PROMPTS, GREEDY, seed=0)
+    finally:
+        pair.close()

@@ -216,14 +216,12 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
         generation = GenerationConfig.from_model_config(config)
         if (folder / "generation_config.json").exists():
             generation = GenerationConfig.from_pretrained(folder, local_files_only=True)
-    rows, ends = config.get_text_config().vocab_size, generation.eos_token_id
-    used = {f"token {text!r} of the tokenizer": i for text, i in tokenizer.get_vocab().items()}
-    for end in ends if isinstance(ends, list | tuple) else [] if ends is None else [ends]:
-        used[f"eos_token_id {end!r}"] = end
-    for name, number in used.items():
+        rows, ends = config.get_text_config().vocab_size, generation.eos_token_id
+    ends = ends if isinstance(ends, list | tuple) else [] if ends is None else [ends]
+    for name, number in [*tokenizer.get_vocab().items(), *(("eos_token_id", end) for end in ends)]:
         if type(number) is not int or not 0 <= number < rows:
             raise CheckpointError(
-                f"{folder}: the {name} has the id {number!r}; allowed are integers from 0 to"
+                f"{folder}: {name!r} has the token id {number!r}; allowed are integers from 0 to"
                 f" {rows - 1}, the rows of the embedding.\nHint: the tokenizer or"
                 " generation_config.json is of another model, or tokenizer_config.json is missing;"
                 " fetch or save the checkpoint again."
