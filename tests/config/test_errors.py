@@ -149,3 +149,21 @@ def test_the_size_of_a_checkpoint_is_that_of_the_working_directory(tmp_path, mon
         (folder / "config.json").write_text(json.dumps(config))
         monkeypatch.chdir(folder.parent)
         assert model_size("any", base) == ModelSize(hidden, 29)
+
+
+@pytest.mark.parametrize(("last", "lacking"), [("seed: 0", "corpus, steps"), (None, "documents")])
+def test_a_recipe_that_is_not_whole_is_named_where_it_stands(root, broken, last, lacking):
+    """A parent's recipe is taken away, so its children's are parts; or one key of all is."""
+    text = (root / "params.yaml").read_text()
+    old, new = "        documents: 64\n", ""
+    if last:
+        start = text.index("      pretraining:             # read by")
+        old, new = (
+            text[start : text.index(f"        {last}\n", start)],
+            "      pretraining: null\n#",
+        )
+    message, _ = broken(old, new)
+    text = text.replace(old, new)
+    line = text[: text.index("pretraining: {architecture: mini-olmo3}")].count("\n") + 1
+    place = "models.mini-olmo3.base.pretraining"
+    assert f"params.yaml:{line}: {place}: base.pretraining lacks {lacking}" in message

@@ -128,8 +128,3 @@ def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
         paths = save(consensus.draw(table, models, ALL), tmp_path / folder, "c")
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]
-
-
-def test_a_study_without_ood_samples_is_refused_with_a_hint():
-    with pytest.raises(ValueError, match="(?s)no OOD samples of any of GeoSD|no OOD.*Hint:"):
-        consensus.draw(made_up_table([], [], 0, 0), ["m"], ["geosd"])

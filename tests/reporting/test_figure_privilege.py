@@ -95,9 +95,7 @@ def test_the_same_scores_draw_the_same_bytes(tmp_path):
     assert files[0] == files[1]
 
 
-def test_a_study_without_base_or_sweep_is_refused_with_a_hint():
+def test_a_study_without_base_is_refused_with_a_hint():
     scores = made_up_scores()
-    with pytest.raises(ValueError, match="(?s)two or more privileges.*Hint:.*grid"):
-        privilege.draw(scores, ["m"], {"m": points()[3:4]})
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on ood_avg.*Hint:"):
         privilege.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})

@@ -1,4 +1,4 @@
-"""The ladder shows each model's accuracy before and after, and says what a study lacks."""
+"""The ladder shows each model's accuracy before and after."""
 
 from __future__ import annotations
 
@@ -79,12 +79,3 @@ def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path):
         paths = save(scale.draw(made_up_scores(seeds=1), LADDER, BOTH), tmp_path / folder, "s")
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]
-
-
-def test_a_study_without_ladder_or_method_is_refused_with_a_hint():
-    with pytest.raises(ValueError, match="(?s)two models or more.*mini-qwen3-xs.*Hint:"):
-        scale.draw(made_up_scores(), LADDER[:1], BOTH)
-    with pytest.raises(ValueError, match="(?s)geosd has no OOD score on any model.*Hint:"):
-        scale.draw(made_up_scores(), LADDER, ["pi_0", "fwdkl"])
-    with pytest.raises(ValueError, match="(?s)no OOD score on bigger.*Hint:"):
-        scale.draw(made_up_scores(), [*LADDER, "bigger"], BOTH)

@@ -166,16 +166,6 @@ def test_the_main_table_at_one_rate_is_of_the_runs_at_this_rate(scores):
     assert "All methods and models at the learning rate 1e-4" in table.note
 
 
-@pytest.mark.parametrize(
-    ("rate", "message"),
-    [(None, "no `one_rate`.*make select-rates"), (7e-5, "no variant .* at 7e-5.*grid")],
-)
-def test_a_study_without_the_one_rate_is_refused_with_a_hint(scores, rate, message):
-    with pytest.raises(ValueError, match=f"(?s){message}") as error:
-        table_main_one_rate.build(scores, MODELS, POINTS, rate)
-    assert str(error.value).splitlines()[-1].startswith("Hint: ") or "Hint: " in str(error.value)
-
-
 @pytest.fixture(scope="module")
 def plane(scores):
     figure = figure_rates.draw(scores, MODELS, POINTS, SELECTED)
@@ -312,9 +302,6 @@ def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(score
 
 
 @pytest.mark.parametrize("build", [table_rates.build, figure_rates.draw, figure_rate_curves.draw])
-def test_a_study_without_sweep_or_base_is_refused_with_a_hint(scores, build):
-    single = {model: [p for p in of if p["learning_rate"] == 1e-5] for model, of in POINTS.items()}
-    with pytest.raises(ValueError, match="(?s)two or more learning rates.*Hint:.*grid"):
-        build(scores, MODELS, single, SELECTED)
+def test_a_study_without_base_is_refused_with_a_hint(scores, build):
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
         build(scores[scores["variant"] != "pi_0"], MODELS, POINTS, SELECTED)

@@ -212,13 +212,11 @@ def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, st
     assert axes.collections[0].get_clim() == pytest.approx(ends), "all of the scale is in use"
 
 
-def test_without_states_or_methods_the_figures_say_what_to_do(states, drift, ridges):
+def test_without_states_the_figures_say_what_to_do(states, drift):
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
         figure_density.draw(states, ["other"])
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
         figure_mechanism.draw(states, drift, ["other"], DRIFTING)
-    with pytest.raises(ValueError, match="(?s)neither fwdkl nor geosd.*Hint:"):
-        figure_alignment.draw(ridges, MODELS, [])
 
 
 @pytest.mark.slow

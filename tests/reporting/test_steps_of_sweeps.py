@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
+from made_up_tables import made_up_tables
 
 from geosd.config import load, resolve, settings
 from geosd.reporting.specs import output_specs
-from geosd.scores.tidy_columns import COLUMNS
 from geosd.steps import render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
@@ -41,28 +39,11 @@ STUDIES = """
 @pytest.fixture(scope="module")
 def study(tmp_path_factory) -> Path:
     """A folder with params.yaml and the tidy files of its study `made_up`."""
-    folder, draw = tmp_path_factory.mktemp("made_up"), random.Random(1)
+    folder = tmp_path_factory.mktemp("made_up")
     (folder / "params.yaml").write_text(PARAMS.read_text().rstrip("\n") + "\n" + STUDIES)
     resolved = resolve(load(folder / "params.yaml"), "made_up")
-    runs = [(m, v, s, 0) for m in resolved.models for v in resolved.methods for s in resolved.seeds]
-    pd.DataFrame(
-        [
-            (*run, name, split, metric, 16, draw.uniform(40, 60))
-            for run in runs
-            for name, split in (("id", "ID"), ("ood_avg", "OOD"))
-            for metric in ("avg@k", "pass@k")
-        ],
-        columns=list(COLUMNS["scores"]),
-    ).to_csv(folder / "scores.csv", index=False)
-    pd.DataFrame(
-        [(*run, "drift/pi_0", draw.random()) for run in runs], columns=list(COLUMNS["drift"])
-    ).to_csv(folder / "drift.csv", index=False)
-    points = [("pass@k", k) for k in (1, 2, 4)] + [("false_consensus", 0.75)]
-    points += [("majority_accuracy", strength) for strength in (0.25, 0.5, 1.0)]
-    pd.DataFrame(
-        [(*run, name, x, 20, draw.uniform(20, 90)) for run in runs for name, x in points],
-        columns=list(COLUMNS["consensus"]),
-    ).to_csv(folder / "consensus.csv", index=False)
+    for name, table in made_up_tables(resolved).items():
+        table.to_csv(folder / f"{name}.csv", index=False)
     return folder
 
 
@@ -133,7 +114,7 @@ def test_a_study_without_sweep_has_no_points_and_no_error(study):
 def test_the_figures_name_what_the_quick_study_lacks(study, tmp_path):
     files = tmp_path / "scores.csv"
     shutil.copy(study / "scores.csv", files)
-    lacking = {"figure_privilege": "two or more privileges", "figure_scale": "a ladder"}
+    lacking = {"figure_privilege": "two values of privilege", "figure_scale": "compares models"}
     for name, words in lacking.items():
         with pytest.raises(ValueError, match=f"(?s){words}.*Hint:"):
             render.main(name, "quick", tmp_path, (files,), study / "params.yaml")

@@ -60,8 +60,3 @@ def test_the_change_is_the_mean_of_pairs_with_students_interval():
 def test_the_reading_that_is_used_has_no_change_and_one_run_no_interval():
     rows = table().rows
     assert rows[0].cells[1].text == "–" and rows[1].cells[5].spread == ""
-
-
-def test_a_method_that_is_not_trained_as_it_is_read_is_refused():
-    with pytest.raises(ValueError, match="(?s)compares with geosd.*Hint"):
-        table(methods=("pi_0",))

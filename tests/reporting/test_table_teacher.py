@@ -76,12 +76,6 @@ def test_the_live_teacher_has_means_and_the_others_paired_changes(tidy):
     assert cell(table, "GeoSD, 1e-5", "m.average.id.delta").text == "–"  # it has none
 
 
-def test_a_rate_without_a_live_teacher_is_refused(tidy):
-    without = [p for p in POINTS if p["run"] != "fwdkl-1e-05-live"]
-    with pytest.raises(ValueError, match="(?s)none for fwdkl at 1e-05 on m.*Hint"):
-        build(*tidy, ["m"], {"m": without})
-
-
 def test_the_study_of_teachers_has_every_teacher_at_every_rate_and_trains_few_anew(root):
     params = load(root / "params.yaml")
     study, swept = resolve(params, "miniature_teacher"), resolve(params, "miniature_stepsize")

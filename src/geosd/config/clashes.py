@@ -15,16 +15,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_architectures
-from geosd.config.errors import alternatives
+from geosd.config.errors import KeyPath, alternatives
 from geosd.config.inheritance import lineage
 from geosd.config.job_resources import TrainingResources
 from geosd.config.objective_schema import ROLLOUTS
-from geosd.config.protocol_schema import Data, Evaluation, Pool, Rollout
+from geosd.config.output_needs import unmet_needs
+from geosd.config.protocol_schema import Data, Evaluation, Pool, Pretraining, Rollout
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
 from geosd.config.training_schema import Training
 from geosd.models.shipped_checkpoints import SHIPPED
+from geosd.reporting.specs import output_specs
 
 SECTIONS: dict[str, type[Section]] = {
     "data": Data,
@@ -40,11 +42,19 @@ PINS = {
 }
 """Where a released checkpoint may lie, in the order of preference -> the keys that pin it there."""
 
-Clash = tuple[tuple[str, ...], str]
+MISSING = "Field required"
+"""pydantic's reason for a key that is not there."""
+Clash = tuple[KeyPath, str]
 
 
 def clashes(study: Study) -> Iterator[Clash]:
-    """Each clash of a study: a key below the study's entry, and what is wrong and allowed."""
+    """Each clash of a study: a key of the file, and what is wrong and allowed."""
+    for key, message in [*_values(study)] or _outputs(study):
+        yield key if key[:1] == ("models",) and key[1:] else ("studies", study.name, *key), message
+
+
+def _values(study: Study) -> Iterator[Clash]:
+    """Values of the study and of its models that do not go together."""
     kind, purpose = study.overlay.kind, study.section("data")["purpose"]
     if study.name in SHARED:
         yield (), f"no study has the name of a folder that all share: {', '.join(SHARED)}."
@@ -65,6 +75,14 @@ def clashes(study: Study) -> Iterator[Clash]:
     for model in study.models:
         wrong = [*_sections(study, model), *_base(study, model)]
         yield from wrong or _trainings(study, model)
+
+
+def _outputs(study: Study) -> Iterator[Clash]:
+    """Outputs that have nothing to show; asked of a study whose values are right."""
+    specs = output_specs()
+    for index, name in enumerate(study.outputs):
+        for missing in unmet_needs(study, specs[name]) if name in specs else ():
+            yield ("outputs", index), f"{name} {missing}, for {study.name}."
 
 
 def _unread_rate(study: Study) -> Iterator[Clash]:
@@ -105,17 +123,24 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
 def _base(study: Study, model: str) -> Iterator[Clash]:
     """Clashes of a model's base model and its draws."""
     base = study.section("base", model)
+    place = ("base",) if study.overlay.base else ("models", model, "base")
     needed = "checkpoint" if base["source"] == "released" else "pretraining"
     if base[needed] is None:
         message = f"base.source is {base['source']} but base.{needed} is null for {model}."
-        yield ("base", needed), message
+        yield (*place, needed), message
     elif base["source"] == "released" and (missing := _unpinned(base["checkpoint"])):
-        yield ("base", "checkpoint"), f"{missing} for {model}."
-    if (recipe := base["pretraining"]) and (name := recipe["architecture"]) not in (
-        known := tiny_architectures()
-    ):
-        message = f"{name} is no architecture. {alternatives(name, list(known))}"
-        yield ("base", "pretraining", "architecture"), message
+        yield (*place, "checkpoint"), f"{missing} for {model}."
+    if recipe := base["pretraining"]:
+        wrong = _refusals(Pretraining, json.dumps(recipe))
+        if lacking := [".".join(key) for key, reason in wrong if reason == MISSING]:
+            message = f"base.pretraining lacks {', '.join(lacking)} for {model}."
+            yield (*place, "pretraining"), message
+        for key, reason in wrong:
+            if reason != MISSING:
+                yield (*place, "pretraining", *key), f"{reason}, for {model}."
+        if not wrong and (name := recipe["architecture"]) not in (known := tiny_architectures()):
+            message = f"{name} is no architecture. {alternatives(name, list(known))}"
+            yield (*place, "pretraining", "architecture"), message
     # Whether the folder of a draw is there is the plan's to say: `make base-models` reads the same
     # file before any draw exists.
     if study.draws > 1 and study.shipped_base(model, 0) is None:

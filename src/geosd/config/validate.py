@@ -100,7 +100,7 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
         mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
     if mistakes:
         return mistakes
-    return [source.mistake((*place, *key), text) for key, text in clashes(resolve(params, name))]
+    return [source.mistake(key, text) for key, text in clashes(resolve(params, name))]
 
 
 def _names(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from string import ascii_uppercase
 
 import pandas as pd
 import seaborn as sns
@@ -72,13 +73,8 @@ def draw(
     who ranked the tokens, "pi_0" or "live".
 
     Raises:
-        ValueError: There is no method to draw, or one has no rows.
+        ValueError: A method has no rows.
     """
-    if not methods:
-        raise ValueError(
-            "Figure alignment: the study trains neither fwdkl nor geosd.\nHint: add one to the"
-            " study's methods, or take figure_alignment out of what it shows."
-        )
     tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
     spacing = SPACING * max(table.max(axis=None) for table in tables.values())
@@ -91,7 +87,9 @@ def draw(
             axes = grid[line, column]
             _panel(axes, tables[model, variant], method(variant).colour, deepest, spacing, top)
             title = f"{method(variant).drawn}, {model}"
-            panel_title(axes, "ABCDEFGHIJKLMNOP"[line * len(methods) + column], title)
+            number = line * len(methods) + column
+            letter = ascii_uppercase[number % 26] * (1 + number // 26)  # ..., Z, AA, BB
+            panel_title(axes, letter, title)
             if line == len(models) - 1:
                 axes.set_xlabel("rank of the token by the teacher")
             if column == 0:

@@ -32,6 +32,9 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "methods"),
     paper="Figure frontier",
+    compares=("pi_0",),
+    besides=("pi_0",),
+    needs=("benchmarks",),
 )
 
 GAINS = ["id_gain", "ood_gain"]

@@ -30,6 +30,8 @@ SPEC = OutputSpec(
     settings=("models", "points"),
     swept=("privilege",),
     paper="Figure privilege",
+    compares=("pi_0",),
+    needs=("benchmarks", "sweep"),
 )
 
 
@@ -44,16 +46,11 @@ def privilege_changes(
         percentage points. Runs without scores and variants of a single point are left out.
 
     Raises:
-        ValueError: The base model was not evaluated, or no variant has two points.
+        ValueError: The base model was not evaluated.
     """
     base = base_accuracies(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
     runs = sweep_accuracies(scores, model, points, [OOD_AVERAGE])
     swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1]
-    if swept.empty:
-        raise ValueError(
-            f"{model}: no variant was trained at two or more privileges, so there is no sweep.\n"
-            "Hint: give the study a grid, e.g. grid: {geosd: {privilege: [0.25, 0.5, 0.75, 1.0]}}."
-        )
     swept = swept.assign(
         privilege=100 * swept["privilege"].astype(float),
         change=swept[OOD_AVERAGE] - swept["seed"].map(base),

@@ -41,6 +41,8 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
+    compares=("pi_0",),
+    needs=("benchmarks", "sweep"),
 )
 
 LABELS = {OOD_AVERAGE: "OOD", ID: "ID"}
@@ -60,7 +62,7 @@ def draw(
     """Draw `figure_rate_curves`: for each method, OOD and ID accuracy over the learning rate.
 
     Raises:
-        ValueError: pi_0 was not evaluated, or no variant was trained at two rates.
+        ValueError: pi_0 was not evaluated.
     """
     changes = pd.concat([rate_changes(scores, m, points[m], selected_rates[m]) for m in models])
     variants = ordered(changes["variant"])

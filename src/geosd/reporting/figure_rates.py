@@ -48,6 +48,8 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
+    compares=("pi_0",),
+    needs=("benchmarks", "sweep"),
 )
 
 AREAS = (4.0, 22.0)
@@ -70,7 +72,7 @@ def draw(
     all panels.
 
     Raises:
-        ValueError: pi_0 was not evaluated, or no variant was trained at two rates.
+        ValueError: pi_0 was not evaluated.
     """
     sweeps = {model: rate_runs(scores, model, points[model]) for model in models}
     rows = methods_by_kind(name for runs, _ in sweeps.values() for name in runs["variant"])

@@ -15,7 +15,7 @@ from geosd.reporting.method_style import method, style_by_method, text_colour
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
-from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="accuracy over the sizes of a model",
@@ -28,6 +28,8 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "methods"),
     paper="Figure scale",
+    compares=("pi_0", "geosd"),
+    needs=("benchmarks", "models"),
 )
 
 COMPARED = ("pi_0", "geosd")
@@ -78,24 +80,7 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     """Draw `figure_scale`: ID and OOD accuracy over models of growing size.
 
     Means over seeds, bands of one deviation. Of the study's variants pi_0 and geosd are drawn.
-
-    Raises:
-        ValueError: There is one model only, or pi_0 or geosd is missing on one.
     """
-    if len(models) < 2:
-        raise ValueError(
-            f"a ladder needs two models or more, the study has {', '.join(models) or 'none'}.\n"
-            "Hint: list models of several sizes, from small to large, under the study's `models`."
-        )
-    for variant in COMPARED:
-        scored = [scores_by_seed(scores, model, variant, OOD_AVERAGE) for model in models]
-        missing = [model for model, runs in zip(models, scored, strict=True) if runs.empty]
-        if missing or variant not in methods:
-            where = missing[0] if variant in methods else "any model"
-            raise ValueError(
-                f"{variant} has no OOD score on {where}, so there is no gain over it to show.\n"
-                "Hint: pi_0 and geosd must be among the study's `methods`."
-            )
     runs = ladder_accuracies(scores, models)
     family, sizes = model_sizes(models)
     figure = Figure(figsize=(COLUMN_IN, 3.5), layout="constrained")

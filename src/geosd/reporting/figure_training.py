@@ -29,6 +29,7 @@ SPEC = OutputSpec(
     ),
     reads=("training_curves",),
     settings=("models", "methods"),
+    besides=("pi_0",),
 )
 
 ROLLOUTS = "rollout/accuracy"

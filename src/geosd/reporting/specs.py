@@ -70,6 +70,11 @@ class OutputSpec:
             empty for one that the paper has not.
         trained: Narrows `methods` to those of these that the study trains.
         swept: Keys of the training section that `points` are over.
+        compares: Variants that must be among the study's methods, as must one that is none of
+            `besides`, and one of `one_of` where there are any.
+        one_of: See `compares`.
+        besides: See `compares`.
+        needs: What else the study must have: words of `NEEDS` in `geosd.config.output_needs`.
     """
 
     title: str
@@ -79,6 +84,10 @@ class OutputSpec:
     paper: str = ""
     trained: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
+    compares: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what can be checked without the study."""

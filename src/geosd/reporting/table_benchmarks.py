@@ -34,6 +34,7 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "methods"),
     paper="Table ood_per_bench",
+    needs=("benchmarks",),
 )
 
 

@@ -44,6 +44,7 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "methods"),
     paper="Table main_id_ood",
+    needs=("benchmarks",),
 )
 
 TRUNCATED = "truncated"

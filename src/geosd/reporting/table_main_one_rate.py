@@ -24,6 +24,7 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "points", "one_rate"),
     swept=("learning_rate",),
+    needs=("benchmarks", "one_rate"),
 )
 
 
@@ -31,30 +32,15 @@ def build(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
-    one_rate: float | None,
+    one_rate: float,
 ) -> Table:
-    """Build `table_main_one_rate`: `table_main` of the runs of a sweep at one learning rate.
-
-    Raises:
-        ValueError: No selection chose such a rate, or no variant was trained at it.
-    """
-    if one_rate is None:
-        raise ValueError(
-            "the study has no learning rate for all methods: its file of selected rates has no"
-            " `one_rate`, or it names no such file.\nHint: `make select-rates` writes the file from"
-            " a finished selection."
-        )
+    """Build `table_main_one_rate`: `table_main` of the runs of a sweep at one learning rate."""
     variant_of = {
         point["run"]: point["variant"]
         for model in models
         for point in points[model]
         if math.isclose(point["learning_rate"], one_rate)
     }
-    if not variant_of:
-        raise ValueError(
-            f"no variant of the study was trained at {short_rate(one_rate)}, the rate that was"
-            " selected for all methods.\nHint: give the study the grid of the selection."
-        )
     at_rate = scores[scores["variant"].isin(["pi_0", *variant_of])]
     at_rate = at_rate.assign(variant=at_rate["variant"].replace(variant_of))
     table = table_main.build(at_rate, models, ["pi_0", *variant_of.values()])

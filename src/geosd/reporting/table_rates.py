@@ -28,6 +28,8 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
+    compares=("pi_0",),
+    needs=("benchmarks", "sweep"),
 )
 
 LABELS = dict(zip(BENCHMARKS, ("ID", "OOD"), strict=True))
@@ -46,7 +48,7 @@ def build(
     A rate that the sweep did not train at has empty cells.
 
     Raises:
-        ValueError: pi_0 was not evaluated, or no variant was trained at two rates.
+        ValueError: pi_0 was not evaluated.
     """
     columns = [column for model in models for column in _columns(model)]
     variants = ordered(point["variant"] for model in models for point in points[model])

@@ -29,6 +29,8 @@ SPEC = OutputSpec(
     ),
     reads=("scores",),
     settings=("models", "candidates", "rate_candidates"),
+    compares=("pi_0",),
+    needs=("validation", "grid"),
 )
 
 

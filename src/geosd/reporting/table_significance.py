@@ -27,6 +27,9 @@ SPEC = OutputSpec(
     reads=("scores",),
     settings=("models", "methods"),
     paper="Table sig",
+    compares=("geosd",),
+    besides=("geosd", "geosd_jsd", "geosd_no_prox", "geosd_adamw", "geosd_plain"),
+    needs=("benchmarks",),
 )
 
 QUANTITIES = {  # heading and format

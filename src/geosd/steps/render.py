@@ -7,7 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from geosd.config import load_settings
+from geosd.config import load, resolve, settings
+from geosd.config.output_needs import unmet_needs
 from geosd.provenance.proof import prove
 from geosd.reporting.rendering import render
 from geosd.reporting.specs import output_specs
@@ -31,7 +32,10 @@ def main(
         tidy: The tidy files that it reads, each known by its own name.
         params: The configuration.
     """
-    settings = load_settings(name, params, study)
+    resolved = resolve(load(params), study)
+    shown = settings(name, resolved)
+    for missing in unmet_needs(resolved, output_specs()[name]):
+        raise ValueError(f"{name} {missing}, for {study}.\nHint: params.yaml says what it has.")
     files: dict[str, list[Path]] = {}
     for path in tidy:
         files.setdefault(path.stem, []).append(path)
@@ -43,7 +47,7 @@ def main(
         )
     tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
     prove(tidy)
-    render(name, tables, settings, out)
+    render(name, tables, shown, out)
 
 
 def _listed(names: object) -> str:

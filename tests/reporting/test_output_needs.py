@@ -1,0 +1,138 @@
+"""An output has something to show, or the configuration is refused before anything is trained."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import pytest
+import yaml
+from made_up_tables import made_up_tables
+
+from geosd.config import ConfigError, load, resolve, settings
+from geosd.config.output_needs import NEEDS
+from geosd.reporting.method_style import ABLATION, METHODS, OTHER
+from geosd.reporting.rendering import render
+from geosd.reporting.specs import output_specs
+from geosd.reporting.tables import Cell, Column, Row, Table, save
+
+SHOWN = {  # by study quick
+    *("table_main", "table_benchmarks", "table_significance", "table_architectures"),
+    *("table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
+    *("figure_frontier", "figure_training", "figure_consensus", "figure_overview"),
+    *("figure_density", "figure_mechanism", "figure_alignment"),
+}
+
+
+@pytest.fixture
+def loaded(root, tmp_path, monkeypatch):
+    """Load params.yaml with some keys of a study changed."""
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    text = (root / "params.yaml").read_text()
+
+    def load_with(study="quick", **changes):
+        values = yaml.load(text, Loader=yaml.CSafeLoader)
+        values["studies"][study] |= changes
+        (tmp_path / "params.yaml").write_text(yaml.dump(values, sort_keys=False))
+        return resolve(load("params.yaml"), study)
+
+    return load_with
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", output_specs())
+def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, name):
+    if name not in SHOWN:
+        with pytest.raises(ConfigError, match=rf"(?s)studies.quick.outputs\[0\]: {name} .*Hint:"):
+            loaded(outputs=[name])
+        return
+    study = loaded(outputs=[name])
+    tables = made_up_tables(study)
+    read = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
+    files = render(name, read, settings(name, study), tmp_path)
+    assert all(file.stat().st_size for file in files)
+
+
+@pytest.mark.parametrize(
+    ("study", "changes", "message"),
+    [
+        ("quick", {"methods": ["fwdkl", "geosd"]}, "figure_frontier compares with pi_0;"),
+        ("quick", {"methods": ["pi_0"]}, "figure_training shows another method than pi_0;"),
+        ("quick", {"methods": ["geosd", "geosd_jsd"]}, "table_significance shows another method"),
+        ("quick", {"outputs": ["figure_mechanism"], "methods": ["pi_0", "grpo"]}, "trainings of"),
+        ("miniature_ladder", {"methods": ["pi_0", "fwdkl"]}, "figure_scale compares with geosd;"),
+        ("miniature_ablation", {"methods": ["geosd", "fwdkl"]}, "table_ablations shows geosd_jsd"),
+        (
+            "miniature_readings",
+            {"methods": ["pi_0", "geosd"]},
+            "table_readings compares with fwdkl",
+        ),
+        ("miniature_readings", {"grid": {}}, "table_readings shows the candidates of a grid"),
+        ("quick_selection", {"outputs": ["table_main"]}, "data.purpose must be study"),
+        ("quick", {"outputs": ["table_selection"]}, "table_selection shows scores on validation"),
+        ("quick_selection", {"grid": {}}, "table_selection shows the candidates of a grid"),
+        ("quick_selection", {"methods": ["geosd"]}, "table_selection compares with pi_0"),
+        (
+            "miniature_privilege",
+            {"grid": {"geosd": {"privilege": [0.5]}}},
+            "on mini-qwen3 no method has two values of privilege;",
+        ),
+        (
+            "miniature_stepsize",
+            {"grid": {"geosd": [{"steps": [50, 200]}, {"learning_rate": [1.0], "steps": [50]}]}},
+            "no method has two values of learning_rate at the most steps;",
+        ),
+        (
+            "miniature_teacher",
+            {"grid": {"geosd": {"learning_rate": [1e-5], "teacher": ["fixed"]}}},
+            "and there is none for geosd 1e-05 on mini-qwen3;",
+        ),
+        ("miniature_teacher", {"grid": {}}, "compares with a live teacher, and there is none;"),
+        (
+            "miniature_rates",
+            {"grid": {"geosd": {"learning_rate": [1.5e-5, 7e-5]}}},
+            "; no candidate of the study's grid has it,",
+        ),
+        (
+            "miniature_rates",
+            {"selected_rates": None, "training": {"learning_rate": 1e-6}},
+            "`selected_rates` must name a file with `one_rate`",
+        ),
+    ],
+)
+def test_what_a_study_lacks_is_named_with_its_line(loaded, study, changes, message):
+    with pytest.raises(ConfigError) as refused:
+        loaded(study, **changes)
+    lines = [line for line in str(refused.value).splitlines() if f"studies.{study}.outputs" in line]
+    (line,) = [line for line in lines if message in line]
+    number = int(re.search(r"params.yaml:(\d+): ", line)[1])
+    name = re.search(r"(?:table|figure)_\w+", line)[0]
+    assert open("params.yaml").read().splitlines()[number - 1].strip() == f"- {name}"
+
+
+def test_every_word_of_a_declaration_means_something():
+    for name, spec in output_specs().items():
+        assert {*spec.needs} <= {*NEEDS}, name
+        assert {*spec.compares, *spec.one_of, *spec.besides} <= {*METHODS}, name
+
+
+def test_declarations_name_the_kinds_of_methods_that_their_modules_draw():
+    ablations = {name for name, look in METHODS.items() if look.kind == ABLATION}
+    specs = output_specs()
+    assert {*specs["table_ablations"].one_of} == ablations
+    assert {*specs["table_significance"].besides} == {"geosd", *ablations}
+    drawn = {name for name, look in METHODS.items() if look.kind not in (ABLATION, OTHER)}
+    assert {*specs["figure_consensus"].one_of} == drawn
+    assert {*specs["figure_scale"].compares} == {
+        *import_module("geosd.reporting.figure_scale").COMPARED
+    }
+
+
+@pytest.mark.parametrize("rows", [(), (Row("a", "", (Cell(None),)),)], ids=["no row", "no value"])
+def test_an_empty_table_is_an_error(tmp_path, rows):
+    table = Table("table_new", "", "", "", (Column("a", "a"),), rows)
+    with pytest.raises(ValueError, match="(?s)table_new is empty.*Hint:"):
+        save(table, tmp_path)
+    assert not list(tmp_path.iterdir())
