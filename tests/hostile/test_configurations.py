@@ -2,6 +2,9 @@
 
 Each is refused with the key that is wrong and a hint; none is taken, none is a bare traceback.
 What is wrong is known from what was done to the file, not from the checks that are tested.
+
+Nobody knows beforehand which words go together, each of which is right: such files are refused, or
+all that the study ends in can be made of its tables.
 """
 
 from __future__ import annotations
@@ -10,13 +13,18 @@ import copy
 import random
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
+from made_up_tables import made_up_tables
 from planner import plan
 
-from geosd.config import ConfigError, load
+from geosd.config import ConfigError, load, output_needs, resolve, settings
+from geosd.reporting import tables
+from geosd.reporting.specs import output_kind, output_specs
+from geosd.steps import claims
 
 SEED, NUMBER = 0, 300
 SHELL = [
@@ -405,3 +413,108 @@ def test_a_dry_run_of_a_wrong_configuration_fails_and_plans_nothing(root, projec
     assert status != 0, name
     assert key in printed and "Hint: " in printed, printed
     assert "Building DAG" not in printed and not (project / "pwned").exists()
+
+
+def words_together(values, draw):
+    """A study whose lists and grid are right word by word; values keeps this study alone."""
+    name = draw.choice([*STUDIES])
+    chain, study = [name], values["studies"][name]
+    while parent := values["studies"][chain[-1]].get("extends"):
+        chain.append(parent)
+    values["studies"] = {key: values["studies"][key] for key in chain}
+    values["study"] = name
+    models = [m for m in values["models"] if m.startswith("mini-")]
+    lists = {
+        "outputs": ([*output_specs(), "claims"], 2),
+        "methods": ([*values["variants"]], 4),
+        "models": (models, 3),
+    }
+    for key, (words, most) in lists.items():
+        if draw.random() < 0.6 or key == "outputs":
+            study[key] = draw.sample(words, draw.randint(1, most))
+    study["seeds"] = draw.choice([[0], [0, 1], [3, 1, 2]])
+    study["draws"] = 1
+    if draw.random() < 0.6:
+        trained = [variant for variant in values["variants"] if variant != "pi_0"]
+        study["grid"] = {
+            variant: {
+                key: draw.sample(GRID_WORDS[key], draw.randint(1, 3))
+                for key in draw.sample([*GRID_WORDS], draw.randint(1, 2))
+            }
+            for variant in draw.sample(trained, draw.randint(0, 2))
+        }
+    if draw.random() < 0.3:
+        study["kind"], purpose = draw.choice([("main", "study"), ("selection", "selection")])
+        study["data"] = {"purpose": purpose}
+    return name
+
+
+STUDIES = ("quick", "quick_selection", "miniature_rates", "miniature_selection")
+STUDIES += ("miniature_ablation", "miniature_readings", "miniature_teacher", "miniature_ladder")
+STUDIES += ("miniature_privilege", "miniature_stepsize")
+GRID_WORDS = {
+    "learning_rate": [1e-6, 3e-6, 1e-5, 3e-5],
+    "privilege": [0.25, 0.5, 1.0],
+    "steps": [25, 50, 100],
+    "teacher": ["live", "fixed", "average"],
+}
+
+
+def made(name, study, folder):
+    """Make one output of a study from made-up tables, in memory where that is all the work."""
+    tidy = made_up_tables(study)
+    if name == "claims":
+        files = {key: folder / f"{key}.csv" for key in ("scores", "drift", "consensus")}
+        for key, file in files.items():
+            tidy[key].to_csv(file, index=False)
+        claims.main(study.name, *files.values(), folder / "claims", params=Path("params.yaml"))
+        return
+    module = import_module(f"geosd.reporting.{name}")
+    made = getattr(module, output_kind(name).function)(
+        **{key: tidy[key] for key in output_specs()[name].reads}, **settings(name, study)
+    )
+    if output_kind(name).label == "Table":
+        tables.save(made, folder)
+    else:
+        made.draw_without_rendering()
+
+
+def what_becomes_of_words(text, project, number):
+    """Draw files of right words: what was refused, what was made, and what went wrong."""
+    done, failed = Counter(), []
+    for n in range(number):
+        values = yaml.load(text, Loader=yaml.CSafeLoader)
+        name = words_together(values, random.Random(SEED + n))
+        (project / "params.yaml").write_text(dumped(values), encoding="utf-8")
+        try:
+            study = resolve(load("params.yaml"), name)
+        except ConfigError as error:
+            done["refused"] += 1
+            if not str(error).splitlines()[-1].startswith("Hint: "):
+                failed.append(f"{n} {name}: no hint in {error}")
+            continue
+        for output in study.outputs:
+            try:
+                made(output, study, project)
+                done["made"] += 1
+            except Exception as error:
+                failed.append(f"{n} {name} {output}: {type(error).__name__}: {error}")
+    return done, failed
+
+
+@pytest.mark.slow
+def test_words_that_do_not_go_together_are_refused_or_the_study_is_made(root, project, capsys):
+    text = (root / "params.yaml").read_text()
+    done, failed = what_becomes_of_words(text, project, NUMBER)
+    with capsys.disabled():
+        print(f"\n{NUMBER} studies of right words: {dict(done)} outputs made, {len(failed)} failed")
+    assert not failed, "\n".join(failed)
+    assert done["refused"] > NUMBER / 10 and done["made"] > NUMBER / 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("need", ["sweep", "live"])
+def test_without_a_check_some_words_are_made_too_late(root, project, monkeypatch, need):
+    monkeypatch.setitem(output_needs.NEEDS, need, lambda *_: "")
+    _, failed = what_becomes_of_words((root / "params.yaml").read_text(), project, NUMBER // 3)
+    assert failed, need
