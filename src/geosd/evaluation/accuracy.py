@@ -1,10 +1,14 @@
 """How often a checkpoint is right: counts per problem, avg@k and the unbiased pass@k.
 
 Notation: n = samples of a problem, c = those of them that are correct, k <= n.
+
+Floats are summed by `math.fsum`, here and wherever a sum is written to a file: `sum` itself is
+compensated since Python 3.12, and the same samples would give other last digits there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +82,7 @@ def avg_at_k(counts: Sequence[ProblemCounts]) -> float:
     """
     if not counts:
         raise ValueError("avg@k of no problems.\nHint: the benchmark's name matched no sample.")
-    return sum(tally.c / tally.n for tally in counts) / len(counts)
+    return math.fsum(tally.c / tally.n for tally in counts) / len(counts)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -127,4 +131,4 @@ def mean_pass_at_k(counts: Sequence[ProblemCounts], k: int) -> float:
     """
     if not counts:
         raise ValueError("pass@k of no problems.\nHint: the benchmark's name matched no sample.")
-    return sum(pass_at_k(tally.n, tally.c, k) for tally in counts) / len(counts)
+    return math.fsum(pass_at_k(tally.n, tally.c, k) for tally in counts) / len(counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ def _steps(runs: Sequence[StepManifest]) -> str:
                 step,
                 ", ".join(dict.fromkeys(_commit(manifest["code"]) for manifest in manifests)),
                 str(len(manifests)),
-                duration_in_words(sum(manifest["wall_s"] for manifest in manifests)),
+                duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
                 _gib(max(peak["host"] for peak in peaks)),
                 _gib(max(on_device)) if on_device else MISSING,
             ]

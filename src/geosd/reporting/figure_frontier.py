@@ -189,7 +189,7 @@ def _grid(
     """The figure, and the panels of each model by the name of their row."""
     columns = min(len(models), 3)
     blocks = math.ceil(len(models) / columns)
-    size = (COLUMN_IN if len(models) == 1 else PAGE_IN, blocks * sum(heights.values()))
+    size = (COLUMN_IN if len(models) == 1 else PAGE_IN, blocks * math.fsum(heights.values()))
     figure = Figure(figsize=size, layout="constrained")
     ratios = [*heights.values()] * blocks
     grid = figure.subplots(len(ratios), columns, squeeze=False, height_ratios=ratios)

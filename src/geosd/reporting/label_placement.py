@@ -77,7 +77,7 @@ def place_labels(
     written: list[Bbox] = []
 
     def crowd(i: int) -> float:
-        return sum(math.exp(-math.dist(at[i], other) / (40 * scale)) for other in at)
+        return math.fsum(math.exp(-math.dist(at[i], other) / (40 * scale)) for other in at)
 
     for i in sorted(range(len(points)), key=lambda i: (-crowd(i), i)):
         point, (px, py) = points[i], at[i]
@@ -98,11 +98,11 @@ def place_labels(
                 cx = px + math.cos(angle) * (away + width / 2)
                 cy = py + math.sin(angle) * (away + height / 2)
                 box = Bbox.from_bounds(cx - width / 2, cy - height / 2, width, height)
-                cost = sum(_overlap(box, other) for other in taken) + 4 * _outside(box, frame)
+                cost = math.fsum(_overlap(box, other) for other in taken) + 4 * _outside(box, frame)
                 cost += 0.015 * height * reach * scale
                 if reach >= LEADER_PT:  # A leader through another's label reads as that one's.
                     leader = _along([_nearest(box, px, py), (px, py)], scale)
-                    cost += sum(_overlap(dot, other) for dot in leader for other in written)
+                    cost += math.fsum(_overlap(dot, other) for dot in leader for other in written)
                 if best is None or cost < best[0]:
                     best = (cost, box, reach)
         _, box, reach = best

@@ -5,6 +5,7 @@ The columns are in `geosd.scores.tidy_columns`.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
@@ -65,9 +66,10 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return math.fsum(values) / len(values)
 
 
 def _mean_pass_at_k(counts: Counter[tuple[int, int]], k: int) -> float:
     """pass@k over problems, each distinct (n, c) computed once."""
-    return sum(m * pass_at_k(n, c, k) for (n, c), m in counts.items()) / counts.total()
+    total = math.fsum(m * pass_at_k(n, c, k) for (n, c), m in counts.items())
+    return total / counts.total()

@@ -117,17 +117,17 @@ def contrast(
 
     Source: Satterthwaite 1946.
     """
-    total = sum(group.mean for group in groups)
+    total = math.fsum(group.mean for group in groups)
     unknown = ContrastResult(total, *[math.nan] * 6)
     if min(group.n for group in groups) < 2:
         return unknown
     parts = [group.sd**2 / group.n for group in groups]
-    se = math.sqrt(sum(parts))
+    se = math.sqrt(math.fsum(parts))
     # A spread at the rounding of its own values is none: 0.1 + 0.2 - 0.3 is not a deviation.
     if se <= 1e-12 * max(abs(group.mean) for group in groups):
         return unknown
     shares = [part / se**2 for part in parts]
-    df = 1 / sum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
+    df = 1 / math.fsum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
     t = (total - margin) / se
     p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
     half = float(stats.t.ppf((1 + confidence) / 2, df)) * se

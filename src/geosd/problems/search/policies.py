@@ -9,6 +9,7 @@ equation is checked in the same way, or it is not, and `A: x` ends.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +69,7 @@ def _sampled(p: float, temperature: float, top_p: float) -> float:
 def _nucleus(weights: Mapping[int, float], top_p: float, rng: random.Random) -> dict[int, float]:
     """The heaviest values, equal ones in a random order, up to a share of the whole weight."""
     kept: dict[int, float] = {}
-    mass, enough = 0.0, top_p * sum(weights.values())
+    mass, enough = 0.0, top_p * math.fsum(weights.values())
     for x in sorted(weights, key=lambda x: (-weights[x], rng.random())):
         if mass >= enough:
             break
