@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 
 from geosd.problems.chains.questions import OUT_OF_DISTRIBUTION, Benchmark
+from geosd.problems.problem_splits import GeneratedProblem, generate_splits
 from geosd.problems.sources.chains import Chains
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
@@ -49,10 +50,26 @@ def test_repeated_questions_are_dropped_and_counted(monkeypatch):
     assert counts["generated"] - counts["duplicates_dropped"] == counts["kept"] == 20
 
 
-@pytest.mark.slow
 def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
     monkeypatch.setattr(Chains, "out_of_distribution", (Benchmark("tiny", (1, 1), 0.0),))
     with pytest.raises(ValueError, match="'tiny' gave 22 different questions(.|\n)*Hint"):
         draw_splits(
             train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=23, seed=0
         )
+
+
+def test_an_exhausted_world_is_given_up_after_so_many_draws_however_many_are_wanted():
+    drawn = []
+
+    def draw_problem(kind, rng):
+        drawn.append(rng.randrange(100))
+        return GeneratedProblem(str(drawn[-1]), "0")
+
+    sizes = dict.fromkeys(("test_id", "test_per_benchmark", "select_train", "select_validation"), 5)
+    kind = Benchmark("id", (1, 1), 0.0)
+    generate_splits(draw_problem, kind, [kind], {**sizes, "train": 80, "seed": 0}, "few")
+    assert len(set(drawn)) == 100
+    drawn.clear()
+    with pytest.raises(ValueError, match="'train' gave 80 different .* the last 500 none; 1000000"):
+        generate_splits(draw_problem, kind, [kind], {**sizes, "train": 10**6, "seed": 0}, "few")
+    assert len(drawn) < 2500

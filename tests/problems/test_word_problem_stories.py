@@ -77,7 +77,7 @@ def test_a_larger_training_set_leaves_the_test_problems_alone():
 
 @pytest.mark.parametrize("sizes", [{"test_per_benchmark": None}, {"train": 10**7}])
 def test_what_cannot_be_drawn_is_refused(sizes, monkeypatch):
-    monkeypatch.setattr("geosd.problems.problem_splits.TRIES", 0)
+    monkeypatch.setattr("geosd.problems.problem_splits.FRUITLESS", 0)
     with pytest.raises(ValueError, match="Hint:"):
         get_data_source("word-problems").prepare({**SETTINGS, **sizes})
 

@@ -61,7 +61,7 @@ class Recipe(Section):
     """Optimiser steps. Table hparams: 625 (5 epochs)."""
     problems: Count
     """Problems in a step, one rollout each. Appendix "Training": 8."""
-    group: Count
+    group: Annotated[int, Field(gt=0, le=1024)]
     """Rollouts on the one problem of a GRPO step. Table hparams: G = 8."""
     temperature: Temperature
     """Sampling temperature of rollouts. Appendix "Training": 1.0."""
@@ -99,7 +99,7 @@ class Recipe(Section):
     """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
     save_every: Count
     """Steps between two saves of the resume state. Not given; a matter of the cluster."""
-    max_skipped_steps: Annotated[int, Field(ge=0)]
+    max_skipped_steps: WholeNumber
     """Steps whose loss, gradient or K-FAC factors are not finite that a run may have: each is
     skipped and changes no weight; one more ends the run. Not given."""
     snapshots: Annotated[tuple[Count, ...], Distinct, at_most("steps")]
