@@ -25,7 +25,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 snakemake := $(BIN)/snakemake --profile local --config study=$(STUDY)
 # Snakemake with a terminal for people: one live line, or one line a planned job; errors whole.
-brief := PYTHONPATH=workflow/logger:$(PYTHONPATH) $(snakemake) --logger brief
+brief := PYTHONPATH="workflow/logger$${PYTHONPATH:+:$$PYTHONPATH}" $(snakemake) --logger brief
 
 # `make miniature` runs these in turn, after the selection of their learning rates;
 # docs/miniature.md says what each is for and costs. Their order does not matter.
@@ -45,8 +45,7 @@ help:  ## this list
 run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report (STUDY=name)
 	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
-	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock \
-	  || echo "DVC does not know of this run: dvc.lock is as it was.")
+	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock)
 	@$(BIN)/python -m geosd.steps.summary --study $(STUDY)
 	@echo
 	@echo "Figures  figures/$(STUDY)/"
@@ -123,8 +122,9 @@ dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
 # of dvc.yaml is one target, because DVC reads dvc.lock anew for each: 12 seconds on a quiet core.
 # --force: trust the files, which Snakemake has just called up to date; --no-relink: leave them be.
 dvc.lock: dvc.yaml $(wildcard figures/quick/*)
-	@$(BIN)/python workflow/dvc/generate.py --check
-	@$(BIN)/dvc commit --quiet --force --no-relink dvc.yaml && touch $@
+	@said=$$({ $(BIN)/python workflow/dvc/generate.py --check \
+	  && $(BIN)/dvc commit --force --no-relink dvc.yaml; } 2>&1) && touch $@ \
+	  || echo "DVC does not know of this run, and dvc.lock is as it was: $${said##*ERROR: }"
 
 repro: dvc  ## bring study quick up to date with DVC, one job after another
 	@$(BIN)/dvc repro

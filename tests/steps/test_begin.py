@@ -45,3 +45,18 @@ def test_it_works_again_when_a_program_begins(monkeypatch):
 def test_every_program_lets_it_work_again(path):
     last = path.read_text(encoding="utf-8").partition('if __name__ == "__main__":')[2]
     assert "begin(main)" in last or "gc.enable()" in last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["doctor", "stale", "summary"])
+def test_a_study_that_there_is_not_is_said_without_a_traceback(root, program):
+    done = subprocess.run(
+        [sys.executable, "-m", f"geosd.steps.{program}", "--study", "quik"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    first, *_, last = done.stderr.strip().splitlines()
+    assert first.startswith("'quik' is no study. Did you mean quick?")
+    assert last.startswith("Hint: ")

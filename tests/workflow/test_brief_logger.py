@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import signal
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +22,9 @@ rule first:
     log: "first.log"
     params: [["a setting"] * 99]
     message: "Train the student"
-    shell: "echo '50%|## | 5/10 [00:12<00:20, 3.2it/s, loss 0.0123]' > {log}; sleep 3; touch a.txt"
+    shell:
+        "echo '50%|## | 5/10 [00:12<00:20, 3.2it/s, loss 0.0123]' > {log}; sleep ${{NAP:-3}};"
+        " touch a.txt"
 
 rule second:
     input: "a.txt"
@@ -140,3 +144,61 @@ def test_a_message_that_cannot_be_shown_ends_no_run(logger, capsys):
     record.event = logger.LogEvent.JOB_FINISHED  # without the id of its job
     handler.emit(record)
     assert "AttributeError" in capsys.readouterr().err
+
+
+def shown(logger, capsys, *errors: str) -> str:
+    """What the logger shows of errors before any job, its last word included."""
+    handler = logger.LogHandler(SimpleNamespace(dryrun=False), None)
+    for error in errors:
+        handler.emit(logging.LogRecord("", logging.ERROR, "", 0, error, (), None))
+    handler.close()
+    return capsys.readouterr().out
+
+
+def test_an_error_before_any_job_is_the_last_word(logger, capsys):
+    error = "ConfigError in file x:\n'quik' is no study.\nHint: names are in params.yaml."
+    assert (
+        shown(logger, capsys, f"{error}\n  File x, line 3, in <module>\n  File y") == f"{error}\n"
+    )
+    assert shown(logger, capsys) == "No job to run.\n"
+
+
+def test_in_a_folder_that_cannot_be_written_the_reason_is_said_and_no_traceback(logger, capsys):
+    error = "PermissionError: [Errno 13] Permission denied: '/x/.snakemake'"
+    words = shown(logger, capsys, f"Traceback (most recent call last):\n  File a\n{error}\n")
+    assert words == f"{error}\nHint: Snakemake writes here; run in a clone of your own.\n"
+    error = "OSError: [Errno 30] Read-only file system: '/x/.snakemake'"
+    assert shown(logger, capsys, error).startswith(f"{error}\nHint: ")
+
+
+@pytest.mark.slow
+def test_a_second_run_and_a_run_after_a_kill_name_make_stop(snakemake):
+    for name in "ab":
+        (snakemake.folder / f"{name}.txt").unlink(missing_ok=True)
+    first = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "1"],
+        cwd=snakemake.folder,
+        env={**os.environ, "NAP": "300"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    locks = snakemake.folder / ".snakemake/locks"
+    end = time.monotonic() + 60
+    while not any(locks.glob("*")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    try:
+        for _ in range(2):  # beside the first, and when it was killed
+            status, words = snakemake()
+            assert status != 0 and "--unlock" not in words and "No job to run." not in words
+            last = words.splitlines()[-1]
+            assert last.startswith("Hint: ") and "`make stop`" in last
+            if first.poll() is None:
+                os.killpg(first.pid, signal.SIGKILL)
+                first.wait()
+    finally:
+        if first.poll() is None:
+            os.killpg(first.pid, signal.SIGKILL)
+    snakemake("--unlock")
+    assert not any(locks.glob("*"))

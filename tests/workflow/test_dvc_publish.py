@@ -245,3 +245,19 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
     assert third.planned_jobs(*config) == {}
     published(third, "restore")
     assert third.planned_jobs() == {}
+
+
+@pytest.mark.parametrize(("store", "message"), [("gone", "is not at {}."), ("empty", "ERROR: ")])
+def test_without_the_store_or_its_files_the_store_is_named(clone, tmp_path, store, message):
+    place = tmp_path / store
+    call(clone, "dvc", "remote", "modify", "--local", "store", "url", str(place))
+    if store == "empty":
+        place.mkdir()
+    with pytest.raises(AssertionError) as refused:
+        published(clone, "restore")
+    *lines, last = str(refused.value).split("\nassert ")[0].strip().splitlines()
+    assert message.format(place) in "\n".join(lines)
+    assert last.strip().startswith(
+        f"Hint: studies are fetched from {place}; `dvc remote modify --local"
+    )
+    assert store == "empty" or len(lines) < 3

@@ -242,6 +242,21 @@ def publish(study: str) -> None:
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 
+def not_fetched(error: str) -> str:
+    """What to say where DVC could not fetch: its words, or in their place that its store is gone.
+
+    Without a store DVC lists each file that it does not find, and not the store.
+    """
+    with Repo() as repo:
+        store = repo.cloud.get_remote()
+    if store.fs.protocol == "local" and not Path(store.path).is_dir():
+        error = f"The store of published studies is not at {store.path}."
+    return (
+        f"{error.rstrip()}\nHint: studies are fetched from {store.path}; `dvc remote modify --local"
+        f" {store.name} url PLACE` names another folder, s3://bucket/path or ssh://host/path."
+    )
+
+
 def restore(study: str, targets: list[str]) -> None:
     """Fetch what DVC keeps of a study, and let Snakemake know what it was made from.
 
@@ -250,7 +265,8 @@ def restore(study: str, targets: list[str]) -> None:
         targets: What of it, as `dvc pull` takes it; empty: everything.
 
     Raises:
-        SystemExit: The study has not been published, or a file is not as published.
+        SystemExit: The study has not been published or cannot be fetched, or a file is not as
+            published.
     """
     if not records_file(study).exists():
         names = sorted(path.name.split(".")[0] for path in PUBLISHED.glob("*.json.gz"))
@@ -259,7 +275,10 @@ def restore(study: str, targets: list[str]) -> None:
             f"Hint: published are: {', '.join(names) or 'none'}."
         )
     published = json.loads(gzip.decompress(records_file(study).read_bytes()))
-    print(run("dvc", "pull", *(targets or published["targets"])).strip())
+    try:
+        print(run("dvc", "pull", *(targets or published["targets"])).strip())
+    except SystemExit as error:
+        raise SystemExit(not_fetched(str(error))) from error
     same, others, absent = install(study, published["outputs"])
     print(f"{same} files are as published, {len(others)} are others, {absent} are not here.")
     if others:

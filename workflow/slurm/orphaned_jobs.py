@@ -147,9 +147,9 @@ def queued_or_none(folder: Path, *more: str) -> list[Job]:
 
 
 def cancel_orphans(everything: bool = False) -> None:
-    """Cancel this folder's jobs: all, or those whose driver is gone. Nothing without SLURM."""
+    """Cancel this folder's jobs: all and their drivers, or those whose driver is gone."""
     folder = Path.cwd()
-    if everything and shutil.which("squeue"):
+    if everything:
         interrupt(drivers(folder))
     jobs = [job for job in queued_or_none(folder) if everything or not job.driver_lives()]
     if jobs:

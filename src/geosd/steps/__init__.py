@@ -23,10 +23,19 @@ if sys.argv[:1] == ["-m"]:  # `python -m geosd.steps.NAME`: the program's own im
 
 
 def begin(main: Callable[..., Returned]) -> Returned:
-    """Begin a step: what its `main` returns, called with the arguments of the command line."""
+    """Begin a step: what its `main` returns, called with the arguments of the command line.
+
+    Raises:
+        SystemExit: The configuration is wrong, or does not know a name; says so, and no more.
+    """
     import tyro  # gpu_check does without
 
     keep_freed_memory()
     gc.freeze()
     gc.enable()
-    return tyro.cli(main)
+    try:
+        return tyro.cli(main)
+    except ValueError as error:
+        if type(error).__name__ != "ConfigError":  # some programs do without geosd.config
+            raise
+        sys.exit(str(error))

@@ -28,6 +28,11 @@ from snakemake_interface_logger_plugins.common import LogEvent
 LAST_BYTES = 4096
 EVERY_SECONDS = 60
 """How often the line is repeated where no terminal can redraw it."""
+LOCKED = (
+    "This folder is locked: another Snakemake is at work in it, or was killed in it.\nHint: wait"
+    " for the one at work; `make stop` ends it where it is not wanted, and unlocks the folder."
+)
+READ_ONLY = re.compile(r"(?:PermissionError|OSError): \[Errno (?:13|30)\] .*")
 TARGETS = {"all", "tables", "figures"}
 """Rules that run nothing."""
 
@@ -55,7 +60,7 @@ class LogHandler(LogHandlerBase):
         """Count nothing yet."""
         self.console = Console(highlight=False)
         self.begin = time.time()
-        self.done, self.total = 0, 0
+        self.done, self.total, self.failed = 0, 0, False
         self.jobs: dict[str, int] = {}
         self.running: dict[int, RunningJob] = {}
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
@@ -77,7 +82,8 @@ class LogHandler(LogHandlerBase):
     def _take(self, record: logging.LogRecord) -> None:
         event = getattr(record, "event", None)
         if record.levelno >= logging.WARNING:
-            self.console.print(self.format(record), markup=False)
+            self.failed |= record.levelno >= logging.ERROR
+            self.console.print(self._plain(self.format(record)), markup=False, soft_wrap=True)
         if event == LogEvent.RUN_INFO:
             self._take_counts(record)
         elif event == LogEvent.JOB_INFO and self.common_settings.dryrun:
@@ -98,6 +104,14 @@ class LogHandler(LogHandlerBase):
             self.done, self.total = record.done, record.total
             if not self.console.is_terminal:
                 self.console.print(self._line(), soft_wrap=True)
+
+    def _plain(self, error: str) -> str:
+        """An error, its hint last; of Snakemake's own those with no cure here in our words."""
+        if "Directory cannot be locked" in error:
+            return LOCKED
+        if not self.jobs and (refused := READ_ONLY.search(error)):
+            return f"{refused[0]}\nHint: Snakemake writes here; run in a clone of your own."
+        return re.sub(r"(\nHint: .*)(?:\n +File .*)+\s*$", r"\1", error)
 
     def _take_counts(self, record: logging.LogRecord) -> None:
         first = not self.jobs
@@ -128,8 +142,10 @@ class LogHandler(LogHandlerBase):
             return
         self.ended.set()
         self.live.stop()
-        if not self.jobs:
+        if not self.jobs and not self.failed:
             self.console.print("No job to run.")
+        elif not self.jobs:
+            pass  # the error was the last word
         elif self.common_settings.dryrun:
             jobs = sum(n for rule, n in self.jobs.items() if rule not in TARGETS)
             self.console.print(f"{jobs} jobs would run.")
