@@ -140,6 +140,7 @@ def test_a_second_start_on_the_same_state_is_refused_until_the_first_has_ended(s
     _, stderr = second.communicate(timeout=30)
     assert second.returncode == 1
     assert "another process is at work on this" in stderr
+    assert str(first.pid) in stderr.splitlines()[0].split(": ")[-1].rstrip(".").split()
     first.terminate()
     first.wait(30)
     assert started("print('alone')").wait(30) == 0
@@ -154,7 +155,10 @@ def test_the_state_stays_taken_while_the_program_outlives_a_killed_launcher(star
     first.kill()
     first.wait()
     try:
-        assert started("print('two')").wait(30) == 1
+        second = started("print('two')")
+        _, stderr = second.communicate(timeout=30)
+        assert second.returncode == 1
+        assert f"of this machine: {orphan}.\nHint: " in stderr
     finally:
         os.kill(orphan, signal.SIGKILL)
 

@@ -116,7 +116,11 @@ def deafen() -> None:
 
 
 @pytest.mark.parametrize("before", [None, deafen])
-def test_a_driver_without_jobs_yet_is_found_and_ended(orphaned_jobs, tmp_path, before):
+def test_a_driver_is_found_and_ended_without_jobs_and_without_slurm(
+    orphaned_jobs, tmp_path, before, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
     code = "import time; time.sleep(60)"
     words = [sys.executable, "-c", code, "--profile", "slurm"]
     (tmp_path / "snakemake").symlink_to(sys.executable)
@@ -125,7 +129,7 @@ def test_a_driver_without_jobs_yet_is_found_and_ended(orphaned_jobs, tmp_path, b
     try:
         assert orphaned_jobs.drivers(tmp_path) == {driver.pid}
         assert driver.pid not in orphaned_jobs.drivers(tmp_path.parent)
-        orphaned_jobs.interrupt({driver.pid})
+        orphaned_jobs.cancel_orphans(everything=True)
         assert driver.wait(5) != 0
     finally:
         for process in (driver, inside_a_job):
