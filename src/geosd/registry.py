@@ -10,6 +10,7 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 Base = TypeVar("Base")
@@ -77,8 +78,11 @@ class Registry(Generic[Base]):
         Raises:
             ValueError: There is none; says which there are.
         """
-        allowed = self.names()
-        if name not in allowed:
+        if name not in self._classes:  # one module, where the name is right
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+        if name not in self._classes:
+            allowed = self.names()
             hint = did_you_mean(name, allowed) or f"a new {self.kind} is a module of {self.package}"
             raise ValueError(
                 f"unknown {self.kind} {name!r}; allowed are {', '.join(allowed)}.\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 
@@ -12,6 +14,45 @@ def test_only_a_source_with_a_catalogue_is_fetched(fresh, study, fetched):
 
 
 def test_a_module_of_another_source_reruns_nothing(done):
-    done.append("src/geosd/problems/sources/word_problems.py", "\n# edited\n")
+    done.append("src/geosd/problems/sources/word_problems.py", "\nEDITED = True\n")
     done.append("src/geosd/problems/sources/dapo_math.yaml", "\n# edited\n")
     assert done.planned_jobs() == {}
+
+
+OWN = """from geosd.problems.sources.data_source import register
+from geosd.problems.sources.jsonl import JsonLines
+
+
+@register("own-files")
+class OwnFiles(JsonLines):
+    limits = "None."
+"""
+STUDY = """  own:
+    extends: quick
+    about: Problems of one's own.
+    kind: main
+    data: {source: own-files, raw: problems.jsonl}
+
+  quick_selection:
+"""
+
+
+def test_an_edit_of_the_files_of_a_source_that_inherits_its_reading_draws_them_anew(
+    fresh, tmp_path
+):
+    folder = tmp_path / "copy"
+    shutil.copytree(fresh.folder, folder, symlinks=True)
+    own = type(fresh)(folder)
+    (folder / "src/geosd/problems/sources/own_files.py").write_text(OWN)
+    own.edit("params.yaml", "  quick_selection:\n", STUDY)
+    (folder / "problems.jsonl").write_text('{"question": "1 + 1", "answer": "2"}\n')
+    for name, rule in own.outputs("own").items():
+        if rule == "data":
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+            target = name
+    arguments = ("--config", "study=own", "--", target)
+    own.snakemake("--profile", "local", "--touch", "--forceall", *arguments)
+    assert own.planned_jobs(*arguments) == {}
+    own.append("problems.jsonl", '{"question": "1 + 2", "answer": "3"}\n')
+    assert own.planned_jobs(*arguments) == {"data": 1}

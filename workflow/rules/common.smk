@@ -27,6 +27,7 @@ from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
 from geosd.config.weight_readers import weight_readers
 from geosd.models.shipped_checkpoints import pinned_files
+from geosd.problems.sources import reads_raw
 
 min_version("9.20")  # pathvars, subpath
 
@@ -227,8 +228,9 @@ def shipped(wildcards):
 
 def raw_files(catalogue):
     """Files in data.raw, of a source that reads them and has no catalogue: an edit draws anew."""
-    raw, text = STUDY.section("data")["raw"], catalogue.with_suffix(".py").read_text("utf-8")
-    if raw is None or catalogue.exists() or "reads_raw = True" not in text:
+    data = STUDY.section("data")
+    raw = data["raw"]
+    if raw is None or catalogue.exists() or not reads_raw(data["source"]):
         return []
     found = [Path(raw), *sorted(Path(raw).rglob("*"))]
     return [str(path) for path in found if path.is_file()]

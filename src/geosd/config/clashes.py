@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from geosd.config.code_names import ModelSize, data_sources, model_size, tiny_architectures
+from geosd.config.code_names import ModelSize, model_size, tiny_architectures
 from geosd.config.errors import KeyPath, alternatives
 from geosd.config.inheritance import lineage
 from geosd.config.job_resources import TrainingResources
@@ -26,6 +26,7 @@ from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
 from geosd.config.training_schema import Training
 from geosd.models.shipped_checkpoints import SHIPPED
+from geosd.problems.sources import names, reads_raw
 from geosd.reporting.specs import output_specs
 
 SECTIONS: dict[str, type[Section]] = {
@@ -107,15 +108,18 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
     if evaluation["coverage"] < evaluation["samples"]:
         message = f"must be samples, which is {evaluation['samples']}, or more."
         yield ("evaluation", "coverage"), message
-    if (reads_raw := data_sources().get(data["source"])) is None:
+    try:
+        from_files = reads_raw(data["source"])
+    except ValueError:
         message = f"{data['source']} is no data source. "
-        yield ("data", "source"), message + alternatives(data["source"], list(data_sources()))
-    elif reads_raw and data["raw"] is None:
+        yield ("data", "source"), message + alternatives(data["source"], list(names()))
+        return
+    if from_files and data["raw"] is None:
         yield (
             ("data", "raw"),
             f"{data['source']} is made from files; name their folder, docs/data.md.",
         )
-    elif not reads_raw and data["test_per_benchmark"] is None:
+    elif not from_files and data["test_per_benchmark"] is None:
         message = f"null is the whole benchmark, and {data['source']} has no end; give a number."
         yield ("data", "test_per_benchmark"), message
 

@@ -1,6 +1,7 @@
-"""Names of params.yaml that code defines: data sources, and models whose sizes are known.
+"""Models of params.yaml whose sizes are known before they are there.
 
-Both are read from the syntax of their files, as hyperparameters are: a plan imports no torch.
+The miniature's are read from the syntax of their file, as hyperparameters are: a plan imports no
+torch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import geosd
 from geosd.models.published_architectures import published_architectures
 
-CODE = Path(geosd.__file__).parent
+MINIATURE = Path(geosd.__file__).parent / "models/tiny_architectures.py"
 
 
 @dataclass(frozen=True)
@@ -35,20 +36,9 @@ class ModelSize:
 
 
 @cache
-def data_sources() -> dict[str, bool]:
-    """Each data source of `data.source` -> whether it reads the files in `data.raw`."""
-    sources = {}
-    for file in sorted((CODE / "problems/sources").glob("*.py")):
-        text = file.read_text(encoding="utf-8")
-        if "\n@register(" in text:
-            sources[file.stem.replace("_", "-")] = "reads_raw = True" in text
-    return sources
-
-
-@cache
 def tiny_architectures() -> dict[str, ModelSize]:
     """Each architecture of `base.pretraining.architecture` and its size."""
-    text = (CODE / "models/tiny_architectures.py").read_text(encoding="utf-8")
+    text = MINIATURE.read_text(encoding="utf-8")
     values = {
         ast.unparse(node.target): ast.literal_eval(node.value)
         for node in ast.parse(text).body

@@ -61,6 +61,15 @@ _registry: Registry[DataSource] = Registry("data source", "geosd.problems.source
 register, names = _registry.register, _registry.names
 
 
+def reads_raw(name: str) -> bool:
+    """Whether the problems of a data source come from the files in `data.raw`; its class says so.
+
+    Raises:
+        ValueError: There is no such data source; says which there are.
+    """
+    return _registry.get(name).reads_raw
+
+
 def get_data_source(name: str) -> DataSource:
     """The data source that is registered under a name.
 
