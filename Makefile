@@ -37,7 +37,7 @@ BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema pins pins-gpu licences audit stop gpu-check \
-  publish restore stale clean clean-study unused
+  publish restore stale accept clean clean-study unused
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -171,6 +171,13 @@ restore: .venv/installed  ## fetch a published study; nothing is left to do (STU
 
 stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
 	@$(BIN)/python -m geosd.steps.stale --study $(STUDY)
+
+# Environment and pages say that code was accepted, so they are written anew, if all is there.
+accept:  ## take results as made by the code of today, and say so in their manifests (STUDY=name)
+	@$(BIN)/python -m geosd.steps.accept --study $(STUDY)
+	@[ ! -e $(REPORT) ] || $(snakemake) --allowed-rules all page front_page environment \
+	  $(basename $(notdir $(wildcard src/geosd/reporting/table_*.py src/geosd/reporting/figure_*.py)))
+	@$(if $(filter quick,$(STUDY)),[ ! -e dvc.lock ] || $(MAKE) --no-print-directory --silent dvc.lock)
 
 gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check

@@ -24,7 +24,6 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.files import sha256, write_json, write_jsonl
-from geosd.models.model_card import write_model_card
 from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.provenance.manifest import manifest
@@ -109,10 +108,9 @@ def make_longer_run(folder: Path, draw: random.Random) -> None:
     (folder / "snapshots").mkdir()
     (folder / "snapshots/step_4.safetensors").write_text(f"weights {draw.random()} of step 4")
     write_json(folder / "snapshots/step_4.json", {"drift/pi_0": 0.25, "overlap": 0.75})
-    settings = {"objective": {"name": "geosd"}, "steps": STEPS}
-    write_model_card(folder, model=MODEL, seed=0, prompt="1+1", settings=settings, limits="None.")
     names = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*")) if p.is_file()]
     of_run = {"model": MODEL, "seed": 0, "ranks": 1, "precision": "float32", "sampler": {}}
+    of_run["card"] = {"prompt": "1+1", "limits": "None."}
     sign(folder, {}, names, **of_run)
 
 
@@ -257,7 +255,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
 
         longer, raw, lock = Path("longer"), Path("data/raw"), Path("data/lock.json")
         make_longer_run(longer, draw)
-        kept_of_run = ("steps.csv", "README.md", *(f"snapshots/step_4.{e}" for e in ENDINGS))
+        kept_of_run = ("steps.csv", *(f"snapshots/step_4.{e}" for e in ENDINGS))
         keep("longer run", *(longer / name for name in (*kept_of_run, "config.json")))
         entries = make_raw_files(raw)
         patch.setattr(fetch, "load_catalogue", lambda source: entries)

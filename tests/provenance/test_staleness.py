@@ -10,9 +10,9 @@ import pytest
 
 from geosd.files import sha256
 from geosd.provenance import manifest as manifest_module
-from geosd.provenance.code import code_of
+from geosd.provenance.code import code_of, digest
 from geosd.provenance.manifest_file import DamagedManifestError, read_manifest, write_manifest
-from geosd.provenance.staleness import Current, stale
+from geosd.provenance.staleness import Current, accept, stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
 CODE = {"train": {"geosd/loop.py": "as it was"}}
@@ -109,12 +109,51 @@ def test_a_result_that_has_moved_says_which_settings_it_had(study):
     assert stale_reasons({**SETTINGS, "absent": {"steps": 8}}) == {}  # it was never made
 
 
+def test_accepted_code_is_current_until_the_next_edit_and_the_manifest_says_both(study):
+    folder, edited = Path("results/train"), {"geosd/loop.py": "edited", "geosd/new.py": "0"}
+    manifest = read_manifest(folder)
+    made_by = dict(manifest["code"])
+    assert accept(manifest, edited, "2026-01-02")
+    assert not accept(manifest, edited, "2026-01-03")
+    write_manifest(folder / "manifest.json", manifest)
+    assert stale_reasons(code={"train": edited}) == {}
+    manifest = read_manifest(folder)
+    assert manifest["code"] == made_by
+    assert manifest["accepted"] == [
+        {
+            "date": "2026-01-02",
+            "before": digest(CODE["train"]),
+            "after": digest(edited),
+            "files": {
+                "geosd/loop.py": ["as it was", "edited"],
+                "geosd/new.py": ["(absent)", "0"],
+            },
+        }
+    ]
+    again = {"geosd/loop.py": "edited"}
+    assert stale_reasons(code={"train": again})["train"] == [
+        "code geosd/new.py is not part of the step any more"
+    ]
+    assert accept(manifest, again, "2026-01-04")
+    write_manifest(folder / "manifest.json", manifest)
+    assert stale_reasons(code={"train": again}) == {}
+
+
+def test_a_manifest_of_hashes_of_bytes_is_stale_and_not_to_be_accepted(study):
+    manifest = read_manifest(Path("results/train"))
+    del manifest["code"]["digest"]
+    write_manifest(Path("results/train/manifest.json"), manifest)
+    assert stale_reasons()["train"] == [
+        "its manifest does not say what the code meant that made it"
+    ]
+    assert not accept(manifest, CODE["train"], "2026-01-02")
+
+
 def test_a_manifest_lists_the_code_of_its_step():
     files = manifest_module.code_hashes("analyse", {})
-    assert list(files) == code_of("analyse")
+    assert files == code_of("analyse")
     assert {"geosd/__init__.py", "geosd/provenance/manifest.py"} <= set(files)
     assert not any("config" in name for name in files)
-    assert files["geosd/provenance/manifest.py"] == sha256(manifest_module.__file__)
 
 
 def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatch):
@@ -131,7 +170,7 @@ def test_code_dated_in_the_future_keeps_its_hash_unless_it_is_edited(monkeypatch
     monkeypatch.setattr(manifest_module.time, "time", lambda: changed - 60)
     monkeypatch.setattr(manifest_module, "_BEGAN", changed - 120)
     begun_with = manifest_module.code_hashes("analyse", {})
-    assert begun_with[name] == sha256(manifest_module.__file__)
+    assert begun_with[name] == code_of("analyse")[name]
     monkeypatch.undo()  # an hour later the date is past
     assert manifest_module.code_version("analyse", {}, begun_with)["files"] == begun_with
     begun_with[name] = "0" * 64  # what it was before an edit

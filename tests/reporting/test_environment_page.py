@@ -40,6 +40,12 @@ def test_runs_of_a_step_add_their_time_and_show_the_largest_memory():
     assert row(text, "train", "aaaaaaaaaa, bbbbbbbbbb+", "2", "3.3 min", "3.00 GiB", "16.00 GiB")
 
 
+def test_runs_that_were_accepted_are_marked():
+    accepted = ran(accepted=[{"before": "code-0", "after": "code-1"}])
+    text = environment_markdown([ran(), accepted], {}, "quick")
+    assert "| aaaaaaaaaa, aaaaaaaaaa (accepted) |" in text
+
+
 def test_versions_and_machines_that_differ_stand_in_rows_of_their_own():
     cpu = {"platform": "Linux", "cpus": 2, "accelerators": []}
     other = ran(packages={"torch": "2.14.0"}, device=cpu, peak_memory_bytes={"host": 2**30})

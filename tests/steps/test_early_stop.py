@@ -8,7 +8,6 @@ import yaml
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.run_folders import RunFolders, wanted_snapshots
 from geosd.files import atomic_write
-from geosd.models.model_card import read_model_card
 from geosd.provenance.proof import UnprovenFileError
 from geosd.steps import early_stop
 
@@ -112,7 +111,7 @@ def test_its_card_and_its_manifest_are_those_of_the_trained_one(taken):
     stopped, trained = (json.loads((f / "manifest.json").read_text()) for f in (out, trained_run))
     assert stopped.keys() == trained.keys()
     assert all(name.startswith(str(longer)) for name in stopped["inputs"])
-    for key in ("settings", "sampler", "model", "seed", "ranks", "precision"):
+    for key in ("settings", "sampler", "model", "seed", "ranks", "precision", "card"):
         assert stopped[key] == trained[key]
 
 
@@ -182,8 +181,3 @@ def test_a_measurement_that_was_not_kept_is_named(taken, stopped, tmp_path):
             tmp_path / "out",
             stopped / "params.yaml",
         )
-
-
-def test_a_card_that_is_none_says_so():
-    with pytest.raises(ValueError, match="run it again"):
-        read_model_card("# A model\n")

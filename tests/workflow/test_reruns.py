@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
+import pytest
 import yaml
+
+from geosd.provenance.manifest_file import read_manifest
 
 SHOWN = (
     "claims figure_frontier figure_training table_main table_benchmarks table_significance".split()
@@ -12,6 +17,7 @@ SHOWN = (
 PAGES = sum(not shown.startswith("figure") for shown in SHOWN)
 # Settings are shown too, so each of these reruns the configuration and its page.
 SEEDS = "grpo, geosd]\n    seeds: [0, 1, 2"
+EDIT = "\nEDITED = True\n"
 ONCE = ["analyse", "configuration", "front_page", *SHOWN]
 AFTER_SCORES = {**dict.fromkeys(ONCE, 1), "page": PAGES + 1}
 AFTER_RUNS = {**AFTER_SCORES, "runs": 1, "environment": 1, "page": PAGES + 2}
@@ -32,6 +38,99 @@ def test_touching_every_file_without_changing_it_does_nothing(done):
     for path in (done.folder / "src").rglob("*.py"):
         os.utime(path)
     assert done.planned_jobs() == {}
+
+
+def test_a_docstring_or_a_comment_of_any_module_reruns_nothing(done):
+    edited = 0
+    for path in [*(done.folder / "src").rglob("*.py"), done.folder / "workflow/scripts/page.py"]:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('"""', '"""Edited. ', 1) + "\n# Edited.\n", encoding="utf-8")
+        edited += text.startswith('"""')
+    assert edited > 200
+    assert done.planned_jobs() == {}
+
+
+def test_an_operator_of_the_geometry_retrains_all_methods_that_use_it_and_samples_no_base(
+    done, root
+):
+    seeds, methods = runs(root)
+    done.edit("src/geosd/geometry/sphere.py", "_SERIES_BELOW = 1e-2", "_SERIES_BELOW = 2e-2")
+    jobs = done.planned_jobs()
+    assert jobs["train"] == jobs["evaluate"] == seeds * methods
+    assert jobs["data"] == jobs["base"] == jobs["pool"] == jobs["evaluate_pi_0"] == 0
+
+
+@pytest.mark.parametrize(
+    "module", ["rollout/vllm_engine", "rollout/vllm_sampler", "models/model_card"]
+)
+def test_what_the_study_does_not_use_reruns_nothing(done, module):
+    done.append(f"src/geosd/{module}.py", EDIT)
+    assert done.planned_jobs() == {}
+
+
+def test_the_engine_that_samples_reruns_all_that_is_sampled(done, root):
+    seeds, methods = runs(root)
+    done.append("src/geosd/rollout/transformers_sampler.py", EDIT)
+    jobs = done.planned_jobs()
+    assert jobs["train"] == jobs["evaluate"] == seeds * methods
+    assert jobs["pool"] == 1 and jobs["evaluate_pi_0"] == seeds and jobs["base"] == 0
+
+
+MANIFESTS = """
+from pathlib import Path
+from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders, write_index
+from geosd.files import sha256
+from geosd.provenance.code import digest
+from geosd.provenance.manifest import manifest
+from geosd.provenance.manifest_file import write_manifest
+from geosd.steps.stale import current_results
+study = resolve(load("params.yaml"), "quick")
+write_index(Path("results/quick/runs.csv"), RunFolders(study).rows())
+for result, now in current_results(study, Path("figures")).items():
+    own = result.suffix == ""
+    file = result / "manifest.json" if own else result
+    if file.exists():
+        files = result.iterdir() if own else result.parent.glob("[!m]*.*")
+        outputs = {each.name: sha256(each) for each in files if "manifest" not in each.name}
+        made = manifest("runs", [], now.settings, 1.0, outputs)
+        made["code"] |= {"digest": digest(now.code), "files": now.code}
+        write_manifest(file, made)
+"""
+
+
+def run_in(folder, *words: str) -> str:
+    """What a program of Python prints that is run in a folder, with the folder's own geosd."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(done, root):
+    seeds, methods = runs(root)
+    run_in(done.folder, "-c", MANIFESTS)
+    done.snakemake("--profile", "local", "--touch", "--forceall")
+    assert done.planned_jobs() == {}
+    done.append("src/geosd/files.py", EDIT)  # of every step
+    jobs = done.planned_jobs()
+    assert jobs["train"] == seeds * methods and jobs["data"] == jobs["claims"] == 1
+    printed = run_in(done.folder, "-m", "geosd.steps.accept", "--study", "quick")
+    found = int(printed.split()[2])
+    assert printed.startswith(f"{found} of {found} results of study quick") and found > 30
+    # What has no manifest in which to say it: the page of the manifests, and what is drawn.
+    drawn = set(SHOWN) - {"claims"} | {"environment", "page", "front_page"}
+    assert set(done.planned_jobs()) == drawn
+    folder = done.folder / done.folders().train("mini-qwen3", "geosd", 0)
+    (accepted,) = read_manifest(folder)["accepted"]
+    assert list(accepted["files"]) == ["geosd/files.py"]
+    assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
+    run_in(done.folder, "-m", "geosd.steps.stale", "--study", "quick")
+    # Other reasons stay reasons.
+    done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
+    assert done.planned_jobs()["train"] == seeds
 
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):
@@ -74,18 +173,18 @@ def test_a_new_seed_trains_one_more_run_of_each_method(done, root):
 
 
 def test_a_figures_module_redraws_that_figure_only(done):
-    done.append("src/geosd/reporting/figure_frontier.py", "\n# edited\n")
+    done.append("src/geosd/reporting/figure_frontier.py", EDIT)
     assert done.planned_jobs() == {"figure_frontier": 1, "front_page": 1}
 
 
 def test_a_tables_module_rewrites_that_table_only(done):
-    done.append("src/geosd/reporting/table_benchmarks.py", "\n# edited\n")
+    done.append("src/geosd/reporting/table_benchmarks.py", EDIT)
     assert done.planned_jobs() == {"table_benchmarks": 1, "page": 1, "front_page": 1}
 
 
 def test_an_objectives_module_retrains_that_objective_only(done, root):
     seeds, _ = runs(root)
-    done.append("src/geosd/objectives/fwdkl.py", "\n# edited\n")
+    done.append("src/geosd/objectives/fwdkl.py", EDIT)
     jobs = done.planned_jobs()
     assert jobs["train"] == jobs["evaluate"] == seeds
     assert jobs["base"] == jobs["pool"] == 0
@@ -98,19 +197,19 @@ def test_a_new_objective_retrains_nothing(done):
 
 def test_the_training_loop_retrains_every_variant_and_no_base(done, root):
     seeds, methods = runs(root)
-    done.append("src/geosd/training/loop.py", "\n# edited\n")
+    done.append("src/geosd/training/loop.py", EDIT)
     jobs = done.planned_jobs()
     assert jobs["train"] == seeds * methods
     assert jobs["base"] == jobs["pool"] == jobs["evaluate_pi_0"] == 0
 
 
 def test_the_claims_as_data_are_judged_again_when_they_change(done):
-    done.append("src/geosd/claims/ledger/accuracy.py", "\n# edited\n")
+    done.append("src/geosd/claims/ledger/accuracy.py", EDIT)
     jobs = done.planned_jobs()
     assert jobs["claims"] == 1
     assert jobs["train"] == jobs["evaluate"] == 0
 
 
 def test_the_reader_of_params_reruns_nothing_while_the_settings_stay(done):
-    done.append("src/geosd/config/study.py", "\n# edited\n")
+    done.append("src/geosd/config/study.py", EDIT)
     assert done.planned_jobs() == {}

@@ -16,11 +16,11 @@ of its own, published/<folder>.dvc: studies that share a folder share the file.
 from __future__ import annotations
 
 import argparse
-import base64
 import gzip
 import json
 import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,13 +32,15 @@ from dvc.repo import Repo
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import sha256
+from geosd.provenance.workflow_records import record_path
 from geosd.reporting.shipping import MANIFEST
 
-RECORDS = Path(".snakemake/metadata")
 PUBLISHED = Path("published")
 LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 PIPELINE = "dvc.yaml"
-CHECK = "check"  # the stage of dvc.yaml that makes nothing
+CHECK = "check"  # the stage of dvc.yaml that makes no result
+WRITE_CODE = (sys.executable, "workflow/dvc/generate.py", "--check")
+"""Writes the digests of code that stages depend on."""
 SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src", "base_models")
 
 
@@ -81,6 +83,7 @@ def stage_outputs() -> dict[Path, str]:
             for stage in repo.index.stages
             if stage.path_in_repo == PIPELINE
             for out in stage.outs
+            if out.use_cache
         }
 
 
@@ -108,14 +111,6 @@ def write_pointer(folder: Path) -> Path:
 def records_file(study: str) -> Path:
     """The published file of a study's records."""
     return PUBLISHED / f"{study}.json.gz"
-
-
-def record_path(output: str) -> Path:
-    """Where Snakemake keeps its record of an output: base64, cut to what a file's name may hold."""
-    longest = os.pathconf(".", "PC_NAME_MAX") - 1
-    name = base64.urlsafe_b64encode(output.encode()).decode()
-    parts = [name[i : i + longest] for i in range(0, len(name), longest)]
-    return RECORDS.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])
 
 
 def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
@@ -224,6 +219,8 @@ def publish(study: str) -> None:
     targets = short_targets(targets, stages.values())
     pointers = [name for name in targets if name.endswith(".dvc")]
     has_stages = targets != pointers
+    if has_stages:
+        run(*WRITE_CODE)
     # --force: trust the files, which Snakemake has just called up to date.
     checked = [CHECK] if has_stages and PIPELINE not in targets else []
     run("dvc", "commit", "--force", "--no-relink", *checked, *targets)
@@ -279,6 +276,8 @@ def restore(study: str, targets: list[str]) -> None:
         print(run("dvc", "pull", *(targets or published["targets"])).strip())
     except SystemExit as error:
         raise SystemExit(not_fetched(str(error))) from error
+    # Without an error: where params.yaml was edited here, the stages of DVC say so themselves.
+    subprocess.run(WRITE_CODE, capture_output=True)
     same, others, absent = install(study, published["outputs"])
     print(f"{same} files are as published, {len(others)} are others, {absent} are not here.")
     if others:

@@ -1,11 +1,13 @@
 """Write dvc.yaml: study quick as stages of DVC, each of which runs one rule of Snakemake.
 
     python workflow/dvc/generate.py           write dvc.yaml and settings.yaml anew (`make dvc`)
-    python workflow/dvc/generate.py --check   end with an error where they are not current
+    python workflow/dvc/generate.py --check   end with an error where they are not current, and
+                                              write code.yaml, the digest of each stage's code
 
-Addresses of results and lists of code follow from params.yaml and src/, and DVC knows neither rule
-by which they follow. So each stage first checks that the file still says what holds: after an edit
-of params.yaml nothing is made under an old address.
+Addresses of results follow from params.yaml, and digests of code from src/; DVC knows neither rule.
+So each stage first checks that the file still says what holds: after an edit of params.yaml nothing
+is made under an old address. code.yaml is what stage `check` makes of src/ and all others read: an
+edit that means something reruns what is made by it, one of words alone reruns `check`.
 """
 
 from __future__ import annotations
@@ -14,21 +16,23 @@ import argparse
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from geosd.config import load, resolve, settings
+from geosd.config import Study, load, resolve, settings
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
 from geosd.models.shipped_checkpoints import SUMS
-from geosd.provenance.code import code_of, module_of
+from geosd.provenance.code import code_of, digest
 from geosd.reporting import specs
 
 STUDY = "quick"
 DVC, SETTINGS = Path("dvc.yaml"), Path("workflow/dvc/settings.yaml")
+CODE = Path("workflow/dvc/code.yaml")
 CHECK = "python workflow/dvc/generate.py --check"
 COMMAND = f"{CHECK} && snakemake --profile local --nolock --force --allowed-rules"
 HEAD = """\
@@ -38,7 +42,7 @@ HEAD = """\
 # what is out of date and keeps the versions, Snakemake executes, and each command is written once.
 #
 #   dvc repro                            the study, one job after another (side by side: make run)
-#   dvc repro -s train@mini-qwen3-geosd-0    one job
+#   dvc repro train@mini-qwen3-geosd-0   one job, and before it what it needs
 #   dvc metrics diff HEAD~1              accuracies against those of another commit
 #   dvc params diff HEAD~1               settings against those of another commit
 #   dvc plots show                       training curves and the frontier as a page, offline too
@@ -53,11 +57,6 @@ TIDY = ("scores", "drift", "consensus")
 Stage = dict[str, Any]
 
 
-def code(step: str, *arguments: Any, **keywords: Any) -> list[str]:
-    """The files of code behind a step, as dvc.yaml names them."""
-    return [f"src/{name}" for name in code_of(step, *arguments, **keywords)]
-
-
 def stage(
     desc: str, rule: str, target: str, deps: list[str], item: str = "", outs: Iterable[str] = ()
 ) -> Stage:
@@ -67,16 +66,16 @@ def stage(
         desc: What it does.
         rule: The rule.
         target: One of its outputs.
-        deps: What it reads, code among it.
-        item: What a stage for each item adds to the key of its settings in settings.yaml.
+        deps: What it reads.
+        item: What a stage for each item adds to its key in settings.yaml and code.yaml.
         outs: What it makes, where this is not all of the target's folder.
     """
     read = ".".join(filter(None, [rule.removesuffix("_pi_0"), item]))
     return {
         "desc": desc,
         "cmd": f"${{snakemake}} {rule} -- {target}",
-        "deps": deps,
-        "params": [{str(SETTINGS): [read]}],
+        **({"deps": deps} if deps else {}),
+        "params": [{str(SETTINGS): [read]}, {str(CODE): [read]}],
         "outs": [{out: {"persist": True}} for out in outs or [target.rpartition("/")[0]]],
     }
 
@@ -100,53 +99,45 @@ def model_stages(folders: RunFolders) -> dict[str, Stage]:
         for model, draw in itertools.product(study.models, study.base_draws)
     }
     shipped = ["${item.shipped}"] if any(item["shipped"] for item in draws.values()) else []
-    own_pool = code("pool", settings("pool", study, study.models[0]))
     each_base = stage(
         "Make each draw of each base model.",
         "base",
         "${item.base}/model.safetensors",
-        [*shipped, *code("base")],
+        shipped,
         "${item.model}.${item.draw}",
     )
     each_pool = stage(
         "Collect verified solutions of each draw of each base model.",
         "pool",
         "${item.pool}/pool.jsonl",
-        ["${item.base}", folders.train_problems, *own_pool],
+        ["${item.base}", folders.train_problems],
         "${item.model}",
     )
-    problems = code("data", settings("data", study))
     return {
-        "data": stage("Draw and split the problems.", "data", f"{data}/train.jsonl", problems),
+        "data": stage("Draw and split the problems.", "data", f"{data}/train.jsonl", []),
         "base": one_for_each(draws, each_base),
         "pool": one_for_each(draws, each_pool),
     }
 
 
 def train_stage(folders: RunFolders) -> Stage:
-    """The stages of dvc.yaml that train; the code of its objective is a run's own."""
-    study = folders.study
-    own, closures = {}, set()
-    for row in folders.rows():
-        if row.train:
-            resolved = settings("train", study, row.model, row.variant)
-            closures |= set(code("train", resolved))
-            module = module_of("objective", resolved["objective"])
-            own[f"{row.model}-{row.variant}-{row.seed}"] = {
-                "model": row.model,
-                "variant": row.variant,
-                "base": row.base,
-                "pool": folders.pool(row.model, row.draw),
-                "train": row.train,
-                "objective": f"src/{module.replace('.', '/')}.py",
-            }
-    common = sorted(closures - {values["objective"] for values in own.values()})
-    inputs = ["${item.base}", "${item.pool}/pool.jsonl", folders.train_problems]
+    """The stages of dvc.yaml that train."""
+    own = {
+        f"{row.model}-{row.variant}-{row.seed}": {
+            "model": row.model,
+            "variant": row.variant,
+            "base": row.base,
+            "pool": folders.pool(row.model, row.draw),
+            "train": row.train,
+        }
+        for row in folders.rows()
+        if row.train
+    }
     each = stage(
         "Train every variant.",
         "train",
         "${item.train}/model.safetensors",
-        [*inputs, "${item.objective}", *common],
+        ["${item.base}", "${item.pool}/pool.jsonl", folders.train_problems],
         "${item.model}.${item.variant}",
     )
     return one_for_each(own, each)
@@ -154,7 +145,6 @@ def train_stage(folders: RunFolders) -> Stage:
 
 def evaluate_stage(folders: RunFolders, rule: str) -> Stage:
     """The stages of dvc.yaml that sample trained students, or base models."""
-    study = folders.study
     rows = [row for row in folders.rows() if bool(row.train) == (rule == "evaluate")]
     own = {
         f"{row.model}-{row.variant}-{row.seed}" if row.train else f"{row.model}-{row.seed}": {
@@ -165,12 +155,11 @@ def evaluate_stage(folders: RunFolders, rule: str) -> Stage:
         for row in rows
     }
     sampled = "every student" if rule == "evaluate" else "every base model"
-    closure = code("evaluate", settings("evaluate", study, study.models[0]))
     each = stage(
         f"Sample {sampled} on the test problems.",
         rule,
         "${item.samples}/samples.jsonl",
-        ["${item.checkpoint}", folders.test_problems, *closure],
+        ["${item.checkpoint}", folders.test_problems],
         "${item.model}",
     )
     return one_for_each(own, each)
@@ -190,24 +179,23 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
             "Write which folders are the runs.",
             "runs",
             index,
-            code("runs"),
+            [],
             outs=[index, index_manifest],
         ),
         "analyse": stage(
             "Turn samples and step logs into tidy tables of numbers.",
             "analyse",
             tidy[0],
-            [index, *samples, *logs, *pools, *code("analyse")],
+            [index, *samples, *logs, *pools],
         ),
     }
     for name in study.outputs:
         if name == "claims":
-            deps, outs = [*tidy, *code("claims")], ("csv", "md", "manifest.json")
+            deps, outs = tidy, ("csv", "md", "manifest.json")
             desc = "Judge the claims of the paper."
         else:
             spec = specs.output_specs()[name]
-            read = [f"{results}/analyse/{table}.csv" for table in spec.reads]
-            deps = [*read, *code("render", modules=specs.rendering_modules(name))]
+            deps = [f"{results}/analyse/{table}.csv" for table in spec.reads]
             outs = specs.output_kind(name).extensions
             desc = f"{specs.output_kind(name).label}: {spec.title}."
         files = [f"{figures}/{name}.{ending}" for ending in outs]
@@ -223,9 +211,10 @@ def generated() -> dict[Path, str]:
     if any(study.shipped_base(model, 0) for model in study.models):
         more.append(str(SUMS))
     check = {
-        "desc": "See that this file is current.",
+        "desc": "See that this file is current, and write which code each stage has.",
         "cmd": CHECK,
-        "deps": ["params.yaml", *more, "workflow/dvc/generate.py", "src/geosd/config"],
+        "deps": ["params.yaml", *more, "workflow/dvc/generate.py", "src/geosd"],
+        "outs": [{str(CODE): {"cache": False, "persist": True}}],
     }
     pipeline = {
         "vars": [{"snakemake": COMMAND}],
@@ -241,27 +230,43 @@ def generated() -> dict[Path, str]:
             **study_stages(folders),
         },
     }
-    models, trained = study.models, study.trained
-    values = {
-        "data": settings("data", study),
+    values = of_stages(study, partial(settings, study=study))
+    values["runs"] = folder_digest([list(vars(row).values()) for row in folders.rows()])
+    head = "# GENERATED by workflow/dvc/generate.py: what each stage of dvc.yaml may read.\n"
+    return {DVC: HEAD + dumped(pipeline), SETTINGS: head + dumped(values)}
+
+
+def of_stages(study: Study, value: Callable[..., Any]) -> dict[str, Any]:
+    """A value for each stage of dvc.yaml by rule, model and variant or draw, where it has these."""
+    models = study.models
+    return {
+        "data": value("data"),
         "base": {
-            model: {draw: settings("base", study, model, draw=draw) for draw in study.base_draws}
+            model: {draw: value("base", model=model, draw=draw) for draw in study.base_draws}
             for model in models
         },
         **{
-            rule: {model: settings(rule, study, model) for model in models}
+            rule: {model: value(rule, model=model) for model in models}
             for rule in ("pool", "evaluate")
         },
         "train": {
-            model: {name: settings("train", study, model, name) for name in trained}
+            model: {name: value("train", model=model, variant=name) for name in study.trained}
             for model in models
         },
-        "runs": folder_digest([list(vars(row).values()) for row in folders.rows()]),
-        "analyse": settings("analyse", study),
-        **{name: settings(name, study) for name in study.outputs},
+        **{name: value(name) for name in ("runs", "analyse", *study.outputs)},
     }
-    head = "# GENERATED by workflow/dvc/generate.py: what each stage of dvc.yaml may read.\n"
-    return {DVC: HEAD + dumped(pipeline), SETTINGS: head + dumped(values)}
+
+
+def codes() -> str:
+    """The text of code.yaml: the digest of the code behind each stage."""
+    study, outputs = resolve(load("params.yaml"), STUDY), specs.output_specs()
+
+    def of(rule: str, **run: Any) -> str | None:
+        if rule in outputs:
+            return digest(code_of("render", modules=specs.rendering_modules(rule)))
+        return digest(code_of(rule, settings(rule, study, **run)))
+
+    return dumped(of_stages(study, of))
 
 
 def dumped(values: Mapping[str, Any]) -> str:
@@ -271,7 +276,7 @@ def dumped(values: Mapping[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the files, or check them.
+    """Write the files, or check them and write the digests of code.
 
     Raises:
         SystemExit: A file is not current.
@@ -288,6 +293,7 @@ def main(arguments: list[str]) -> None:
                 f"{path} is not current: params.yaml or the code has changed since it was"
                 " generated.\nHint: run `make dvc`, then `dvc repro` again; `make repro` does both."
             )
+    write_text(CODE, codes())
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ Write the index of the study, and turn samples and step logs into tidy tables of
 
 
 rule runs:
-    input:
-        code=code_of("runs"),
     output:
         index="<study>/runs.csv",
         manifest="<study>/runs.manifest.json",
@@ -23,6 +21,7 @@ rule runs:
         "<logs>/runs.log",
     localrule: True
     params:
+        code=code_of("runs"),
         study=STUDY.name,
         rows=lambda wildcards: folder_digest([list(vars(row).values()) for row in ROWS]),
         out=subpath(output.index, parent=True),
@@ -39,7 +38,6 @@ rule analyse:
         samples=[f"{row.evaluate}/samples.jsonl" for row in ROWS],
         steps=[f"{row.train}/steps.csv" for row in ROWS if row.train],
         pools=sorted({f"{row.pool}/counts.json" for row in ROWS if row.pool}),
-        code=code_of("analyse"),
     output:
         scores="<study>/analyse/scores.csv",
         drift="<study>/analyse/drift.csv",
@@ -53,6 +51,7 @@ rule analyse:
         mem_mb=scale(2000),
         runtime=scale(30),
     params:
+        code=code_of("analyse"),
         study=STUDY.name,
         settings=settings_of("analyse"),
         out=subpath(output.scores, parent=True),

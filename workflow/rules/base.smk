@@ -8,7 +8,6 @@ Make each draw of each base model pi_0; nothing here depends on a method.
 rule base:
     input:
         shipped=shipped,
-        code=code_of("base"),
     output:
         weights="results/base/{model}-{digest}/model.safetensors",
         config="results/base/{model}-{digest}/config.json",
@@ -23,6 +22,7 @@ rule base:
         mem_mb=requested("base", "mem_mb", 2),
         runtime=requested("base", "minutes", 2),
     params:
+        code=code_of("base"),
         draw=draw_of,
         out=subpath(output.weights, parent=True),
         scratch="scratch/base/{model}-{digest}",

@@ -24,7 +24,6 @@ rule claims:
             variant=ALIGNED.get("methods", []),
             seed=STUDY.seeds,
         ),
-        code=code_of("claims"),
     output:
         csv="<figures>/claims.csv",
         md="<figures>/claims.md",
@@ -35,6 +34,7 @@ rule claims:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
+        code=code_of("claims"),
         study=STUDY.name,
         settings=settings_of("claims"),
         out=subpath(output.csv, parent=True),

@@ -5,7 +5,7 @@ A job runs again when one of these changes, and on nothing else:
 
     its input files
     its settings, the part of params.yaml that its program may read  (settings_of)
-    its code, the modules that its program imports, directly or not   (code_of)
+    its code, what the modules mean that its program imports, directly or not   (code_of)
 
 Results that several studies may have lie in folders whose names are digests of the settings and of
 what they are made from (geosd.config.run_folders): there other settings are another folder, and the rules
@@ -98,17 +98,17 @@ def settings_of(step):
 
 
 def code_of(step, settings=None, modules=()):
-    """The files of code behind one step."""
-    return [f"src/{name}" for name in code.code_of(step, settings, modules, Path("src"))]
+    """The digest of the code behind one step, for the params of its rule."""
+    return code.digest(code.code_of(step, settings, modules, Path("src")))
 
 
-def code_of_output(name):
-    """The files behind one table or figure: the program that writes all of them, and its own."""
-    return code_of("render", modules=specs.rendering_modules(name))
+def code_of_model(step):
+    """Params function: the digest of the code behind a step that a model's settings choose."""
+    return lambda wildcards: code_of(step, settings(step, STUDY, wildcards.model))
 
 
 def code_of_training(wildcards):
-    """Input function: the code of one variant's training. A new objective retrains no other."""
+    """Params function: the code of one variant's training. A new objective retrains no other."""
     variant = variant_of("train")(wildcards)
     return code_of("train", settings("train", STUDY, wildcards.model, variant))
 
@@ -255,11 +255,6 @@ def checkpoint(wildcards):
     """Input function: the weights of the trained student whose samples lie in a folder."""
     variant = variant_of("evaluate")(wildcards)
     return f"{FOLDERS.train(wildcards.model, variant, int(wildcards.seed))}/model.safetensors"
-
-
-def code_of_sampling(wildcards):
-    """Input function: the code of the sampling and of the data set's prompts and grader."""
-    return code_of("evaluate", settings("evaluate", STUDY, wildcards.model))
 
 
 def followed(wildcards):

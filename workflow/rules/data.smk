@@ -18,7 +18,6 @@ CATALOGUE = Path("src", *SOURCE.split(".")).with_suffix(".yaml")
 rule fetch:
     input:
         catalogue=str(CATALOGUE),
-        code=code_of("fetch"),
     output:
         raw=f"{FOLDERS.data}/raw.json",
     log:
@@ -27,6 +26,7 @@ rule fetch:
     resources:
         study=STUDY.name,
     params:
+        code=code_of("fetch"),
         out=subpath(output.raw, parent=True),
     message:
         f"Fetch and check the raw files of study {STUDY.name}"
@@ -38,7 +38,6 @@ rule fetch:
 rule data:
     input:
         raw=rules.fetch.output.raw if CATALOGUE.exists() else raw_files(CATALOGUE),
-        code=code_of("data", settings("data", STUDY)),
     output:
         train=f"{FOLDERS.data}/train.jsonl",
         select_train=f"{FOLDERS.data}/select_train.jsonl",
@@ -53,6 +52,7 @@ rule data:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
+        code=code_of("data", settings("data", STUDY)),
         out=subpath(output.train, parent=True),
     message:
         f"Draw the problems of study {STUDY.name}"

@@ -8,7 +8,6 @@ Take a run that is the beginning of a longer one from that one, at the step at w
 rule early_stop:
     input:
         longer=rules.train.output.weights,
-        code=code_of("early_stop"),
     output:
         weights="results/train/{model}/{recipe}/{seed}/stopped_{steps}/model.safetensors",
         config="results/train/{model}/{recipe}/{seed}/stopped_{steps}/config.json",
@@ -25,6 +24,7 @@ rule early_stop:
         runtime=scale(30),
         variant=variant_of("train", "{model}/{recipe}/{seed}/stopped_{steps}"),
     params:
+        code=code_of("early_stop"),
         longer=subpath(input.longer, parent=True),
         out=subpath(output.weights, parent=True),
     message:

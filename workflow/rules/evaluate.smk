@@ -10,7 +10,6 @@ rule evaluate:
     input:
         checkpoint=checkpoint,
         problems=FOLDERS.test_problems,
-        code=code_of_sampling,
     output:
         samples="results/evaluate/{model}/{recipe}/{seed}/samples.jsonl",
         manifest="results/evaluate/{model}/{recipe}/{seed}/manifest.json",
@@ -28,6 +27,7 @@ rule evaluate:
         runtime=requested("evaluate", "minutes", 2),
         variant=variant_of("evaluate"),
     params:
+        code=code_of_model("evaluate"),
         checkpoint=subpath(input.checkpoint, parent=True),
         out=subpath(output.samples, parent=True),
     message:
@@ -43,7 +43,6 @@ use rule evaluate as evaluate_pi_0 with:
     input:
         checkpoint=base_model,
         problems=FOLDERS.test_problems,
-        code=code_of_sampling,
     wildcard_constraints:
         recipe="pi_0-[0-9a-f]+",
     priority: 0

@@ -37,7 +37,6 @@ for name, spec in specs.output_specs().items():
             name
         input:
             tidy=[TIDY[tidy] for tidy in spec.reads],
-            code=code_of_output(name),
         output:
             **files,
         log:
@@ -46,6 +45,7 @@ for name, spec in specs.output_specs().items():
             mem_mb=scale(2000),
             runtime=scale(10),
         params:
+            code=code_of("render", modules=specs.rendering_modules(name)),
             name=name,
             study=STUDY.name,
             settings=settings_of(name),

@@ -11,7 +11,6 @@ rule pool:
     input:
         base=base_model,
         problems=FOLDERS.train_problems,
-        code=lambda wildcards: code_of("pool", settings("pool", STUDY, wildcards.model)),
     output:
         pool="results/pool/{model}-{digest}/pool.jsonl",
         counts="results/pool/{model}-{digest}/counts.json",
@@ -27,6 +26,7 @@ rule pool:
         mem_mb=requested("pool", "mem_mb", 2),
         runtime=requested("pool", "minutes", 2),
     params:
+        code=code_of_model("pool"),
         draw=draw_of,
         base=subpath(input.base, parent=True),
         out=subpath(output.pool, parent=True),

@@ -22,6 +22,8 @@ PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
 CAPTIONS = {name: captions.caption_words(name, STUDY.models) for name in specs.output_specs()}
 ENDINGS = {"configuration": "yaml"}  # of all others: md
+PAGE = "workflow/scripts/page.py"
+PAGE_CODE = code.digest({PAGE: code.meaning(Path(PAGE))})
 TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
     "claims": "the paper's claims",
     "configuration": "the study as it was run",
@@ -47,7 +49,6 @@ TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS.get(n
 rule page:
     input:
         source=lambda wildcards: f"<figures>/{wildcards.page}.{ENDINGS.get(wildcards.page, 'md')}",
-        script="workflow/scripts/page.py",
     output:
         report(
             "<study>/pages/{page}.html",
@@ -63,11 +64,13 @@ rule page:
         page="|".join(PAGES),
     localrule: True
     params:
+        script=PAGE,
+        code=PAGE_CODE,
         caption=lambda wildcards: CAPTIONS.get(wildcards.page, ""),
     message:
         "Make {wildcards.page} a page of the report"
     shell:
-        "python {input.script:q} {input.source:q} {output:q} > {log:q} 2>&1"
+        "python {params.script:q} {input.source:q} {output:q} > {log:q} 2>&1"
 
 
 rule front_page:
@@ -79,8 +82,6 @@ rule front_page:
             rules.page.output,
             page=[*({"claims"} & {*STUDY.outputs}), "configuration", "environment"],
         ),
-        script="workflow/scripts/page.py",
-        code=code_of("front_page"),
     output:
         markdown="<study>/report.md",
         page="<study>/report.html",
@@ -88,6 +89,9 @@ rule front_page:
         "<logs>/front_page.log",
     localrule: True
     params:
+        code=code_of("front_page"),
+        script=PAGE,
+        script_code=PAGE_CODE,
         study=STUDY.name,
         settings=settings_of("front_page"),
         figures=subpath(input.configuration, parent=True),
@@ -96,7 +100,7 @@ rule front_page:
     shell:
         "python -m geosd.steps.front_page --study {params.study:q} --params params.yaml"
         " --figures {params.figures:q} --tidy {input.tidy:q} --out {output.markdown:q} > {log:q} 2>&1"
-        " && python {input.script:q} {output.markdown:q} {output.page:q} >> {log:q} 2>&1"
+        " && python {params.script:q} {output.markdown:q} {output.page:q} >> {log:q} 2>&1"
 
 
 rule configuration:
@@ -119,13 +123,13 @@ rule environment:
     input:
         runs=rules.runs.output.index if SCORED else [],
         manifests=MANIFESTS if SCORED else [],
-        code=code_of("environment"),
     output:
         page="<figures>/environment.md",
     log:
         "<logs>/environment.log",
     localrule: True
     params:
+        code=code_of("environment"),
         study=STUDY.name,
         runs=lambda wildcards, input: f"--runs {input.runs} " if input.runs else "",
         out=subpath(output.page, parent=True),

@@ -14,7 +14,6 @@ rule states:
         base=base_model,
         problems=FOLDERS.train_problems,
         pool=solutions,
-        code=lambda wildcards: code_of("states", settings("states", STUDY, wildcards.model)),
     output:
         table="results/states/{model}-{digest}/states.csv",
         rollouts="results/states/{model}-{digest}/states.jsonl",
@@ -30,6 +29,7 @@ rule states:
         mem_mb=requested("states", "mem_mb", 2),
         runtime=requested("states", "minutes", 2),
     params:
+        code=code_of_model("states"),
         base=subpath(input.base, parent=True),
         out=subpath(output.table, parent=True),
     message:
@@ -45,7 +45,6 @@ rule alignment:
         base=base_model,
         checkpoint=followed,
         states=visited_states,
-        code=code_of("alignment"),
     output:
         table="<study>/alignment/{model}/{variant}/{seed}/alignment.csv",
         manifest="<study>/alignment/{model}/{variant}/{seed}/manifest.json",
@@ -58,6 +57,7 @@ rule alignment:
         mem_mb=requested("alignment", "mem_mb", 2),
         runtime=requested("alignment", "minutes", 2),
     params:
+        code=code_of("alignment"),
         study=STUDY.name,
         settings=settings_of("alignment"),
         base=subpath(input.base, parent=True),
@@ -79,7 +79,6 @@ rule drift_over_steps:
     input:
         runs=rules.runs.output.index,
         steps=[f"{row.train}/steps.csv" for row in ROWS if row.variant in DRIFTING],
-        code=code_of("drift_over_steps"),
     output:
         drift="<study>/analyse/drift_over_steps.csv",
         manifest="<study>/analyse/drift_over_steps.manifest.json",
@@ -89,6 +88,7 @@ rule drift_over_steps:
         mem_mb=scale(2000),
         runtime=scale(10),
     params:
+        code=code_of("drift_over_steps"),
         study=STUDY.name,
         settings=settings_of("drift_over_steps"),
         out=subpath(output.drift, parent=True),

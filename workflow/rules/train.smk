@@ -15,7 +15,6 @@ rule train:
         base=base_model,
         problems=FOLDERS.train_problems,
         pool=solutions,
-        code=code_of_training,
     output:
         weights="results/train/{model}/{recipe}/{seed}/model.safetensors",
         config="results/train/{model}/{recipe}/{seed}/config.json",
@@ -43,6 +42,7 @@ rule train:
         runtime=requested("train", "minutes", 2),
         variant=variant_of("train"),
     params:
+        code=code_of_training,
         base=subpath(input.base, parent=True),
         out=subpath(output.weights, parent=True),
         scratch="scratch/train/{model}/{recipe}/{seed}",

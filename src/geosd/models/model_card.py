@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from geosd.files import write_text
+from geosd.provenance.checkpoint_files import MODEL_CARD
 
 CARD = """\
 ---
@@ -77,24 +77,4 @@ def write_model_card(
         settings=json.dumps(settings, indent=2, sort_keys=True),
         limits=limits,
     )
-    write_text(folder / "README.md", text)
-
-
-def read_model_card(card: str) -> dict[str, str]:
-    """The `prompt` and `limits` of a model card that `write_model_card` wrote.
-
-    Raises:
-        ValueError: Another program wrote the card.
-    """
-    match = re.search(
-        r"A question is put as `(?P<prompt>.*)`\.\n\n## Settings\n.*\n## Limits\n\n"
-        r"(?P<limits>.*)\n",
-        card,
-        re.DOTALL,
-    )
-    if match is None:
-        raise ValueError(
-            "This model card has no prompt or no limits where `write_model_card` puts them.\nHint:"
-            " the rule `train` writes the README.md of a run; run it again."
-        )
-    return match.groupdict()
+    write_text(folder / MODEL_CARD, text)

@@ -5,3 +5,4 @@ from __future__ import annotations
 WEIGHTS = "model.safetensors"
 LOADED = (".json", ".jinja", ".safetensors")
 """Endings of the files that transformers may open."""
+MODEL_CARD = "README.md"

@@ -3,11 +3,16 @@
 It is read from syntax trees, so nothing is imported and nothing is guessed from what happens to be
 loaded: a step's module, what it imports of this package, directly or not, the data files that these
 modules name, and the modules that the step finds by a name in its settings.
+
+A module is hashed by its meaning: its syntax tree without docstrings, where comments, blank lines
+and the layout are gone by parsing. The tree is written in a form of our own, because that of
+`ast.dump` is another one in each version of Python.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -17,9 +22,11 @@ import geosd
 
 SOURCES = Path(geosd.__file__).parents[1]
 """The folder that holds the package."""
-CONFIGURATION = "geosd.config"
-"""Left out: what it decides reaches a step through its settings."""
+LEFT_OUT = ("geosd.config", "geosd.models.model_card")
+"""Packages and modules that decide no result: what the configuration decides reaches a step through
+its settings, and a model card is written beside a result that is whole."""
 DATA_FILES = ("yaml", "jinja", "cpp")
+"""Endings of data files; they are hashed byte by byte."""
 BY_NAME = {"objective": "geosd.objectives", "source": "geosd.problems.sources"}
 """Settings that name a module, and the package in which a step finds it."""
 READS = {
@@ -30,6 +37,8 @@ READS = {
     "evaluate": ("source",),
 }
 """Steps that find modules by name, and the settings that name them."""
+ENGINES = {name: f"geosd.rollout.{name}_" for name in ("transformers", "vllm")}
+"""Engines of `rollout.engine`, and how the names of their own modules begin."""
 
 
 def code_of(
@@ -37,20 +46,40 @@ def code_of(
     settings: Mapping[str, Any] | None = None,
     modules: Iterable[str] = (),
     sources: Path = SOURCES,
-) -> list[str]:
-    """The files of code behind a step: its module and all that it imports of this package.
+) -> dict[str, str]:
+    """The code behind a step: its module and all that it imports of this package.
+
+    Of the engines that sample, only the one that the settings name belongs to it.
 
     Args:
         step: Name of the step's module in `geosd.steps`.
-        settings: The step's settings, which may name a data source and an objective.
+        settings: The step's settings, which may name a data source, an objective and an engine.
         modules: Further modules that the step finds by name: a table's or a figure's.
         sources: The folder that holds the package.
 
     Returns:
-        Sorted paths from `sources`, as `geosd/steps/train.py`.
+        Path of each file from `sources`, as `geosd/steps/train.py`, sorted -> its `meaning`.
     """
-    named = [module_of(key, (settings or {})[key]) for key in READS.get(step, ())]
-    return _closure((f"geosd.steps.{step}", *named, *modules), sources)
+    settings = settings or {}
+    named = [module_of(key, settings[key]) for key in READS.get(step, ())]
+    engine = settings.get("rollout", {}).get("engine")
+    others = [begins for name, begins in ENGINES.items() if engine not in (None, name)]
+    files = _closure((f"geosd.steps.{step}", *named, *modules), (*LEFT_OUT, *others), sources)
+    return {file: meaning(sources / file) for file in files}
+
+
+def digest(files: Mapping[str, str | None]) -> str | None:
+    """One digest of code for what `code_of` returns; None where the hash of a file is not known."""
+    if None in files.values():
+        return None
+    lines = (f"{name}\t{hashed}\n" for name, hashed in sorted(files.items()))
+    return f"code-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:16]}"
+
+
+def meaning(file: Path) -> str:
+    """The SHA-256 of a file of code: of what a module means, or of a data file's bytes."""
+    text = file.read_bytes()
+    return _parsed(text)[1] if file.suffix == ".py" else hashlib.sha256(text).hexdigest()
 
 
 def module_of(key: str, value: str | Mapping[str, Any]) -> str:
@@ -65,13 +94,13 @@ def module_of(key: str, value: str | Mapping[str, Any]) -> str:
 
 
 @cache
-def _closure(modules: tuple[str, ...], sources: Path) -> list[str]:
+def _closure(modules: tuple[str, ...], left_out: tuple[str, ...], sources: Path) -> list[str]:
     files: set[Path] = set()
     visited: set[str] = set()
     queue = list(modules)
     while queue:
         name = queue.pop()
-        if name in visited or name.startswith(CONFIGURATION):
+        if name in visited or name.startswith(left_out):
             continue
         visited.add(name)
         path = _file_of(name, sources)
@@ -94,18 +123,23 @@ def _file_of(name: str, sources: Path) -> Path | None:
 @cache
 def _read(path: Path) -> tuple[list[str], list[Path]]:
     """What may be modules that a file imports of this package; data files that its text names."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_bytes()
+    neighbours = [file for kind in DATA_FILES for file in path.parent.glob(f"*.{kind}")]
+    return _parsed(text)[0], [file for file in neighbours if file.name.encode() in text]
+
+
+@cache
+def _parsed(text: bytes) -> tuple[list[str], str]:
+    """What may be modules that a module imports of this package; the hash of its meaning."""
+    tree = ast.parse(text)
     names: list[str] = []
-    for node in _statements(ast.parse(text)):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-    neighbours = [file for kind in DATA_FILES for file in path.parent.glob(f"*.{kind}")]
-    return (
-        [name for name in names if name.split(".")[0] == "geosd"],
-        [file for file in neighbours if file.name in text],
-    )
+    meant = hashlib.sha256("".join(_written(tree)).encode()).hexdigest()
+    return [name for name in names if name.split(".")[0] == "geosd"], meant
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -114,3 +148,45 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
         for statement in getattr(node, block, ()):
             yield statement
             yield from _statements(statement)
+
+
+def _written(tree: ast.AST) -> list[str]:
+    """A syntax tree in words that are the same in every version of Python that can parse it.
+
+    Fields that are empty are left out, for newer versions have fields that older ones lack; so are
+    statements that are a text and nothing else, as docstrings are.
+    """
+    words: list[str] = []
+
+    def write(node: Any) -> None:
+        if isinstance(node, ast.Constant):
+            words.append(
+                f"Constant({ascii(node.value)})"
+            )  # repr depends on the version's table of characters
+        elif isinstance(node, ast.AST):
+            words.append(f"{type(node).__name__}(")
+            for field in node._fields:
+                value = getattr(node, field, None)
+                if value not in (None, []) and field != "ctx":  # where a name stands says as much
+                    words.append(f"{field}=")
+                    write(value)
+            words.append(")")
+        elif isinstance(node, list):
+            words.append("[")
+            for item in node:
+                if not _is_text(item):
+                    write(item)
+                    words.append(",")
+            words.append("]")
+        else:
+            words.append(ascii(node))
+
+    write(tree)
+    return words
+
+
+def _is_text(node: Any) -> bool:
+    """Whether a node is a statement that is a text and nothing else."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+        return False
+    return isinstance(node.value.value, str)

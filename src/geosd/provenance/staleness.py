@@ -16,6 +16,7 @@ from typing import Any
 
 from geosd.files import sha256
 from geosd.nested import dotted_items
+from geosd.provenance.code import digest
 from geosd.provenance.manifest_file import MANIFEST, DamagedManifestError, read_manifest
 from geosd.provenance.proof import listed_hash
 
@@ -28,7 +29,7 @@ class Current:
 
     Attributes:
         settings: The settings that its step may read.
-        code: The files of code behind its step: path from the folder of the package -> SHA-256.
+        code: The code behind its step, as `geosd.provenance.code.code_of` has it.
         former: Where the result was before its settings changed; None: where it is now.
     """
 
@@ -80,7 +81,7 @@ def stale(
                 *_files("output", outputs, hashed),
                 *_files("input", manifest["inputs"], hashed),
                 *_settings(manifest["settings"], current.settings),
-                *_code(manifest["code"].get("files"), current.code),
+                *_code(manifest, current.code),
             ]
         elif former is not None:
             reasons[result] = [f"not made yet; {current.former} follows from other settings"]
@@ -123,10 +124,10 @@ def _sources(
 
 
 def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]:
-    for name, digest in recorded.items():
+    for name, listed in recorded.items():
         if (found := hashed(str(name))) is None:
             yield f"{kind} {name} is not here"
-        elif found != digest:
+        elif found != listed:
             yield f"{kind} {name} has changed"
 
 
@@ -138,9 +139,46 @@ def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
             yield f"parameter {key} was {old}, is {new}"
 
 
-def _code(recorded: Mapping[str, str | None] | None, now: Mapping[str, str]) -> Iterator[str]:
-    if recorded is None:
-        yield "its manifest does not say which files of code made it"
+def recorded_code(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
+    """The code that a result is taken as made by: that of its step, and what was accepted since.
+
+    Returns:
+        File -> hash of its meaning; None: the manifest does not say it by meaning.
+    """
+    if "digest" not in manifest["code"]:
+        return None
+    files = dict(manifest["code"]["files"])
+    for acceptance in manifest.get("accepted", ()):
+        files |= {name: now for name, (_, now) in acceptance["files"].items()}
+    return {name: hashed for name, hashed in files.items() if hashed != ABSENT}
+
+
+def accept(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
+    """Take a result as made by today's code, and say so in its manifest under `accepted`.
+
+    Args:
+        manifest: The manifest, to which the record is added: date, digest before and after, and of
+            each file that differs both hashes.
+        now: The code behind its step, as `geosd.provenance.code.code_of` has it.
+        date: Of today.
+
+    Returns:
+        Whether its code differed, and the manifest says by meaning what it was.
+    """
+    before = recorded_code(manifest)
+    if before in (None, now):
+        return False
+    names = sorted(before.keys() | now.keys())
+    pairs = {name: [before.get(name, ABSENT), now.get(name, ABSENT)] for name in names}
+    changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    record = {"date": date, "before": digest(before), "after": digest(now), "files": changed}
+    manifest["accepted"] = [*manifest.get("accepted", ()), record]
+    return True
+
+
+def _code(manifest: Mapping[str, Any], now: Mapping[str, str]) -> Iterator[str]:
+    if (recorded := recorded_code(manifest)) is None:
+        yield "its manifest does not say what the code meant that made it"
         return
     for name in sorted(recorded.keys() | now.keys()):
         if name not in now:

@@ -36,8 +36,9 @@ def environment_markdown(
 
 RUNS = (
     "From the manifest that each run of base, train and evaluate leaves beside its results. Commit"
-    " is that of the package's sources; + marks sources that were edited after it. Time is"
-    " wall-clock time summed over the runs, memory the largest peak of a run."
+    " is that of the package's sources; + marks sources that were edited after it, (accepted) runs"
+    " that `make accept` took as made by later code, which their manifests name. Time is wall-clock"
+    " time summed over the runs, memory the largest peak of a run."
 )
 PACKAGES = "As each run found them; more than one version means that the runs did not agree."
 INSTALLED = "In the interpreter that wrote this page."
@@ -52,7 +53,7 @@ def _steps(runs: Sequence[StepManifest]) -> str:
         lines.append(
             [
                 step,
-                ", ".join(dict.fromkeys(_commit(manifest["code"]) for manifest in manifests)),
+                ", ".join(dict.fromkeys(map(_commit, manifests))),
                 str(len(manifests)),
                 duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
                 _gib(max(peak["host"] for peak in peaks)),
@@ -62,10 +63,11 @@ def _steps(runs: Sequence[StepManifest]) -> str:
     return markdown_table(lines, left=2)
 
 
-def _commit(code: Mapping[str, Any]) -> str:
+def _commit(manifest: Mapping[str, Any]) -> str:
+    code, accepted = manifest["code"], " (accepted)" if "accepted" in manifest else ""
     if code["commit"] is None:  # an installed wheel, or a machine without git
-        return f"version {code['version']}"
-    return code["commit"][:10] + ("+" if code["dirty"] else "")
+        return f"version {code['version']}{accepted}"
+    return code["commit"][:10] + ("+" if code["dirty"] else "") + accepted
 
 
 def _machines(runs: Sequence[StepManifest]) -> str:

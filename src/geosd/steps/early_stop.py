@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from geosd.files import atomic_write, copy, write_json, write_text
-from geosd.models.model_card import read_model_card, write_model_card
+from geosd.models.model_card import write_model_card
 from geosd.provenance.checkpoint_files import WEIGHTS
 from geosd.provenance.manifest_file import read_manifest
 from geosd.provenance.proof import prove
@@ -22,8 +22,8 @@ from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.steps import begin
 from geosd.steps.job import Job
 
-REWRITTEN = ("README.md", "settings.json", "steps.csv", "manifest.json", WEIGHTS)
-"""Files in which a run differs from a longer one; in others it does not."""
+REWRITTEN = ("settings.json", "steps.csv", "manifest.json", WEIGHTS)
+"""Files of a manifest in which a run differs from a longer one; in others it does not."""
 
 
 def main(
@@ -62,21 +62,21 @@ def main(
             )
     recorded = read_manifest(longer)
     shared = [longer / n for n in recorded["outputs"] if "/" not in n and n not in REWRITTEN]
-    card, steps_log = longer / "README.md", longer / "steps.csv"
+    steps_log = longer / "steps.csv"
     inputs = prove([snapshot, measured, steps_log])
-    prove([card, *shared])
+    prove(shared)
     log = steps_log.read_text(encoding="utf-8")
     values = json.loads(measured.read_text(encoding="utf-8"))
     write_text(out / "steps.csv", _stopped_log(log, steps, values))
     write_json(out / "settings.json", settings)
-    of_card = read_model_card(card.read_text(encoding="utf-8"))
-    write_model_card(out, model=model, seed=seed, **of_card, settings=settings)
     for file in shared:
         copy(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
-    same = {key: recorded[key] for key in ("model", "seed", "ranks", "precision", "sampler")}
+    kept = ("model", "seed", "ranks", "precision", "sampler", "card")
+    same = {key: recorded[key] for key in kept}
     same["irregular_steps"] = count_irregular_steps(out / "steps.csv", steps)
     job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
+    write_model_card(out, model=model, seed=seed, settings=settings, **recorded["card"])
 
 
 def _stopped_log(log: str, steps: int, measured: Mapping[str, float]) -> str:

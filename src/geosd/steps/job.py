@@ -9,6 +9,7 @@ from typing import Any
 
 from geosd.config import load, resolve, settings
 from geosd.files import remove_leftovers, sha256
+from geosd.provenance.checkpoint_files import MODEL_CARD
 from geosd.provenance.manifest import code_hashes, manifest
 from geosd.provenance.manifest_file import MANIFEST, write_manifest
 
@@ -72,5 +73,9 @@ class Job:
 
 
 def written_files(out: Path) -> list[Path]:
-    """The files that a job wrote into a folder of its own, without its manifest."""
-    return sorted(p for p in out.glob("[!.]*") if p.is_file() and p.name != MANIFEST)
+    """The files that a job wrote into a folder of its own, without its manifest.
+
+    A model card is written after the manifest; one that is there is of a run before.
+    """
+    kept = (MANIFEST, MODEL_CARD)
+    return sorted(p for p in out.glob("[!.]*") if p.is_file() and p.name not in kept)

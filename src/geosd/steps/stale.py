@@ -17,8 +17,7 @@ from geosd.config import settings as settings_of
 from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.config.weight_readers import run_of, weight_readers
-from geosd.files import sha256
-from geosd.provenance.code import SOURCES, code_of
+from geosd.provenance.code import code_of
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.staleness import Current, stale
 from geosd.steps import begin
@@ -38,11 +37,7 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
         figures: Where the outputs of studies lie, each study in its own folder.
     """
     resolved = resolve(load(params), study)
-    former = _former(resolved)
-    results = {
-        Path(result): _current(resolved, key, former.get(result))
-        for result, key in _results(resolved, figures)
-    }
+    results = current_results(resolved, figures)
     weights = weight_readers(resolved) if resolved.overlay.keep == "samples" else {}
     runs = {run_of(file) for file in weights}
     reasons = stale(results, lambda name: name.endswith(".safetensors") and run_of(name) in runs)
@@ -58,8 +53,17 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
     sys.exit(bool(outdated))
 
 
+def current_results(study: Study, figures: Path) -> dict[Path, Current]:
+    """The results of a study, shared ones too, and what would make each of them now."""
+    former = _former(study)
+    return {
+        Path(result): _current(study, key, former.get(result))
+        for result, key in _results(study, figures)
+    }
+
+
 def _results(study: Study, figures: Path) -> Iterator[tuple[str, SettingsKey]]:
-    """The results of a study, shared ones too: folders, or manifests that share a folder."""
+    """Each result, a folder or a manifest that shares one, and what its settings depend on."""
     folders, own = RunFolders(study), f"{RESULTS}/{study.name}"
     yield folders.data, ("data",)
     for model, draw in product(study.models, study.base_draws):
@@ -101,8 +105,7 @@ def _former(study: Study) -> dict[str, Path]:
 def _current(study: Study, key: SettingsKey, former: Path | None) -> Current:
     rule, *of_rule = key
     settings = settings_of(rule, study, *of_rule)
-    files = code_of(STEPS.get(rule, rule), settings)
-    return Current(settings, {name: sha256(SOURCES / name) for name in files}, former)
+    return Current(settings, code_of(STEPS.get(rule, rule), settings), former)
 
 
 if __name__ == "__main__":

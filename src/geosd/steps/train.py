@@ -1,8 +1,9 @@
 """Train one student: one variant of one model with one seed.
 
 Writes the final weights in Hugging Face form, the step log as `steps.csv`, the settings that made
-them, and, last of all, a manifest. A run that was killed goes on from its scratch folder. The
-weights after the steps of `--snapshots` lie in `snapshots/`, there before the final ones are.
+them, a manifest and, after it, a model card, which decides no result. A run that was killed goes on
+from its scratch folder. The weights after the steps of `--snapshots` lie in `snapshots/`, there
+before the final ones are.
 
 Started by `accelerate launch`, its processes train one student in shards: the same result up to
 rounding, from the same state files. SIGTERM ends a run after the step under way; its state is
@@ -117,14 +118,8 @@ def main(
             with atomic_write(out / "steps.csv") as temporary:
                 log.table().to_csv(temporary)
             write_json(out / "settings.json", settings)
-            write_model_card(
-                out,
-                model=model,
-                seed=seed,
-                prompt=run.encoding.text(run.encoding.student(run.problem_sampler.problems[0])),
-                settings=settings,
-                limits=get_data_source(settings["source"]).limits,
-            )
+            prompt = run.encoding.text(run.encoding.student(run.problem_sampler.problems[0]))
+            card = {"prompt": prompt, "limits": get_data_source(settings["source"]).limits}
             save_model(cast_parameters(student, storage), run.encoding.tokenizer, out)
             kept = sorted((out / "snapshots").glob("step_*"))
             job.write_manifest(
@@ -139,7 +134,9 @@ def main(
                 precision=precision,
                 ranks=ranks.size,
                 sampler=run.rollout_source.record(),
+                card=card,
             )
+            write_model_card(out, model=model, seed=seed, settings=settings, **card)
             resume.clear()
         ranks.barrier()
     return 0
