@@ -11,18 +11,34 @@ def test_the_state_comes_back_bit_for_bit(tmp_path):
     assert torch.equal(state["w"], weights)
 
 
-def test_a_state_of_another_run_is_not_continued(tmp_path):
-    ResumeState(tmp_path, {"seed": 0, "rate": 1e-6}).save(7, {})
-    assert ResumeState(tmp_path, {"seed": 0, "rate": 1e-5}).load(9) is None
+def test_a_state_of_another_run_is_named_set_aside_and_not_continued(tmp_path, caplog):
+    other = ResumeState(tmp_path, {"seed": 0, "code": "before", "packages": {"torch": "2.10"}})
+    for step in (6, 7):
+        other.save(step, {"after": step})
+    resume = ResumeState(tmp_path, {"seed": 0, "code": "after", "packages": {"torch": "2.11"}})
+    assert resume.load(9) is None
+    assert caplog.messages == [
+        f"{resume.path} is of a run with other code, packages: it is state.other.pt now, and this"
+        " run begins anew."
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["state.other.pt"]
+    resume.save(1, {"after": 1})
+    assert resume.load(9) == (1, {"after": 1})
+    resume.save(2, {"after": 2})  # the disk never holds more than two states
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.previous.pt", "state.pt"]
+    other.load(9)
+    other.clear()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_state_is_continued_in_as_many_threads_as_the_run_began_with(tmp_path):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        ResumeState(tmp_path, {}).save(7, {})
+        for folder in (tmp_path, tmp_path / "other"):
+            ResumeState(folder, {}).save(7, {})
         torch.set_num_threads(1)
-        assert ResumeState(tmp_path, {"other": 1}).load(9) is None
+        assert ResumeState(tmp_path / "other", {"other": 1}).load(9) is None
         assert torch.get_num_threads() == 1
         assert ResumeState(tmp_path, {}).load(9) == (7, {})
         assert torch.get_num_threads() == 2

@@ -109,6 +109,11 @@ def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]
     }
 
 
+def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What computes a step here and now, for the identity of its states: code and packages."""
+    return {"code": digest(code_of(step, settings)), "packages": package_versions()}
+
+
 def _has(name: str, hashed: str | None) -> bool:
     return (SOURCES / name).exists() and meaning(SOURCES / name) == hashed
 

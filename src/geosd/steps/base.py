@@ -18,6 +18,7 @@ from geosd.models.released_checkpoints import (
     load_gguf_package,
 )
 from geosd.models.shipped_checkpoints import check_files
+from geosd.provenance.manifest import computed_by
 from geosd.steps import begin
 from geosd.steps.job import Job
 from geosd.training.base_model import pretrain_base_model
@@ -48,7 +49,8 @@ def main(
         inputs = _released(settings["checkpoint"], out)
         job.write_manifest(out, inputs, model=model, draw=draw)
         return
-    resume = ResumeState(scratch, {"settings": settings, "model": model})
+    identity = {**computed_by("base"), "settings": settings, "model": model}
+    resume = ResumeState(scratch, identity)
     _pretrain(model, settings["pretraining"], resume, out)
     job.write_manifest(out, [], model=model, draw=draw)
     resume.clear()

@@ -18,6 +18,7 @@ from geosd.config.schema_base import given_values
 from geosd.files import write_text
 from geosd.models.checkpoints import save_model
 from geosd.models.precision import cast_parameters
+from geosd.provenance.manifest import computed_by
 from geosd.steps import begin
 from geosd.training.base_model import pretrain_base_model
 from geosd.training.resume_state import ResumeState
@@ -50,7 +51,8 @@ def main(
             " `base.pretraining` in params.yaml."
         )
     recipe |= {"seed": draw}
-    resume = ResumeState(scratch / model / str(draw), {"model": model, "recipe": recipe})
+    identity = {**computed_by("base_models"), "model": model, "recipe": recipe}
+    resume = ResumeState(scratch / model / str(draw), identity)
     network, tokenizer, losses = pretrain_base_model(recipe, resume, f"{model}, draw {draw}")
     folder = out / model / str(draw)
     save_model(cast_parameters(network, torch.bfloat16), tokenizer, folder)

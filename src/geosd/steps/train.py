@@ -23,6 +23,7 @@ from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
 from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.sources import get_data_source
+from geosd.provenance.manifest import computed_by
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.rollout.solution_pool import require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
@@ -84,7 +85,12 @@ def main(
     # No result depends on this share, so no folder's name does.
     least_share = job.study.section("pool", model)["least_share"]
     require_solutions(read_pool(pool, read_problems(problems)), least_share)
-    identity = {"settings": resolved, "seed": seed, "inputs": list(inputs.values())}
+    identity = {
+        **computed_by("train", settings),
+        "settings": resolved,
+        "seed": seed,
+        "inputs": list(inputs.values()),
+    }
     resume = ResumeState(scratch, identity)
     storage = getattr(torch, settings.get("storage", "float32"))
     saved = Snapshots(out / "snapshots", snapshots, storage)

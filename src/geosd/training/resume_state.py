@@ -11,7 +11,7 @@ import json
 import logging
 import signal
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,21 +41,27 @@ class ResumeState:
 
     Args:
         folder: The run's scratch folder.
-        identity: Everything that makes this run what it is (settings, seed, hashes of its inputs).
-            A state left by a run of another identity is not continued.
+        identity: Everything that makes this run what it is, by name: settings, seed, hashes of its
+            inputs, digest of its code, versions of packages. A state of a run of another identity
+            is set aside, as `state.other.pt`, and kept until this run has two states of its own.
     """
 
     def __init__(self, folder: Path, identity: Any) -> None:
         """Remember where the states lie and whose they must be."""
         self.path = folder / "state.pt"
         self.previous = folder / "state.previous.pt"
-        text = json.dumps(identity, sort_keys=True, default=str)
-        self.identity = hashlib.sha256(text.encode()).hexdigest()
+        self.aside = folder / "state.other.pt"
+        parts = identity if isinstance(identity, Mapping) else {"identity": identity}
+        self.identity = {
+            name: hashlib.sha256(json.dumps(part, sort_keys=True, default=str).encode()).hexdigest()
+            for name, part in parts.items()
+        }
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Keep the state after `step` steps, tensors and plain values only, and the one before."""
         # First, so that the disk never holds more than two states.
         if self.path.exists():
+            self.aside.unlink(missing_ok=True)
             self.path.replace(self.previous)
         kept = {"identity": self.identity, "step": step, "state": state}
         with atomic_write(self.path) as temporary:
@@ -100,8 +106,8 @@ class ResumeState:
 
     def clear(self) -> None:
         """Forget the states: the run is complete."""
-        self.path.unlink(missing_ok=True)
-        self.previous.unlink(missing_ok=True)
+        for path in (self.path, self.previous, self.aside):
+            path.unlink(missing_ok=True)
 
     def _choose(self, steps: int, usable: Callable[[int], bool]) -> tuple[str, int] | None:
         """Name and step of the last state that the run can continue from."""
@@ -112,6 +118,7 @@ class ResumeState:
             try:
                 saved = _verify(path)
                 if saved["identity"] != self.identity:
+                    self._set_aside(path, saved["identity"])
                     continue
                 if not 1 <= saved["step"] <= steps:
                     raise DamagedStateError(f"it says step {saved['step']} of a run of {steps}")
@@ -127,6 +134,19 @@ class ResumeState:
             if usable(saved["step"]):
                 return path.name, saved["step"]
         return None
+
+    def _set_aside(self, path: Path, identity: Mapping[str, str]) -> None:
+        """Set aside the last state of another run, and remove the one before it."""
+        names = sorted(self.identity.keys() | identity.keys())
+        others = [name for name in names if self.identity.get(name) != identity.get(name)]
+        if path == self.previous and self.aside.exists():
+            path.unlink()
+            return
+        path.replace(self.aside)
+        logger.warning(
+            f"{path} is of a run with other {', '.join(others)}: it is {self.aside.name} now, and"
+            " this run begins anew."
+        )
 
 
 def _verify(path: Path) -> dict[str, Any]:
@@ -147,7 +167,7 @@ def _verify(path: Path) -> dict[str, Any]:
     if damaged is not None:
         record = damaged.partition("/")[2]
         raise DamagedStateError(f"its record {record} has another checksum than it was saved with")
-    kinds = {"identity": str, "step": int, "state": dict, "threads": int}
+    kinds = {"identity": dict, "step": int, "state": dict, "threads": int}
     if not isinstance(saved, dict) or any(type(saved.get(k)) is not v for k, v in kinds.items()):
         raise DamagedStateError(f"it does not hold {', '.join(kinds)}")
     return saved
