@@ -7,7 +7,7 @@ Make each draw of each base model pi_0; nothing here depends on a method.
 
 rule base:
     input:
-        shipped=shipped,
+        checkpoint=checkpoint_files,
     output:
         weights="results/base/{model}-{digest}/model.safetensors",
         config="results/base/{model}-{digest}/config.json",

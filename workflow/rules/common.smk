@@ -26,7 +26,6 @@ from geosd.config import resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
 from geosd.config.weight_readers import weight_readers
-from geosd.models.shipped_checkpoints import pinned_files
 from geosd.problems.sources import reads_raw
 
 min_version("9.20")  # pathvars, subpath
@@ -217,13 +216,13 @@ def scale(base):
     return lambda wildcards, attempt: base * 2 ** (attempt - 1)
 
 
-def shipped(wildcards):
-    """Input function: the files of a base model that the repository ships; of others none.
+def checkpoint_files(wildcards):
+    """Input function: the files of a base model that is taken from a folder; of others none.
 
     Its address has their hashes, so their time says nothing.
     """
-    folder = STUDY.shipped_base(wildcards.model, draw_of(wildcards))
-    return [ancient(f"{folder}/{name}") for name in pinned_files(folder)] if folder else []
+    taken = settings("base", STUDY, wildcards.model, draw=draw_of(wildcards))["checkpoint"] or {}
+    return [ancient(f"{taken['folder']}/{name}") for name in taken.get("files", ())]
 
 
 def raw_files(catalogue):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from geosd.config.errors import raise_if_unknown
@@ -17,6 +18,7 @@ from geosd.config.schema_base import given_values
 from geosd.config.study import Study
 from geosd.models.shipped_checkpoints import pinned_files
 from geosd.nested import dotted_items
+from geosd.provenance.checkpoint_files import hashes_of_checkpoint
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")
@@ -80,11 +82,15 @@ def sampling_settings(study: Study, model: str) -> Settings:
 
 
 def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
+    section = study.section("base", model)
     if folder := study.shipped_base(model, draw):
-        # The files say what the draw is. How it was made, `pretraining`, is not read.
-        checkpoint = {"folder": folder, "files": pinned_files(folder)}
-        return {"source": "released", "checkpoint": checkpoint}
-    return study.section("base", model)
+        files = pinned_files(folder)
+    elif section["source"] == "released" and (folder := section["checkpoint"].get("folder")):
+        files = hashes_of_checkpoint(Path(folder))
+    else:
+        return section
+    # The files say what the model is. How it was made, `pretraining`, is not read.
+    return {"source": "released", "checkpoint": {"folder": folder, "files": files}}
 
 
 def _training_sampling(study: Study, model: str) -> Settings:

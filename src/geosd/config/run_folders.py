@@ -13,8 +13,9 @@ are equal are one folder, whichever studies and variants they belong to, a chang
 another folder, and the old one is there again when the setting is changed back. A study's index,
 results/<study>/runs.csv, says which folders belong to which variant and seed.
 
-The settings of a base model that the repository ships are the hashes of its draw's files. So each
-draw has folders of its own, and all that a run reads and makes is of the draw of its seed.
+Among the settings of a base model from a folder are the hashes of its files. So one that is trained
+further is another one, and each draw of a base model that the repository ships has folders of its
+own: all that a run reads and makes is of the draw of its seed.
 """
 
 from __future__ import annotations

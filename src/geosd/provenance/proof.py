@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from geosd.files import DamagedFileError, remake_hint, sha256
-from geosd.provenance.checkpoint_files import LOADED, WEIGHTS
+from geosd.provenance.checkpoint_files import LOADED, WEIGHTS, loaded_files
 from geosd.provenance.manifest_file import MANIFEST, read_manifest
 
 SNAPSHOTS = "snapshots"
@@ -44,7 +44,7 @@ def prove_checkpoint(folder: Path) -> dict[Path, str]:
     Raises:
         UnprovenFileError: As `prove`; or a file that the manifest lists is missing.
     """
-    files = {path for path in folder.glob("[!.]*") if path.suffix in LOADED and path.is_file()}
+    files = set(loaded_files(folder))
     if (folder / MANIFEST).exists():
         listed = {folder / name for name in read_manifest(folder)["outputs"] if "/" not in name}
         files |= {path for path in listed if path.suffix in LOADED}

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.files import write_text
+from geosd.files import sha256, write_text
 from geosd.models.checkpoints import save_model
 from geosd.models.released_checkpoints import (
+    DamagedReleaseError,
     copy_checkpoint,
     download_checkpoint,
     load_gguf_package,
 )
-from geosd.models.shipped_checkpoints import check_files
+from geosd.models.shipped_checkpoints import check_files, is_shipped
 from geosd.provenance.manifest import computed_by
 from geosd.steps import begin
 from geosd.steps.job import Job
@@ -57,15 +58,20 @@ def main(
 
 
 def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
-    """Take a released checkpoint, and return the files that were read where they are pinned."""
-    if pinned := checkpoint.get("files"):
-        folder = Path(checkpoint["folder"])
-        check_files(folder, pinned)
+    """Take a released checkpoint, and return the files of a folder that were read."""
+    if checkpoint.get("folder"):
+        folder, hashes = Path(checkpoint["folder"]), checkpoint["files"]
+        if is_shipped(folder):
+            check_files(folder, hashes)
         copy_checkpoint(folder, out)
-        return {folder / name: digest for name, digest in pinned.items()}
-    if folder := checkpoint.get("folder"):
-        copy_checkpoint(Path(folder), out)
-    elif checkpoint.get("repo"):
+        if changed := [name for name in hashes if sha256(folder / name) != hashes[name]]:
+            raise DamagedReleaseError(
+                f"{folder / changed[0]} was changed while it was copied, or since its hash was"
+                " taken for the address of the base model.\nHint: start the same command again"
+                " when nothing writes to the folder any more."
+            )
+        return {folder / name: digest for name, digest in hashes.items()}
+    if checkpoint.get("repo"):
         snapshot = download_checkpoint(checkpoint["repo"], checkpoint["revision"])
         copy_checkpoint(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
     else:
