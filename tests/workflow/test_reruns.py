@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -128,9 +131,14 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     assert list(accepted["files"]) == ["geosd/files.py"]
     assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
     run_in(done.folder, "-m", "geosd.steps.stale", "--study", "quick")
-    # Other reasons stay reasons.
+    shutil.copy2(root / "Makefile", done.folder)
+    dry = ["make", "-n", f"BIN={Path(sys.executable).parent}", "accept"]
+    printed = subprocess.run(dry, cwd=done.folder, capture_output=True, text=True, check=True)
+    rules = re.search(r"--allowed-rules ([\w \\\n]+)", printed.stdout)[1].replace("\\\n", " ")
+    assert set(done.planned_jobs("--allowed-rules", *rules.split())) == drawn  # by make itself
     done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
-    assert done.planned_jobs()["train"] == seeds
+    assert done.planned_jobs()["train"] == seeds  # other reasons stay reasons
+    assert done.planned_jobs("--allowed-rules", *rules.split())["train"] == 0
 
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):
