@@ -25,7 +25,7 @@ def test_every_row_is_judged_in_order_and_keeps_its_fields(rows, tmp_path):
         {"gold": "7", "response": r"\boxed{7}", "id": "a"},
         {"gold": "7", "response": r"\boxed{8}", "id": "b", "correct": True},
         {"gold": r"\frac{1}{2}", "response": "Answer: 0.5", "id": "c"},
-        {"gold": r"\frac{1}{2}", "response": r"\boxed{10^{10^{10}}}", "id": "d"},
+        {"gold": r"\frac{1}{2}", "response": r"\boxed{\sqrt{2}+10^{10^{10}}}", "id": "d"},
         {"gold": "7", "response": None, "id": "e"},
     )
     out = tmp_path / "out.jsonl"

@@ -50,8 +50,7 @@ def main(
         answer_field: A field that holds an extracted answer, judged where the response is null or
             states none.
         guess: Whether the last formula or number counts where no answer is stated.
-        seconds: Limit on extracting or comparing one answer to a gold that is no integer; what
-            reaches the limit is tried once more.
+        seconds: Limit on comparing one answer as a formula, in seconds of processor time.
         workers: Processes that do so.
     """
     rows = list(_rows(source, answer_field))
