@@ -69,9 +69,10 @@ _NAMES = {*_FUNCTIONS.split(), "pi", "sqrt", "inf", "infty"}
 
 # What names the asked quantity: a word, `x`, `a_{10}`, `f(3)`, `[ABC]`, `|AB|`, `\angle ABC`.
 _NAME = re.compile(
-    rf"(?:m?\\(?:angle|triangle|overline|widehat|{'|'.join(_FUNCTIONS.split())})[ {{]*)?"
+    rf"(?:m?\\(?:angle|triangle|overline|widehat|#|{'|'.join(_FUNCTIONS.split())})"
+    r"(?:\^[0-9])?[ {]*)?"
     r"(?:\\text\{[^{}]*+\}[A-Za-z]*+|[A-Za-z]++|\\[a-zA-Z]++|\[[A-Z]++\]|\|[A-Za-z]++\|)"
-    r"(?:_[A-Za-z0-9]++|_\{[^{}]*+\})?\}?'*+(?:\([A-Za-z0-9, ^+\-*/=<>|\\]*+\))?"
+    r"(?:_[A-Za-z0-9]++|_\{[^{}]*+\})?\}?'*+(?:\^\{-1\})?(?:[(\[][A-Za-z0-9, ^+\-*/=<>|\\]*+[)\]])?"
 )
 _POINT = re.compile(r"\(([a-zA-Z\\, _0-9]++)\)=\((.*)\)", re.DOTALL)
 _COORDINATE = re.compile(r"((?:[a-zA-Z]|\\[a-z]++)(?:_\{?[0-9a-z]\}?)?)\0(.*)", re.DOTALL)
@@ -291,19 +292,20 @@ def _last_side(sides: Sequence[str]) -> str | None:
             tolerance = abs(number) / 500 if "." in name + text else 0
             if value is None or abs(number - value) > tolerance:
                 return None
-        elif "not" in name or not (_NAME.fullmatch(name) or _is_asked(name)):
+        elif "not" in name or not (_NAME.fullmatch(name) or _is_asked(name, text)):
             return None
     return text
 
 
-def _is_asked(side: str) -> bool:
+def _is_asked(side: str, value: str) -> bool:
     """Whether a side is a formula of no unknown, or of several."""
     if not side or not _is_formula(side, side) or re.search(r"[<>]|\\(?:[lg]e|ne|in|text)\b", side):
         return False
     tokens = [token for token in tokenize(side) if token not in _NAMES]
     unknown = {letter for token in tokens if token.isalpha() for letter in token}
     unknown |= {token for token in tokens if token[1:] in _GREEK.split()}
-    if _FUNCTION_COMMANDS.isdisjoint(tokens):  # there, of an angle
+    # Not of an angle, nor of the value.
+    if _FUNCTION_COMMANDS.isdisjoint(tokens) and (unknown or r"\pi" not in value):
         unknown |= {r"\pi"}.intersection(tokens)
     return len(unknown) != 1
 
@@ -333,7 +335,9 @@ def as_words(body: str) -> str | None:
 def _is_product(word: str, gold: str) -> bool:
     """Whether the letters of a gold answer are variables, `p - q`, `ab`, `xyz`, and no word."""
     runs = re.findall("[A-Za-z]+", word)
-    few = all(len(run) < 3 or run in "abcdefghijklmnopqrstuvwxyz" for run in runs)
+    few = all(
+        len(run) < 3 or sorted(run) == list(run) or not set(run) & set("aeiou") for run in runs
+    )
     return few and len(word) > 1 and word not in ("no", "or", "so") and r"\text" not in gold
 
 
@@ -410,8 +414,13 @@ def _coordinates(body: str) -> str | None:
 
 def _as_union(body: str) -> str:
     r"""`x<2 or x>3` as a union of intervals; anything else as it is."""
-    intervals = [_interval(part.strip(" ,")) for part in _OR.split(body)]
-    return body if len(intervals) == 1 or None in intervals else r"\cup".join(map(str, intervals))
+    if built := re.fullmatch(r"\\\{[a-zA-Z](?::|\||\\mid ?)(.*)\\\}", body):
+        body = built[1] if _OR.search(body) else body
+    parts = [part.strip(" ,") for part in _OR.split(body)]
+    intervals = [
+        _interval(side.replace("\0", "=").strip()) for part in parts for side in _elements(part)
+    ]
+    return body if len(parts) == 1 or None in intervals else r"\cup".join(map(str, intervals))
 
 
 def _interval(part: str) -> str | None:

@@ -34,8 +34,8 @@ _OPEN_THOUGHT = re.compile(r"(?<![`'\"“])<think>")
 _BOX = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+(?=\{)|\\boxed\s++(?=\S)")
 _BARE_BOX = re.compile(r"[^\s$,.;]++")
 _BETWEEN_BOXES = re.compile(
-    r"(?:\s|\\text\s*+\{\s*+(?:and|or)\s*+\}|,|;|\$|\\[()\[\],;!\s]|\\q?quad|and\b|or\b|\*"
-    r"|(?<=\n)(?:-|[0-9]{1,2}[.)])\s)*+"
+    r"(?:\s|\\text\s*+\{\s*+(?:and|or)\s*+\}|,|;|\$|\\[()\[\],;!\s\\]|\\q?quad|and\b|or\b|\*"
+    r"|(?<=\n)(?:[-•]|\(?[0-9]{1,2}[.)])\s)*+"
 )
 # So much of a formula around a box is read; a longer one is prose.
 _AROUND = 80
@@ -52,15 +52,13 @@ _END_OF_SIDE = re.compile(
 _TEXT = re.compile(r"\\(?:text|mathrm)\{[^{}]*+\}")
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _MINUS_BEFORE = re.compile(r"(?:(?<![\w)}])[-−]|=\s{0,3}[-−]\s{0,3})\Z")
-_NAME_BEFORE = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z](?:_\{?[a-zA-Z0-9]\}?)?)\s{0,9}=\s{0,9}\Z")
+_NAME_BEFORE = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z](?:_\{?[a-zA-Z0-9]\}?)?)\s{0,9}&?=\s{0,9}\Z")
 _TOUCHES_IN_PROSE = re.compile(
     r"(?:\^|_[{0-9]|/|!\S|\\(?:sqrt|pi|cdot|times|frac|%))[^\s,;$]{0,80}"
 )
 _ONE_VALUE = re.compile(r"[0-9A-Za-z]*|[0-9]*\.[0-9]*|\\d?frac\{[^{}]*\}\{[^{}]*\}")
 
-_MARKUP = (
-    r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\(?:text(?:bf)?|math(?:bf|rm)|boldsymbol|bf)\s*+\{?\s*+)?"
-)
+_MARKUP = r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\[a-zA-Z]++\s*+\{?\s*+)?"
 _ANSWER_LINE = re.compile(
     rf"^{_MARKUP}(?:(?:the|my)\s++)?(?:final\s++)?"
     r"(?:(?:answer|A)[\s*_}]*+[:：]|answer[ \t*_}]*+\n)[\s*_}]*+(?=\S)",
@@ -75,8 +73,10 @@ _STATEMENT = re.compile(
 # So much behind a label is read.
 _STATED_WITHIN = 4000
 _FENCE = re.compile(r"```[a-z]{0,9}\n|`")
-_DELIMITER = re.compile(r"\\[()\[\]]|\$\$?|\\.", re.DOTALL)
-_CLOSING = {"$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
+_DELIMITER = re.compile(
+    r"\\(?:begin|end)\{(?:align|equation|gather|multline)|\\[()\[\]]|\$\$?|\\.", re.DOTALL
+)
+_CLOSING = {r"\begin": r"\end", "$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
 _NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:/\d++)?")
 _PROSE = re.compile(r"\.(?:\s|$)|\sI hope\b|\n")
 
@@ -233,7 +233,7 @@ def _formulas(text: str, start: int = 0) -> Iterator[Formula]:
     r"""The start, end and inside of each formula between `$`, `$$`, `\(` or `\[`, by their ends."""
     opened: dict[str, re.Match[str]] = {}
     for delimiter in _DELIMITER.finditer(text, start):
-        sign = delimiter[0]
+        sign = delimiter[0].partition("{")[0]
         for opening, closing in _CLOSING.items():
             if sign == closing and opening in opened:
                 begin = opened.pop(opening)

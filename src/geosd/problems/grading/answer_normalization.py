@@ -55,7 +55,7 @@ _RANGE = re.compile(r"(?<=[\d$])[–—](?=[\d$])")
 
 _MATH_FONTS = (
     "mathbf mathrm mathit mathsf mathtt mathnormal boldsymbol pmb bm underline uline emph boxed"
-    " fbox"
+    " fbox bold ensuremath"
 )
 _TEXT_FONTS = "(?:text(?:bf|rm|it|sf|tt|sc|sl|normal)?|mbox|hbox|operatorname|rm)"
 _FONT = re.compile(
@@ -65,14 +65,20 @@ _WIDE, _THIN, _ROW = "  ", "\x1f", "\x1e"  # a space that can separate digit gro
 _SAYS_NOTHING = (
     "left right big bigl bigr Big Bigl Bigr bigg biggl biggr Bigg Biggl Biggr limits displaystyle"
     " textstyle bf rm it tiny small normalsize large Large LARGE huge Huge bfseries itshape quad"
-    " qquad"
+    " qquad scriptstyle textbf textit textrm textsf texttt"
 )
 _SPELLINGS = {
     **dict.fromkeys(f"{_SAYS_NOTHING} {_MATH_FONTS}".split(), _WIDE),
     "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "pounds": r"\$", "euro": r"\$",
-    "leq": r"\le", "geq": r"\ge", "neq": r"\ne", "lt": "<", "gt": ">", "degree": "°",
+    "leq": r"\le", "leqslant": r"\le", "geqslant": r"\ge", "geq": r"\ge", "neq": r"\ne",
+    "lt": "<", "gt": ">", "degree": "°",
 }  # fmt: skip
-_NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".split()
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "two three four five six seven eight nine ten eleven twelve".split(), 2
+    )
+} | {"sixteen": "16"}
 
 
 def _in_font(match: re.Match[str]) -> str:
@@ -104,17 +110,24 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
     (needed, re.compile(pattern, re.DOTALL), replacement)
     for needed, pattern, replacement in (
         *[("\\", _FONT.pattern, _in_font)] * 2,  # a font in a font
+        ("\\text{", r"^\s*+\\text\{\s*+(?:[Oo]ption|[Cc]hoice|(?:[Ff]inal )?[Aa]nswer)\b[\s:]*+",
+         r"\\text{"), ("\\text{}", r"\\text\{\}", _WIDE),
+        ("{cases}", _ROW, ","), ("{cases}", r"\\(?:begin|end)\{cases\}", _WIDE),
+        ("color", r"\\fcolorbox\s*+\{[^{}]*+\}\s*+\{[^{}]*+\}", _WIDE),
         ("color", r"\\(?:text)?color(?:box)?\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _WIDE),
-        ("phan", r"\\phantom\s*+\{[^{}]*+\}", _WIDE), ("\\", r"\\(?:left|right)\s*+\.", _WIDE),
+        ("\\", r"\\(?:phantom|hspace\*?)\s*+\{[^{}]*+\}", _WIDE),
+        ("\\", r"\\(?:left|right)\s*+\.", _WIDE),
         ("\\", r"\\([a-zA-Z]++)", lambda command: _SPELLINGS.get(command[1], command[0])),
         ("", r"(?<!\\)\$|\\[()\[\]]|\n|\t|`", _WIDE),
         (",", r"\{,\}|,\\!\s*+", ","), ("\\", r"\\[,;:! ]", _THIN), ("~", "(?<=.)~", _THIN),
+        (";", ";", ","),
         ("circ", r"\^\s*+(?:\\circ(?![a-z])|\{\s*+\\circ\s*+\})", "°"),
         ("%", r"\\%", "%"), ("$", r"\\\$", "$"),
         ("", "[€£¥₹]", "$"), ("pi", r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi"),
         ("inf", r"(?<![A-Za-z\\])infinity(?![A-Za-z])", r"\\infty"),
         ("**", r"(?<![\w)}])\*\*|\*\*(?![\w({\\-])", _WIDE),
         ("\\bar", r"([0-9]*+)\.([0-9]*+)\\bar\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))", _recurring),
+        ("\\dot", r"([0-9]*+)\.([0-9]*+)\\dot\s*+(?:\{\s*+([0-9])\s*+\}|([0-9]))", _recurring),
         ("overl", r"([0-9]*+)\.([0-9]*+)\\overline\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))",
          _recurring),
         ("", r"(?<=[0-9])\s?\^?\{?\s?(?:\\text\{)?\s?(?:st|nd|rd|th)\s?\}{0,2}(?![A-Za-z0-9])", ""),
@@ -131,7 +144,7 @@ _OPTION = re.compile(
     r"[\s{]*+(?:\\text\{)?\s?(?:\(\s?([A-J])\s?\)|([A-J])\s?\}?\s?[):.])[\s}:.]*+(\S.*)", re.DOTALL
 )
 _BASE = re.compile(
-    r"(?:[A-Za-z]\s?=\s?)?[({]?\s?(-?[0-9A-F]++)\s?[)}]?\s*+"
+    r"(?:[A-Za-z]\s?=\s?)?[({]?\s*+(-?[0-9A-F]++)\s*+[)}]?\s*+"
     r"(?:_\s?|(?=[\s({]*+(?:\\text\{)?[\s(]*+(?:in )?base))[{(\s]*+(?:\\text\{)?[\s(]*+"
     rf"(?:in )?(?:base)?[\s}}\-]*+(?:\\text\{{\s?)?([0-9]++|{'|'.join(_NUMBER_WORDS)})[\s)}}]*+"
 )
@@ -186,9 +199,9 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     if found := _OPTION.fullmatch(text):
         option, text = found[1] or found[2], found[3]
     if base := _BASE.fullmatch(text):
-        number = base[2]
-        number = number if number.isdigit() else str(_NUMBER_WORDS.index(number) + 2)
-        return NormalizedAnswer(base[1], f"base {number}", option=option)
+        return NormalizedAnswer(
+            base[1], f"base {_NUMBER_WORDS.get(base[2], base[2])}", option=option
+        )
     # `or` of intervals and inequalities is a union, and read where the gold answer is known.
     if any(map(str.isdigit, text)) and not re.search(r"[<>]|\\[lg]e(?![a-z])|[(\[].*or", text):
         text = _LIST_WORD.sub(", ", text)
