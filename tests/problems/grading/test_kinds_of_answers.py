@@ -403,6 +403,7 @@ WRITTEN = {
         ("6", "<think>\nThe answer is 6. Hmm", False),
         ("6", "<think>\nAnswer: 6\nLet me verify that by", False),
         ("6", "<think> so 6. Wait", False),
+        ("6", "\\boxed{6}\n<think>\nI should check whether", False),
         ("6", "Sure.\n<think>\nI get \\boxed{6}. Wait", False),
         ("6", "<think>\nI get 7.\n</think>\n\\boxed{6}", True),
         ("6", "<think>\nI get \\boxed{6}.\n</think>\n\n", False),

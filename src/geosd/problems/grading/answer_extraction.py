@@ -121,11 +121,11 @@ def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | N
 
 
 def _behind_thought(response: str) -> str:
-    """What follows the first `</think>`; what stands before a `<think>` that nothing closes."""
+    """What follows the first `</think>`; nothing, where a `<think>` is opened and never closed."""
     _, end, answer = response.partition("</think>")
     if end or "<think>" not in response:
         return answer if end else response
-    return _OPEN_THOUGHT.split(response, maxsplit=1)[0]
+    return "" if _OPEN_THOUGHT.search(response) else response
 
 
 def _last_boxes(text: str) -> str | None:
