@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,9 +12,9 @@ from safetensors.torch import load_file
 
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import DamagedLineError, read_jsonl
+from geosd.files import DamagedLineError, read_jsonl, write_jsonl
 from geosd.models.checkpoints import load_model
-from geosd.problems.records import Problem, Sample
+from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.steps import analyse
 from geosd.training import step_log
 
@@ -24,6 +25,16 @@ def samples_of(run):
 
 def weights_of(run):
     return (run / "model.safetensors").read_bytes()
+
+
+def test_no_training_starts_on_a_pool_with_solutions_of_too_few_problems(small, tmp_path):
+    rows = read_jsonl(small.folder / "pool.jsonl", PooledSolutions)
+    few = len(rows) // 20
+    rows[few:] = [replace(row, solutions=(), verified=0) for row in rows[few:]]
+    write_jsonl(tmp_path / "pool.jsonl", rows)
+    with pytest.raises(ValueError, match=f"(?s){few} of the {len(rows)} .*pool.least_share.*Hint:"):
+        small.trained(tmp_path / "trained", pool=tmp_path / "pool.jsonl")
+    assert not (tmp_path / "trained").exists()
 
 
 @pytest.mark.slow
