@@ -429,7 +429,7 @@ def words_together(values, draw):
     lists = {
         "outputs": ([*output_specs(), "claims"], 2),
         "methods": ([*values["variants"]], 4),
-        "models": (models, 3),
+        "models": (models, 5),
     }
     for key, (words, most) in lists.items():
         if draw.random() < 0.6 or key == "outputs":

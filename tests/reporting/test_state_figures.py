@@ -212,6 +212,15 @@ def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, st
     assert axes.collections[0].get_clim() == pytest.approx(ends), "all of the scale is in use"
 
 
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_a_row_of_densities_may_be_short(states, number):
+    names = [f"m-{n}" for n in range(number)]
+    tables = [states[states["model"] == MODELS[0]].assign(model=name) for name in names]
+    figure = figure_density.draw(pd.concat(tables), names)
+    figure.draw_without_rendering()
+    assert [axes.get_title("left") for axes in figure.axes[:-1]] == names
+
+
 def test_without_states_the_figures_say_what_to_do(states, drift):
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
         figure_density.draw(states, ["other"])

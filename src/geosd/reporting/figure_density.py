@@ -71,7 +71,7 @@ def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
             xlabel=r"teacher’s mass on its first choice, $q^\star$",
             ylabel=r"student’s mass on it, $p^\star$" if first else "",
         )
-    bar = figure.colorbar(mesh, ax=grid.ravel().tolist(), shrink=0.85, pad=0.02)
+    bar = figure.colorbar(mesh, ax=grid.ravel().tolist()[: len(models)], shrink=0.85, pad=0.02)
     bar.set_label("share of positions in a cell")
     bar.outline.set_linewidth(0.6)
     return figure
