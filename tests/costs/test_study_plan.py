@@ -67,7 +67,7 @@ def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_response
 
 def test_logits_and_block_inputs_follow_from_their_sizes():
     parts = training_gpu_memory(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
-    assert part(parts, "logits") == 1024 * 151_936 * (3 * 2 + 4 + 4)
+    assert part(parts, "logits") == 1024 * 151_936 * (3 * 4 + 4 + 2)
     assert part(parts, "inputs of the blocks") == 36 * 4196 * 4096 * 2
     whole = training_gpu_memory(
         M8B, replace(GEOSD, recompute=False), THREE, replace(DEFAULTS, prompt=100)

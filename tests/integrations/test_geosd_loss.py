@@ -172,3 +172,31 @@ def test_what_does_not_fit_is_named(change, message):
 def test_a_setting_that_is_not_allowed_is_named(settings, message):
     with pytest.raises(ValueError, match=f"(?s){message}.*Hint:"):
         GeoSDLoss(**settings)
+
+
+def test_near_the_anchor_hidden_states_in_bfloat16_have_the_gradient_of_a_head_in_float64():
+    torch.manual_seed(0)
+    width, vocabulary = 64, 300
+    head = nn.Linear(width, vocabulary, bias=False)
+    nn.init.normal_(head.weight, std=0.7)
+    head.bfloat16()
+    student = torch.randn(1, 20, width).bfloat16()
+    anchor = (student.float() + 5e-3 * torch.randn(1, 20, width)).bfloat16()
+    mask, loss = torch.ones(1, 20), GeoSDLoss(100)
+
+    def gradient(states, heads):
+        leaf = states[0].clone().requires_grad_()
+        terms = loss.terms(leaf, states[0], states[1], mask, heads and [heads] * 3)
+        return terms, torch.autograd.grad(terms["loss"], leaf)[0]
+
+    wide = nn.Linear(width, vocabulary, bias=False, dtype=torch.float64)
+    wide.weight = nn.Parameter(head.weight.double())
+    terms, exact = gradient((student.double(), anchor.double()), wide)
+    assert 0.01 < terms["prox"].sqrt() < 0.06
+    _, found = gradient((student, anchor), head)
+    assert found.dtype == torch.bfloat16
+    assert torch.cosine_similarity(found, exact, dim=-1).min() > 0.99
+    with pytest.warns(UserWarning, match="(?s)logits are torch.bfloat16.*rounding.*Hint:"):
+        _, rounded = gradient((head(student).detach(), head(anchor).detach()), None)
+    chained = rounded.float() @ head.weight.float()
+    assert torch.cosine_similarity(chained, exact, dim=-1).min() < 0.9

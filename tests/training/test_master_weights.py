@@ -7,6 +7,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from geosd.models.checkpoints import load_model
+from geosd.training import diagnostics
 from geosd.training.master_weights import compute_weights
 from geosd.training.run import assemble_run, training_arguments
 from geosd.training.step import train_step
@@ -121,3 +122,42 @@ def test_an_average_teacher_is_kept_in_float32_and_read_in_bfloat16(tiny, settin
         for mean, now in zip(average.parameters(), run.student.parameters(), strict=True)
     ]
     assert max(apart) > 0 and values[-1]["loss/total"] > 0
+
+
+@pytest.mark.parametrize(
+    ("precision", "rule", "recompute", "rows"),
+    [
+        ("bfloat16", "kfac", False, [3]),  # K-FAC reads every token of the student
+        ("bfloat16", "adamw", True, [3]),  # a pass that is made again keeps no prefix
+        ("bfloat16", "adamw", False, [1, 3]),
+        ("float32", "kfac", False, [1, 3]),
+    ],
+)
+def test_in_bfloat16_anchor_and_base_model_add_up_in_the_order_of_the_student(
+    tiny, settings, precision, rule, recompute, rows
+):
+    """Rows whole, or first the prefix that all have; else equal weights would be apart."""
+    settings["optimiser"]["rule"] = rule
+    settings |= {"precision": precision, "recompute": recompute}
+    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    own = run.encoding._ids
+    run.encoding._ids = lambda text: [*range(3, 20), *own(text)]
+    seen = {"anchor": [], "reference": []}
+    for name, passes in seen.items():
+        model = getattr(run.reference_models, name)
+        model.model.layers[0].mlp.register_forward_hook(
+            lambda layer, args, output, passes=passes: passes.append(len(output))
+        )
+    after, response_logits = [], diagnostics.response_logits
+
+    def spy(model, packed, every_position=False):
+        after.append(every_position)
+        return response_logits(model, packed, every_position)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagnostics, "response_logits", spy)
+        values = train_step(run, training_arguments(settings), 0)
+    assert seen == {"anchor": rows, "reference": rows}
+    assert after == [precision == "bfloat16" and rule == "kfac"]
+    if precision == "bfloat16":
+        assert values["drift/anchor"] == values["drift/pi_0"] == values["loss/prox"] == 0

@@ -110,8 +110,8 @@ def training_gpu_memory(
 
     K-FAC's averages and inverses are shared out; its sums are over the GPU's own tokens, of all
     blocks. A pass multiplies with all bf16 weights, or with those gathered at a time. The heads of
-    anchor and pi_0 read hidden states of a worker. Logits are bf16 of every model, the student's
-    fp32 too, and their gradient fp32.
+    anchor and pi_0 read hidden states of a worker. Logits are fp32 of every model, and so is their
+    gradient, which meets the head in bf16.
     """
     n, models = request.trainers, 1 + len(training.needs)
     parts = [
@@ -131,7 +131,7 @@ def training_gpu_memory(
     weights, formula = (
         (model.parameters, "2 N") if n == 1 else (gathered, "embedding, head, two blocks")
     )
-    logits = training.chunk * model.vocabulary * (BF16 * models + 2 * FP32)
+    logits = training.chunk * model.vocabulary * (FP32 * (models + 1) + BF16)
     tokens = training.microbatch * (assumed.prompt + training.cap)
     parts += [
         MemoryPart("bf16 weights of a pass", BF16 * weights, formula),

@@ -6,6 +6,7 @@ a chunk.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from geosd.geometry import union_support
+from geosd.models.output_head import HALF, output_logits
 from geosd.objectives.geosd import GeoSD
 from geosd.objectives.objective import States
 from geosd.objectives.reduce import LossMean, mean_loss
@@ -24,7 +26,9 @@ class GeoSDLoss:
 
     p = student, q = teacher. The loss of a chunk of positions is computed again in the backward
     pass, so that of all chunks only the inputs stay in memory: with hidden states as inputs, no
-    logits.
+    logits. Hidden states in bfloat16 give logits in float32. Logits in half precision are rounded
+    already, so that near the anchor the second term is mostly rounding (docs/method.md): a warning
+    says so.
 
     Args:
         top_k: K of the union of the models' top-K tokens (paper, Training: 1024).
@@ -138,7 +142,7 @@ class GeoSDLoss:
 
     def _logits(self, head: nn.Module | None, value: Tensor) -> Tensor:
         if head is not None:
-            value = head(value.to(head.weight.dtype))
+            value = output_logits(head, value.to(head.weight.dtype))
         return value if self.temperature == 1 else value / self.temperature
 
     def _check(
@@ -160,6 +164,14 @@ class GeoSDLoss:
                     f" {tuple(mask.shape)}; expected [B, T, V] or [B, T, D], and [B, T].\nHint:"
                     " cut every tensor to the response tokens."
                 )
+        dtype = inputs["student"].dtype
+        if lm_heads is None and "anchor" in inputs and dtype in HALF:
+            warnings.warn(
+                f"GeoSDLoss: the logits are {dtype}, so that near the anchor the proximal term is"
+                " mostly their rounding.\nHint: give hidden states and lm_heads, or logits of"
+                " a head in float32.",
+                stacklevel=4,
+            )
         if lm_heads is not None and len(lm_heads) < len(inputs):
             raise ValueError(
                 f"GeoSDLoss: {len(lm_heads)} output heads for {', '.join(inputs)}.\nHint: give one"

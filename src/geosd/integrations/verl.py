@@ -13,6 +13,8 @@ what verl does not give:
   here; the paper takes the union of the models' top K.
 - Nothing returns a checkpoint's distribution, so there is no proximal term.
 - The teacher reads the student's prompt. Privileged context is the agent loop's to add.
+- The student's logits have the engine's precision: in bfloat16 they are rounded. With no proximal
+  term no distance is taken to a distribution so near that this decides it.
 
 N = positions of a packed batch, V = vocabulary, K = tokens that the teacher server returns.
 """

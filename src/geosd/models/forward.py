@@ -8,6 +8,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from transformers import DynamicCache
 
+from geosd.models.output_head import output_logits
+
 
 def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor | None = None) -> Tensor:
     """Forward pass up to the last hidden states, after the final norm and before the head.
@@ -51,8 +53,8 @@ def last_hidden_states_after(model: nn.Module, ids_BT: Tensor, prefix: int) -> T
 
 
 def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
-    """Forward pass of the output head: logits [N, V] of hidden states [N, D].
+    """Forward pass of a model's output head: logits [..., V] of hidden states [..., D].
 
-    Any leading dimensions are kept.
+    In float32 from bfloat16; see `geosd.models.output_head`.
     """
-    return model.lm_head(hidden_ND)
+    return output_logits(model.lm_head, hidden_ND)

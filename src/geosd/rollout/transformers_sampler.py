@@ -12,6 +12,7 @@ import transformers
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from geosd.models.output_head import float32_logits
 from geosd.rollout.compiled_step import CompiledStep, open_compiled_step
 from geosd.rollout.decode_session import (
     DecodeSession,
@@ -94,8 +95,9 @@ class TransformersSampler:
         try:
             for start in bar:
                 places = order[start : start + self.rows]
-                session = self._open([prompts[i] for i in places], sampling.max_new_tokens)
-                done.update(self._complete(session, places, sampling, seed))
+                with float32_logits(self.model):
+                    session = self._open([prompts[i] for i in places], sampling.max_new_tokens)
+                    done.update(self._complete(session, places, sampling, seed))
         finally:
             self.model.train(training)
         return [done[i] for i in range(len(prompts))]

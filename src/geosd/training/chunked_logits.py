@@ -24,6 +24,7 @@ from torch.distributed.fsdp import FSDPModule
 from geosd.geometry import union_support
 from geosd.geometry.simplex import compute_dtype
 from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
+from geosd.models.output_head import head_gradients, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
 from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
@@ -79,7 +80,7 @@ def response_hidden_states(
     prefix = packed.common_prefix
     rows, width = packed.ids.shape
     worthwhile = (rows - 1) * prefix > SHARED_PREFIX * rows * width
-    possible = not (every_position or isinstance(model, FSDPModule) or _recomputes(model))
+    possible = not (every_position or isinstance(model, FSDPModule) or recomputes(model))
     if worthwhile and possible:
         hidden_BTD = last_hidden_states_after(model, packed.ids, prefix)
         return hidden_BTD[packed.row, packed.column - prefix]
@@ -87,7 +88,7 @@ def response_hidden_states(
     return hidden_BTD[packed.row, packed.column]
 
 
-def _recomputes(model: nn.Module) -> bool:
+def recomputes(model: nn.Module) -> bool:
     """Whether a pass makes activations again in the backward pass; it keeps no keys and values."""
     return model.training and getattr(model, "is_gradient_checkpointing", False)
 
@@ -160,7 +161,7 @@ class _GatheredLogits(torch.autograd.Function):
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, logits: Tensor, ids: Tensor
     ) -> Tensor:
         ctx.save_for_backward(hidden, weight, bias, ids)
-        ctx.vocabulary = logits.shape[-1]
+        ctx.vocabulary, ctx.dtype = logits.shape[-1], operand_dtype(hidden, weight)
         return logits.gather(-1, ids)
 
     @staticmethod
@@ -168,7 +169,7 @@ class _GatheredLogits(torch.autograd.Function):
         *head, ids = ctx.saved_tensors
         # Added and not set: slots without a token name token 0, with a gradient of 0.
         grad_nV = grad_nS.new_zeros(len(ids), ctx.vocabulary).scatter_add_(-1, ids, grad_nS)
-        return *_head_gradients(grad_nV, *head, ctx.needs_input_grad), None, None
+        return *head_gradients(grad_nV, *head, ctx.dtype, ctx.needs_input_grad), None, None
 
 
 class _TokenLogProb(torch.autograd.Function):
@@ -188,32 +189,19 @@ class _TokenLogProb(torch.autograd.Function):
         keep: bool,
     ) -> Tensor:
         ctx.save_for_backward(hidden, weight, bias, logits if keep else None, token)
-        ctx.dtype = logits.dtype
+        ctx.dtype = operand_dtype(hidden, weight)
         return _token_log_prob(logits, token)
 
     @staticmethod
     def backward(ctx: Any, grad_n: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, logits, token = ctx.saved_tensors
         if logits is None:
-            cast = None if bias is None else bias.to(ctx.dtype)
-            logits = nn.functional.linear(hidden.to(ctx.dtype), weight.to(ctx.dtype), cast)
+            logits = head_product(hidden, weight, bias, ctx.dtype)
         # d log p(y) / d z_i = [i = y] - p_i
         grad_nV = logits.to(compute_dtype(logits)).softmax(-1).mul_(-grad_n[:, None])
         grad_nV.scatter_add_(-1, token[:, None], grad_n[:, None])
-        grads = _head_gradients(grad_nV.to(ctx.dtype), hidden, weight, bias, ctx.needs_input_grad)
-        return *grads, None, None, None
-
-
-def _head_gradients(
-    grad_nV: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None, needed: tuple[bool, ...]
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Gradients of hidden states, weight and bias of an output head from those of its logits."""
-    dtype = grad_nV.dtype
-    return (
-        (grad_nV @ weight.to(dtype)).to(hidden.dtype) if needed[0] else None,
-        (grad_nV.T @ hidden.to(dtype)).to(weight.dtype) if needed[1] else None,
-        grad_nV.sum(0).to(bias.dtype) if bias is not None and needed[2] else None,
-    )
+        head = hidden, weight, bias, ctx.dtype, ctx.needs_input_grad
+        return *head_gradients(grad_nV, *head), None, None, None
 
 
 def chunks(positions: int, size: int) -> Iterator[slice]:

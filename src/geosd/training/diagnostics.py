@@ -174,11 +174,16 @@ def kl_of_update(
     visited: Sequence[VisitedStates],
     old_policies: Sequence[OldPolicy],
     ranks: Ranks,
+    every_position: bool,
 ) -> float:
-    """Mean KL(old || new) of the student across an update at all ranks' visited states, in nats."""
+    """Mean KL(old || new) of the student across an update at all ranks' visited states, in nats.
+
+    `every_position` says how the old student was run; it matters in half precision alone.
+    """
+    alike = every_position and next(student.parameters()).dtype != torch.float32
     kl, positions = 0.0, 0
     for states, old in zip(visited, old_policies, strict=True):
-        kl += old.kl_to(response_logits(student, states.microbatch.student))
+        kl += old.kl_to(response_logits(student, states.microbatch.student, alike))
         positions += len(states.student)
     sums = ranks.sum_values({"kl": kl, "positions": positions})
     return sums["kl"] / sums["positions"]

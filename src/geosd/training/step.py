@@ -69,6 +69,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
     measured = step % args.diagnose_every == 0
     on_policy = run.objective.rollouts != "solution"
     measured_here = measured and on_policy
+    every_position = run.update_rule.preconditioner is not None
     run.reference_models.refresh(step)
     run.update_rule.zero_grad()
     precision = getattr(torch, args.precision)
@@ -85,7 +86,8 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
 
         # Teacher, anchor and pi_0 at the response positions.
         references = [
-            reference_logits(run, each, hidden_states, measured_here) for each in microbatches
+            reference_logits(run, each, hidden_states, measured_here, every_position)
+            for each in microbatches
         ]
 
         # What the log is measured on must be visited by the student; a solution need not be.
@@ -123,7 +125,9 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
     if measured:
         values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
         with compute_weights(run.student, precision):
-            values["update/kl_old_new"] = kl_of_update(run.student, visited, old_policies, ranks)
+            values["update/kl_old_new"] = kl_of_update(
+                run.student, visited, old_policies, ranks, every_position and on_policy
+            )
     reshard(run.student)
     run.reference_models.reshard()
     return values

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from geosd.training.chunked_logits import ChunkedLogits, response_logits
+from geosd.training.chunked_logits import ChunkedLogits, recomputes, response_logits
 from geosd.training.packing import Microbatch, split_into_microbatches
 from geosd.training.rollouts import HiddenStates, Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
@@ -37,14 +37,29 @@ class VisitedStates:
 
 @torch.no_grad()
 def reference_logits(
-    run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates, measured: bool
+    run: TrainingRun,
+    microbatch: Microbatch,
+    hidden_states: HiddenStates,
+    measured: bool,
+    every_position: bool,
 ) -> dict[str, ChunkedLogits]:
     """Teacher, anchor and pi_0, as far as the objective or the log needs them; without gradients.
 
     Only the teacher reads the privileged prompt; anchor and pi_0 read the student's. A measured
     step looks through all of them, so that overlap and drift compare between methods. A model
     whose hidden states a rollout worker has sent is not run again.
+
+    Args:
+        run: The parts.
+        microbatch: The rollouts.
+        hidden_states: Of a rollout worker.
+        measured: Whether the step is measured.
+        every_position: Whether K-FAC has the student run over every token of every row. In half
+            precision anchor and pi_0 are then run so, too: another order of the same sums would
+            set equal weights apart.
     """
+    every_position = every_position or recomputes(run.student)
+    alike = every_position and next(run.student.parameters()).dtype != torch.float32
     models, needs = run.reference_models, run.objective.needs
     inputs = {
         "teacher": (models.teacher, microbatch.teacher),
@@ -56,7 +71,7 @@ def reference_logits(
         if name in hidden_states:
             logits[name] = ChunkedLogits(model, torch.cat(hidden_states[name][microbatch.rows]))
         elif measured or name in needs:
-            logits[name] = response_logits(model, packed)
+            logits[name] = response_logits(model, packed, alike and name != "teacher")
     return logits
 
 
@@ -87,6 +102,8 @@ def visited_states(
     run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates
 ) -> VisitedStates:
     """What all models make of a microbatch of the student's rollouts."""
-    references = reference_logits(run, microbatch, hidden_states, measured=True)
+    references = reference_logits(
+        run, microbatch, hidden_states, measured=True, every_position=False
+    )
     student = response_logits(run.student, microbatch.student).hidden
     return VisitedStates(microbatch, student, references)

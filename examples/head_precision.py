@@ -1,0 +1,83 @@
+"""How much of GeoSD's proximal term is rounding in bfloat16: of the head's logits, of the body.
+
+    python examples/head_precision.py results/base/smollm2-135m-*      # 80 CPU seconds
+
+d_FR and the gradient of d_FR^2 in the student's logits, on the union of top-K = 128: from logits in
+bfloat16, from those that a training reads, from a head in float64 on the same hidden states, and
+with bodies in float32. Anchors: equal weights in another order of sums, weights moved at random.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from geosd.geometry import fisher_rao, fisher_rao_squared, union_support
+from geosd.models.checkpoints import load_model
+from geosd.problems.encoding import Encoding
+from geosd.problems.sources import get_data_source
+from geosd.rollout.sampler import SamplingParams
+from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.training.chunked_logits import response_logits
+from geosd.training.packing import Packed, pack
+from geosd.training.reference_models import frozen_copy
+
+SIZES = {"select_train": 0, "select_validation": 0, "test_id": 0, "test_per_benchmark": 0}
+MOVES = (1e-3, 3e-3, 1e-2, 3e-2)  # standard deviations, as shares of that of each tensor
+
+
+def compared(student: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor]:
+    """d_FR at each position [N], and the gradient of its square in the student's logits [N, V]."""
+    student = student.detach().requires_grad_()
+    support = union_support([student.detach(), anchor], 128)
+    log_p, log_anchor = support.restrict(student), support.restrict(anchor)
+    (gradient,) = torch.autograd.grad(fisher_rao_squared(log_p, log_anchor).sum(), student)
+    return fisher_rao(log_p, log_anchor).detach(), gradient.double()
+
+
+@torch.no_grad()
+def logits(model: nn.Module, packed: Packed, every_position: bool = True) -> list[Tensor]:
+    """Logits [N, V] of the response tokens: in bfloat16, of a training, and in float64."""
+    chunked = response_logits(model, packed, every_position=every_position)
+    weight, hidden = model.lm_head.weight, chunked.hidden
+    return [hidden @ weight.T, chunked.logits(slice(None)), hidden.double() @ weight.double().T]
+
+
+def main(folder: Path, problems: int = 8, tokens: int = 48) -> None:
+    """Print a row for each anchor: mean distances, then cosines with their 10 % quantiles."""
+    torch.manual_seed(0)
+    master, tokenizer = load_model(folder)
+    source = get_data_source("word-problems")
+    encoding = Encoding(tokenizer, source.prompts(tokenizer, thinking=False))
+    asked = source.prepare({"seed": 0, "train": problems, **SIZES}).train
+    prompts = [encoding.student(problem) for problem in asked]
+    sampler = TransformersSampler(master, encoding.end_ids, encoding.pad_id)
+    responses = sampler.sample(prompts, SamplingParams(1.0, 1.0, tokens), seed=0)
+    packed = pack(prompts, [list(response.ids) for response in responses], encoding.pad_id)
+    half = frozen_copy(master, torch.bfloat16)
+    student, whole = logits(half, packed), logits(master, packed)[1]
+    print(
+        "anchor; d_FR: bfloat16, training, float64, whole float32; cosines: bfloat16 and training"
+    )
+    print("with float64, training with whole float32")
+    anchors = {"prefix run once": (logits(half, packed, every_position=False), whole)}
+    for move in MOVES:
+        moved = frozen_copy(master)
+        for weight in moved.parameters():
+            weight.data += move * weight.std() * torch.randn_like(weight)
+        rounded = logits(frozen_copy(moved, torch.bfloat16), packed)
+        anchors[f"moved by {move:g}"] = rounded, logits(moved, packed)[1]
+    for name, (anchor, anchor_whole) in anchors.items():
+        found = [compared(*pair) for pair in zip(student, anchor, strict=True)]
+        found.append(compared(whole, anchor_whole))
+        pairs = ((0, 2), (1, 2), (1, 3))  # the last: training with whole float32
+        cosines = [torch.cosine_similarity(found[a][1], found[b][1], dim=-1) for a, b in pairs]
+        apart = " ".join(f"{distance.mean():.4f}" for distance, _ in found)
+        print(name, apart, *(f"{each.mean():.4f} ({each.quantile(0.1):.4f})" for each in cosines))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
