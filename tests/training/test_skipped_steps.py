@@ -8,11 +8,14 @@ import math
 import pytest
 import torch
 
+from geosd.geometry import floored
+from geosd.objectives.objective import Objective, build
 from geosd.training import loop
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import assemble_run, training_arguments
-from geosd.training.skipped_steps import TrainingDivergedError
+from geosd.training.skipped_steps import LOWER_RATE, SkippedSteps, TrainingDivergedError
+from geosd.training.step import StepLoss, train_step
 from geosd.training.step_log import StepLog
 
 BAD = 2
@@ -157,3 +160,53 @@ def test_a_response_that_is_its_end_alone_is_counted_and_one_without_a_token_is_
     assert "rollout/empty" not in rollouts([[5], [5, 2]], [True, False]).summary()
     with pytest.raises(ValueError, match="response to problem p1 has no token.\nHint: "):
         rollouts([[5, 2], []], [False, False])
+
+
+@dataclasses.dataclass(frozen=True)
+class HandWrittenKL(Objective):
+    """KL(q || p) as one would write it without the empty slots of the support in mind."""
+
+    floor: bool = False
+
+    def local(self, states):
+        q = states.teacher.exp()
+        log_q, log_p = states.teacher, states.student
+        if self.floor:
+            log_q, log_p = floored(log_q), floored(log_p)
+        return {"loss": (q * (log_q - log_p)).sum(-1)}
+
+
+def test_a_formula_that_forgets_empty_slots_is_named_and_not_the_learning_rate(
+    tiny, settings, caplog, monkeypatch
+):
+    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = dataclasses.replace(run, objective=HandWrittenKL())
+    args = training_arguments(settings)
+    with caplog.at_level(logging.WARNING):
+        assert math.isnan(train_step(run, args, 0)["loss/total"])
+    assert "Hint: look at HandWrittenKL.local: the logits of all models are finite" in caplog.text
+    assert "empty slots of the support are -inf" in caplog.text
+    with pytest.raises(TrainingDivergedError, match="Hint: look at HandWrittenKL.local") as raised:
+        run.skipped.check(0, "state.pt")
+    assert "learning_rate" not in str(raised.value)
+    again = SkippedSteps()
+    again.load_state_dict(run.skipped.state_dict())
+    assert again == run.skipped
+
+    # The function that States names.
+    run = dataclasses.replace(run, objective=HandWrittenKL(floor=True))
+    loss = train_step(run, args, 1)["loss/total"]
+    exact = dataclasses.replace(run, objective=build("fwdkl"))
+    assert run.skipped.count == 1 and loss > 0
+    assert train_step(exact, args, 1)["loss/total"] == pytest.approx(loss, rel=0.2)
+
+    # Hidden states that are not finite are not the objective's fault.
+    backward = StepLoss.backward
+
+    def overflown(self):
+        loss, terms, hidden = backward(self)
+        return loss * math.nan, terms, [each * math.inf for each in hidden]
+
+    monkeypatch.setattr(StepLoss, "backward", overflown)
+    assert train_step(exact, args, 2)["update/skipped"] == 1
+    assert run.skipped.hint == LOWER_RATE

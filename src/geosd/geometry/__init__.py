@@ -6,7 +6,7 @@ knows of models, positions or training.
 
 from geosd.geometry.alpha import alpha_divergence
 from geosd.geometry.kl import forward_kl, jsd, reverse_kl, skew_kl
-from geosd.geometry.simplex import entropy
+from geosd.geometry.simplex import entropy, floored
 from geosd.geometry.sphere import fisher_rao, fisher_rao_squared, hellinger, overlap
 from geosd.geometry.support import Support, union_support
 
@@ -16,6 +16,7 @@ __all__ = [
     "entropy",
     "fisher_rao",
     "fisher_rao_squared",
+    "floored",
     "forward_kl",
     "hellinger",
     "jsd",

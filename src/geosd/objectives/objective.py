@@ -39,10 +39,15 @@ class States:
     token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but
     the student's come detached.
 
+    A chunk has as many slots as the largest union of its positions. Slots that a position does not
+    fill are -inf in student, teacher and anchor: probability 0. The divergences and the entropy of
+    `geosd.geometry` read them so. Another formula takes probabilities (`exp`), or logarithms from
+    `geosd.geometry.floored`: -inf - -inf and 0 * -inf are NaN, in the gradient too.
+
     Source: the paper, section "Setup" (sec:method-setup).
 
     Attributes:
-        log_p: [N, S] student on the union support, carries gradient.
+        log_p: [N, S] student on the union support, carries gradient; each row sums to one.
         log_q: [N, S] teacher.
         log_anchor: [N, S] anchor theta_ckpt.
         token_log_p: [N] full-softmax log p(y_t) of the sampled (or solution) token, carries

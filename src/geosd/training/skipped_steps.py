@@ -20,6 +20,14 @@ from geosd.optim.update import UpdateRule
 logger = logging.getLogger(__name__)
 
 
+LOWER_RATE = "lower training.learning_rate or raise the damping"
+LOOK_AT_OBJECTIVE = (
+    "look at {objective}.local: the logits of all models are finite, but empty slots of the support"
+    " are -inf, and -inf - -inf and 0 * -inf are NaN; take the divergences of geosd.geometry, or"
+    " logarithms from geosd.geometry.floored (see States)"
+)
+
+
 class TrainingDivergedError(ValueError):
     """A run has skipped more steps than it allows."""
 
@@ -32,11 +40,13 @@ class SkippedSteps:
         count: How many there are.
         last: The last one, -1 before the first.
         problems: The ids of its problems.
+        hint: What may help against it.
     """
 
     count: int = 0
     last: int = -1
     problems: tuple[str, ...] = ()
+    hint: str = LOWER_RATE
 
     def update_or_skip(
         self,
@@ -46,6 +56,7 @@ class SkippedSteps:
         gradient_norm: float,
         step: int,
         problems: Iterable[str],
+        objective: str | None = None,
     ) -> bool:
         """Take the update of a step if loss, gradient and factors are finite; whether it was taken.
 
@@ -58,6 +69,7 @@ class SkippedSteps:
             gradient_norm: Euclidean norm of the whole gradient.
             step: The step, from 0.
             problems: The ids of its problems.
+            objective: The method's class, if its loss is not finite though all models are.
         """
         if not (loss.isfinite() and math.isfinite(gradient_norm)):
             reason = f"the loss is {loss.item():g}, the gradient's norm {gradient_norm:g}"
@@ -70,9 +82,10 @@ class SkippedSteps:
         rule.skip()
         self.count, self.last = self.count + 1, step
         self.problems = tuple(dict.fromkeys(problems))
+        self.hint = LOOK_AT_OBJECTIVE.format(objective=objective) if objective else LOWER_RATE
         logger.warning(
             f"step {step} is skipped and changes no weight: {reason}; its problems are"
-            f" {', '.join(self.problems)}"
+            f" {', '.join(self.problems)}.\nHint: {self.hint}."
         )
         return False
 
@@ -91,9 +104,8 @@ class SkippedSteps:
             raise TrainingDivergedError(
                 f"{self.count} of {steps} steps had no finite loss, gradient or factor, and"
                 f" {allowed} may be skipped; the last is step {self.last}, on problems"
-                f" {', '.join(self.problems)}. The last good weights are in {weights}.\nHint: lower"
-                " training.learning_rate or raise the damping; training.max_skipped_steps says how"
-                " many steps may be skipped."
+                f" {', '.join(self.problems)}. The last good weights are in {weights}.\nHint:"
+                f" {self.hint}; training.max_skipped_steps says how many steps may be skipped."
             )
 
     def state_dict(self) -> dict[str, Any]:
@@ -103,4 +115,4 @@ class SkippedSteps:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`."""
         self.count, self.last = state["count"], state["last"]
-        self.problems = tuple(state["problems"])
+        self.problems, self.hint = tuple(state["problems"]), state["hint"]

@@ -115,7 +115,10 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
     rate, norm = args.learning_rate * warmup(step, args.warmup), gradient_norm(run.student)
     values |= {"update/learning_rate": rate, "update/gradient_norm": norm}
     problems = (problem.id for problem in rollouts.problems)
-    if run.skipped.update_or_skip(run.update_rule, rate, loss, norm, step, problems):
+    guilty = None
+    if not loss.isfinite() and _all_finite(run, student_states, references):
+        guilty = type(run.objective).__name__
+    if run.skipped.update_or_skip(run.update_rule, rate, loss, norm, step, problems, guilty):
         values["update/relative_size"] = run.update_rule.relative_step()
         if blocks := run.update_rule.blocks_in_float64:
             values["curvature/float64_blocks"] = blocks
@@ -250,6 +253,15 @@ def _loss_values(
         mean = mean_loss(each, terms.weight, index, over=args.loss_mean)
         values[f"loss/{name}"] = mean.item()
     return values
+
+
+def _all_finite(
+    run: TrainingRun, student: list[Tensor], references: list[dict[str, ChunkedLogits]]
+) -> bool:
+    """Whether the hidden states of all models are finite on every rank, by microbatch."""
+    others = (each.hidden for models in references for each in models.values())
+    finite = all(bool(hidden.isfinite().all()) for hidden in (*student, *others))
+    return not run.ranks.any(not finite)
 
 
 @torch.no_grad()
