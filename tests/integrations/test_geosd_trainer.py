@@ -2,8 +2,8 @@
 
 import json
 import runpy
+import shutil
 import sys
-from functools import partial
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ pytest.importorskip("trl", reason="make test-core runs this where TRL is")
 sdft = pytest.importorskip("trl.experimental.sdft")
 
 from datasets import Dataset  # noqa: E402
-from transformers import AutoModelForCausalLM  # noqa: E402
+from transformers import AutoModelForCausalLM, TrainerCallback  # noqa: E402
 
 from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback  # noqa: E402
 from geosd.objectives.objective import build  # noqa: E402
@@ -28,6 +28,7 @@ SUMS = [
 ]
 ROWS = [{"prompt": [{"role": "user", "content": r["question"]}], **r} for r in SUMS]
 FACTORS = {"blocks": 2, "subsample": 1.0}
+PARTS = {"train": slice(0, 4), "easy": slice(4, 6), "hard": slice(6, 8)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -201,19 +202,111 @@ def test_the_anchor_of_a_checkpoint_is_used(folder, tmp_path):
         assert torch.equal(value, loaded(folder).get_parameter(name)), name
     path = tmp_path / "checkpoint-2/anchor.pt"
     saved = torch.load(path, weights_only=True)
-    torch.save({name: value + 0.1 for name, value in saved.items()}, path)
+    moved = {name: value + 0.1 for name, value in saved.items() if name != "of_checkpoint"}
+    torch.save(saved | moved, path)
     resumed = trainer(folder, config(tmp_path, **settings))
     resumed.train(resume_from_checkpoint=str(path.parent))
     assert resumed.seen[0][1] > 2 * geosd_trainer.seen[4][1]
 
 
+@pytest.mark.parametrize("as_argument", [False, True])
+def test_a_path_continues_from_its_own_anchor_and_another_checkpoints_is_refused(
+    folder, tmp_path, as_argument
+):
+    def made(out, rate):
+        settings = dict(save_strategy="steps", save_steps=2, learning_rate=rate)
+        return trainer(folder, config(tmp_path / out, **settings), anchor_every=1)
+
+    for out, rate in (("first", 1e-2), ("second", 0.2)):
+        made(out, rate).train()
+    checkpoint = tmp_path / "first/checkpoint-2"
+    anchor = torch.load(checkpoint / "anchor.pt", weights_only=True)
+    assert anchor["of_checkpoint"]["step"] == 2
+    resumed, found = made("second", 1e-2), {}
+
+    class Look(TrainerCallback):
+        def on_train_begin(self, *args, **kwargs):
+            found.update({n: p.clone() for n, p in resumed.anchor.named_parameters()})
+
+    resumed.add_callback(Look())
+    given = checkpoint
+    if as_argument:  # as scripts do: a path in the arguments, and True for the last one
+        resumed.args.resume_from_checkpoint, given = checkpoint, str(checkpoint)
+    resumed.train(resume_from_checkpoint=given)
+    assert found and all(torch.equal(p, anchor[name]) for name, p in found.items())
+
+    shutil.copy(tmp_path / "second/checkpoint-2/anchor.pt", checkpoint)
+    with pytest.raises(ValueError, match="(?s)first/checkpoint-2/anchor.pt was saved .*Hint:"):
+        made("first", 1e-2).train(resume_from_checkpoint=checkpoint)
+
+
+def test_evaluation_takes_several_data_sets_by_name(folder, tmp_path):
+    rows = {name: Dataset.from_list(ROWS[at]) for name, at in PARTS.items()}
+    geosd_trainer = GeoSDTrainer(
+        str(folder),
+        config(tmp_path, per_device_eval_batch_size=2),
+        loss=GeoSDLoss(TOP_K),
+        privileged_column="solution",
+        train_dataset=rows["train"],
+        eval_dataset={name: rows[name] for name in ("easy", "hard")},
+    )
+    values = geosd_trainer.evaluate()
+    assert values["eval_easy_loss"] >= 0 <= values["eval_hard_loss"]
+    with pytest.raises(ValueError, match="no column 'hint'"):
+        GeoSDTrainer(
+            str(folder),
+            config(tmp_path),
+            privileged_column="hint",
+            train_dataset=rows["train"].add_column("hint", ["x"] * 4),
+            eval_dataset={"easy": rows["easy"]},
+        )
+
+
+LONG = {**ROWS[0], "solution": "FIRST " + "then we add them up. " * 40 + "LAST"}
+
+
+@pytest.mark.parametrize("where", ["train", "eval", "named"])
+def test_a_prompt_that_would_be_cut_is_refused_with_its_row(folder, tmp_path, where):
+    good, long = Dataset.from_list(ROWS), Dataset.from_list([*ROWS, LONG])
+    given = {
+        "train": {"train_dataset": long},
+        "eval": {"train_dataset": good, "eval_dataset": long},
+        "named": {"train_dataset": good, "eval_dataset": {"hard": long}},
+    }[where]
+    name = {"train": "train_dataset", "eval": "eval_dataset", "named": r"eval_dataset\['hard'\]"}
+    words = "row 8: the teacher's prompt has .* tokens, and max_prompt_length is 512"
+    with pytest.raises(ValueError, match=f"(?s){name[where]}, {words}.*Hint: set"):
+        GeoSDTrainer(str(folder), config(tmp_path), privileged_column="solution", **given)
+
+
+def test_the_teachers_prompt_is_read_whole(folder, tmp_path):
+    geosd_trainer = Recording(
+        str(folder),
+        config(tmp_path, max_steps=1, max_prompt_length=None),
+        loss=GeoSDLoss(TOP_K),
+        privileged_column="solution",
+        train_dataset=Dataset.from_list([LONG] * 4),
+    )
+    geosd_trainer.train()
+    for inputs, _, _ in geosd_trainer.seen:
+        for text in geosd_trainer.processing_class.batch_decode(inputs["teacher_input_ids"]):
+            assert LONG["question"] in text and LONG["solution"] in text
+
+
+def short(monkeypatch, **changed):
+    """Let a program's arguments be as they are but for some."""
+    whole = sdft.SDFTConfig
+    monkeypatch.setattr(sdft, "SDFTConfig", lambda *at, **named: whole(*at, **{**named, **changed}))
+
+
 def test_the_example_is_short_and_trains_three_steps(root, folder, tmp_path, monkeypatch):
     example = root / "examples/trl_geosd.py"
-    assert len(example.read_text().splitlines()) < 25
+    assert len(example.read_text().splitlines()) <= 25
     problems, out = tmp_path / "problems.jsonl", tmp_path / "out"
     problems.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
     monkeypatch.setattr(sys, "argv", ["trl_geosd.py", str(folder), str(problems), str(out)])
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    short(monkeypatch, max_completion_length=256)
     done = runpy.run_path(str(example))
     assert done["trainer"].state.global_step == 3
     assert (out / "checkpoint-3/kfac.pt").exists()
@@ -224,8 +317,7 @@ def test_the_example_is_short_and_trains_three_steps(root, folder, tmp_path, mon
 def test_the_lines_of_the_readme_train(root, folder, tmp_path, monkeypatch):
     blocks = (root / "README.md").read_text().split("```python\n")[1:]
     (block,) = (each.split("```")[0] for each in blocks if "integrations.trl" in each)
-    small = partial(sdft.SDFTConfig, use_cpu=True, max_steps=1, max_completion_length=8)
-    monkeypatch.setattr(sdft, "SDFTConfig", small)
+    short(monkeypatch, use_cpu=True, max_steps=1, max_completion_length=8)
     monkeypatch.chdir(tmp_path)
     names = {"model": str(folder), "dataset": Dataset.from_list(ROWS)}
     exec(block, names)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from os import PathLike, fspath
+from typing import Any, TypeVar
 
 import torch
 from datasets import Dataset
@@ -24,6 +25,7 @@ from geosd.objectives.reduce import loss_terms
 from geosd.seeds import seed_of
 
 PRIVILEGED = "privileged_context"  # the name of the column in TRL
+DataSets = TypeVar("DataSets", Dataset, dict[str, Dataset], None)
 
 
 class GeoSDTrainer(SDFTTrainer):
@@ -31,8 +33,10 @@ class GeoSDTrainer(SDFTTrainer):
 
     TRL samples responses, writes the privileged context into the teacher's prompt
     (`teacher_prompt_template`) and chooses the teacher (`teacher_model_kind`; the paper's is
-    "live"). `distillation_*` of the arguments have no effect. K-FAC is `KFACCallback` among the
-    callbacks; without it the training is GeoSD's loss with the trainer's optimiser.
+    "live"). `distillation_*` of the arguments have no effect. Prompts stay whole: at the beginning
+    one beyond `max_prompt_length`, such as the teacher's with its solution, is refused. K-FAC is
+    `KFACCallback` among the callbacks; without it the training is GeoSD's loss with the trainer's
+    optimiser.
 
     A training that continues from a checkpoint has the same bits as one that was never stopped,
     where every step generates its own responses, as is TRL's default.
@@ -48,7 +52,7 @@ class GeoSDTrainer(SDFTTrainer):
             the student's at steps 0, K_ckpt, 2 K_ckpt, ...
         privileged_column: Column of the data sets that holds the privileged context.
         train_dataset: Has the columns `prompt` and `privileged_column`.
-        eval_dataset: The same, or None.
+        eval_dataset: The same, or several by name, or None.
         others: Further arguments of SDFTTrainer.
 
     Raises:
@@ -70,7 +74,7 @@ class GeoSDTrainer(SDFTTrainer):
         anchor_every: int = 64,
         privileged_column: str = PRIVILEGED,
         train_dataset: Dataset,
-        eval_dataset: Dataset | None = None,
+        eval_dataset: Dataset | dict[str, Dataset] | None = None,
         **others: Any,
     ) -> None:
         """Copy the model as the first anchor."""
@@ -86,6 +90,8 @@ class GeoSDTrainer(SDFTTrainer):
             eval_dataset=with_privileged_context(eval_dataset, privileged_column),
             **others,
         )
+        self._check_prompts("train_dataset", self.train_dataset)
+        self._check_prompts("eval_dataset", self.eval_dataset)
         if self.is_deepspeed_enabled or self.is_fsdp_enabled:
             raise ValueError(
                 "GeoSDTrainer copies whole weights for the anchor; DeepSpeed and FSDP have shards."
@@ -169,11 +175,50 @@ class GeoSDTrainer(SDFTTrainer):
         sampler = super()._get_train_sampler(dataset)
         return EpochSampler(sampler, epoch=lambda: int(self.state.epoch or 0))
 
-    def train(self, resume_from_checkpoint: str | bool | None = None, **others: Any) -> Any:
+    def train(
+        self, resume_from_checkpoint: str | PathLike[str] | bool | None = None, **others: Any
+    ) -> Any:
         """Train; see Trainer. The callbacks learn which checkpoint it continues from."""
-        if isinstance(resume_from_checkpoint, str):
-            self.args.resume_from_checkpoint = resume_from_checkpoint
+        if isinstance(resume_from_checkpoint, str | PathLike):
+            resume_from_checkpoint = fspath(resume_from_checkpoint)
+        if resume_from_checkpoint:  # True is the last checkpoint of output_dir
+            self.args.resume_from_checkpoint = str(resume_from_checkpoint)
         return super().train(resume_from_checkpoint, **others)
+
+    def _tokenize_prompts(self, prompts: list[Any]) -> list[list[int]]:
+        """Token ids of prompts, whole; see SDFTTrainer, which cuts them on the left."""
+        limit, self.max_prompt_length = self.max_prompt_length, None
+        try:
+            return super()._tokenize_prompts(prompts)
+        finally:
+            self.max_prompt_length = limit
+
+    def _check_prompts(self, name: str, dataset: DataSets) -> None:
+        """Refuse prompts beyond `max_prompt_length`, the teacher's among them.
+
+        Raises:
+            ValueError: A row has one; names the row and both lengths.
+        """
+        if isinstance(dataset, dict):
+            for part, each in dataset.items():
+                self._check_prompts(f"{name}[{part!r}]", each)
+        elif dataset is not None and self.max_prompt_length is not None:
+            for start in range(0, len(dataset), 256):
+                rows = dataset[start : start + 256]
+                prompts = rows["prompt"]
+                contexts = self.teacher_context_builder.select_generation_prompts(
+                    prompts, rows[PRIVILEGED]
+                )
+                for reader, read in (("student", prompts), ("teacher", contexts)):
+                    for row, ids in enumerate(self._tokenize_prompts(read), start):
+                        if len(ids) > self.max_prompt_length:
+                            raise ValueError(
+                                f"{name}, row {row}: the {reader}'s prompt has {len(ids)} tokens,"
+                                f" and max_prompt_length is {self.max_prompt_length}; TRL would cut"
+                                " its beginning away (TRL#5862).\nHint: set max_prompt_length of"
+                                " SDFTConfig to the longest, or to None, which keeps every prompt"
+                                " whole; TRL's default is 512."
+                            )
 
 
 class EpochSampler(Sampler):
@@ -219,12 +264,16 @@ class AnchorCallback(TrainerCallback):
         self.anchor, self.every = anchor, every
 
     def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: nn.Module | None = None,
+        **kwargs: Any,
     ) -> None:
         """Continue with the anchor of a checkpoint."""
         if state.global_step:
-            saved = load_from_checkpoint(args, state, self.FILE)
-            self.anchor.load_state_dict(saved)
+            self.anchor.load_state_dict(load_from_checkpoint(args, state, self.FILE, model))
 
     @torch.no_grad()
     def on_step_begin(
@@ -241,23 +290,30 @@ class AnchorCallback(TrainerCallback):
                 into.copy_(value)
 
     def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: nn.Module | None = None,
+        **kwargs: Any,
     ) -> None:
         """Write the anchor into the checkpoint."""
-        save_to_checkpoint(args, state, self.FILE, self.anchor.state_dict())
+        save_to_checkpoint(args, state, self.FILE, self.anchor.state_dict(), model)
 
 
-def with_privileged_context(dataset: Dataset | None, column: str) -> Dataset | None:
-    """A data set whose privileged context has the name that TRL reads.
+def with_privileged_context(dataset: DataSets, column: str) -> DataSets:
+    """A data set, or several by name, whose privileged context has the name that TRL reads.
 
     Raises:
-        ValueError: It has no such column.
+        ValueError: One has no such column.
     """
-    if dataset is None or column == PRIVILEGED:
+    if isinstance(dataset, dict):
+        return {name: with_privileged_context(each, column) for name, each in dataset.items()}
+    if dataset is None:
         return dataset
     if column not in dataset.column_names:
         raise ValueError(
             f"the data set has no column {column!r}; it has {', '.join(dataset.column_names)}."
             "\nHint: privileged_column names what the teacher alone reads."
         )
-    return dataset.rename_column(column, PRIVILEGED)
+    return dataset if column == PRIVILEGED else dataset.rename_column(column, PRIVILEGED)

@@ -89,14 +89,7 @@ class KFACCallback(TrainerCallback):
         self._batches = len(train_dataloader) if has_length(train_dataloader) else None
         self._trainer_observes = self._warned = False
         if state.global_step:
-            saved = load_from_checkpoint(args, state, FILE)
-            if saved["weights"] != self._checksum():
-                raise ValueError(
-                    f"{FILE} of step {state.global_step} was saved with other weights than the"
-                    " model has.\nHint: write the checkpoint's folder into resume_from_checkpoint"
-                    " of the arguments too."
-                )
-            self.kfac.load_state_dict(saved["kfac"])
+            self.kfac.load_state_dict(load_from_checkpoint(args, state, FILE, model))
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
         """Begin to count the passes of a step."""
@@ -176,20 +169,19 @@ class KFACCallback(TrainerCallback):
             )
 
     def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: nn.Module | None = None,
+        **kwargs: Any,
     ) -> None:
         """Write K-FAC's state into the checkpoint."""
-        value = {"kfac": self.kfac.state_dict(), "weights": self._checksum()}
-        save_to_checkpoint(args, state, FILE, value)
+        save_to_checkpoint(args, state, FILE, self.kfac.state_dict(), model)
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         """Take the hooks off the model."""
         self._closing.close()
-
-    def _checksum(self) -> int:
-        """Sum of the bytes of the preconditioned weights."""
-        weights = (layer.weight.detach() for layer in self.kfac.layers.values())
-        return sum(int(each.contiguous().view(torch.uint8).sum()) for each in weights)
 
 
 def check_arguments(args: TrainingArguments) -> None:

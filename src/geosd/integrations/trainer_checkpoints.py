@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from transformers import TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from geosd.files import atomic_write
 
+OF = "of_checkpoint"
+"""Key of the step and the sums of the weights that a file belongs to."""
 
-def save_to_checkpoint(args: TrainingArguments, state: TrainerState, name: str, value: Any) -> None:
-    """Write tensors and plain values beside what the Trainer has just saved."""
+
+def save_to_checkpoint(
+    args: TrainingArguments, state: TrainerState, name: str, value: dict[str, Any], model: nn.Module
+) -> None:
+    """Write tensors and plain values beside what the Trainer has just saved.
+
+    Args:
+        args: Of the trainer.
+        state: Of the trainer.
+        name: Of the file.
+        value: What `torch.load` reads with `weights_only`.
+        model: Its weights are those of the checkpoint; the file has the step and their sums too.
+    """
     if state.is_world_process_zero and not args.save_only_model:
+        saved = {**value, OF: {"step": state.global_step, "weights": _sums(model)}}
         with atomic_write(_folder(args, state) / name) as temporary:
-            torch.save(value, temporary)
+            torch.save(saved, temporary)
 
 
-def load_from_checkpoint(args: TrainingArguments, state: TrainerState, name: str) -> Any:
+def load_from_checkpoint(
+    args: TrainingArguments, state: TrainerState, name: str, model: nn.Module
+) -> dict[str, Any]:
     """What `save_to_checkpoint` wrote into the checkpoint that the Trainer continues from.
 
     A Trainer does not tell its callbacks from where it continues. It is `resume_from_checkpoint` of
@@ -27,17 +45,34 @@ def load_from_checkpoint(args: TrainingArguments, state: TrainerState, name: str
 
     Raises:
         FileNotFoundError: The checkpoint has no such file.
+        ValueError: The file belongs to another step, or to other weights than the model has.
     """
     given = args.resume_from_checkpoint
-    named = isinstance(given, str | Path) and str(given).lower() != "true"
+    named = isinstance(given, str | PathLike) and str(given).lower() != "true"
     path = (Path(given) if named else _folder(args, state)) / name
+    hint = (
+        "\nHint: write the checkpoint's folder into resume_from_checkpoint of the arguments too; to"
+        " begin without its state, begin a new training from the checkpoint's weights."
+    )
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: the training continues at step {state.global_step}, and this file is missing."
-            "\nHint: write the checkpoint's folder into resume_from_checkpoint of the arguments"
-            " too; to begin without its state, begin a new training from the checkpoint's weights."
+            f"{hint}"
         )
-    return torch.load(path, map_location="cpu", weights_only=True)
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+    of = saved.pop(OF, {"step": "unknown"})
+    if of != {"step": state.global_step, "weights": _sums(model)}:
+        raise ValueError(
+            f"{path} was saved with other weights than the model has: at step {of['step']}, and the"
+            f" training continues at step {state.global_step}.{hint}"
+        )
+    return saved
+
+
+def _sums(model: nn.Module) -> list[int]:
+    """Sum of the bytes of each parameter."""
+    parts = (parameter.detach().contiguous() for parameter in model.parameters())
+    return [int(part.view(-1).view(torch.uint8).sum()) for part in parts]
 
 
 def _folder(args: TrainingArguments, state: TrainerState) -> Path:
