@@ -25,7 +25,7 @@ def test_a_row_is_over_all_seeds_of_a_method(root, tmp_path, capsys):
         folder = tmp_path / f"{method}-{seed}"
         folder.mkdir()
         (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        lines.append(f"m,{method},{seed},0,base,,{folder}")
+        lines.append(f"m,{method},{seed},0,base,,{folder},")
     index = tmp_path / "runs.csv"
     index.write_text("\n".join(lines) + "\n")
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SMALL = {
     "data": {
         "train": 8,
-        "select_train": 4,
+        "select_train": 8,
         "select_validation": 6,
         "test_id": 6,
         "test_per_benchmark": 3,

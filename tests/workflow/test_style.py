@@ -29,7 +29,7 @@ def test_the_snakefile_is_a_table_of_contents(root):
     assert len((root / "Snakefile").read_text().splitlines()) <= 40
 
 
-def test_no_module_is_longer_than_three_hundred_lines(root):
+def test_no_module_is_longer_than_four_hundred_lines(root):
     files = [*(root / "src").rglob("*.py"), *(root / "workflow").rglob("*.smk")]
-    long = {str(p): n for p in files if (n := len(p.read_text().splitlines())) > 300}
+    long = {str(p): n for p in files if (n := len(p.read_text().splitlines())) > 400}
     assert not long
