@@ -205,7 +205,7 @@ def keys_that_clash(values, draw):
             (("pool", "keep"), 17),
             (("pool", "rollouts"), 9),
             (("training", "warmup"), 101),
-            (("training", "problems"), 301),
+            (("training", "problems"), 1025),
             (("training", "group"), 1025),
             (("training", "snapshots"), [101]),
             (("training", "snapshots"), [5, 5]),

@@ -154,27 +154,21 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
 
 def _trainings(study: Study, model: str) -> Iterator[Clash]:
     """Clashes of what a model is trained with, variant by variant."""
-    size, data = model_size(model, study.section("base", model)), study.section("data", model)
-    there = data["select_train" if data["purpose"] == "selection" else "train"]
+    size = model_size(model, study.section("base", model))
     resources = study.params.resources_of(model).train
     for variant in study.trained:
         training = study.training(model, variant)
         place = ("grid", study.candidates[variant][0]) if variant in study.candidates else ()
         wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
-        for key, message in wrong or _beyond(training, there, size, resources):
+        for key, message in wrong or _beyond(training, size, resources):
             name = ".".join(["training", *key])
             yield place or ("training", *key), f"{name}: {message} {variant} of {model}."
 
 
 def _beyond(
-    training: Mapping[str, Any], there: int, size: ModelSize, resources: TrainingResources
+    training: Mapping[str, Any], size: ModelSize, resources: TrainingResources
 ) -> Iterator[Clash]:
-    """What a training asks beyond its problems or its model's size, or of its job's processes."""
-    if training["problems"] > there:
-        message = (
-            f"{training['problems']} is more than the {there} training problems there are, for"
-        )
-        yield ("problems",), message
+    """What a training asks beyond its model's size, or of the processes that its job starts."""
     kfac = training["optimiser"]["kfac"]
     if training["optimiser"]["rule"] == "kfac" and kfac["blocks"] > (size.hidden or kfac["blocks"]):
         message = f"{kfac['blocks']} is more than the {size.hidden} hidden dimensions, for"

@@ -59,7 +59,7 @@ class Recipe(Section):
 
     steps: Count
     """Optimiser steps. Table hparams: 625 (5 epochs)."""
-    problems: Count
+    problems: Annotated[int, Field(gt=0, le=1024)]
     """Problems in a step, one rollout each. Appendix "Training": 8."""
     group: Annotated[int, Field(gt=0, le=1024)]
     """Rollouts on the one problem of a GRPO step. Table hparams: G = 8."""
