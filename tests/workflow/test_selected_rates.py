@@ -20,7 +20,7 @@ GRIDS = """
     kind: rates
     models: [mini-qwen3, mini-llama]
     methods: [pi_0]
-    outputs: [table_rates, table_main_one_rate]
+    outputs: [table_rates]
     grid:
       fwdkl: {learning_rate: [1.0e-6, 1.0e-5, 1.0e-4]}
       geosd: {learning_rate: [1.0e-6, 1.0e-5, 1.0e-4]}
@@ -117,4 +117,4 @@ def test_the_study_of_all_rates_shares_the_selected_runs(workflow):
     assert len(shared - {""}) == len(BEST) * 3
     jobs = workflow.planned_jobs("--config", "study=small_rates")
     assert jobs["train"] == 2 * 2 * 3 * 3
-    assert jobs["table_rates"] == jobs["table_main_one_rate"] == 1
+    assert jobs["table_rates"] == 1
