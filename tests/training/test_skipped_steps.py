@@ -187,7 +187,7 @@ def test_a_formula_that_forgets_empty_slots_is_named_and_not_the_learning_rate(
     assert "Hint: look at HandWrittenKL.local: the logits of all models are finite" in caplog.text
     assert "empty slots of the support are -inf" in caplog.text
     with pytest.raises(TrainingDivergedError, match="Hint: look at HandWrittenKL.local") as raised:
-        run.skipped.check(0, "state.pt")
+        run.skipped.check(0, 4, "state.pt")
     assert "learning_rate" not in str(raised.value)
     again = SkippedSteps()
     again.load_state_dict(run.skipped.state_dict())
