@@ -96,24 +96,6 @@ def is_integer(gold: str) -> bool:
     return len(gold) <= LONGEST_NUMBER and bool(_INTEGER.fullmatch(gold.strip()))
 
 
-def gold_equals_itself(gold: str) -> bool:
-    r"""Whether a response that repeats a gold answer in a box can be graded as right.
-
-    True for an integer, an exact number, a word and a formula that `compare` can read; False for a
-    sentence, a solution or an unbalanced formula. No library is needed.
-
-    Example:
-        >>> [gold_equals_itself(gold) for gold in ("12", r"\frac{x}{2}", "2 + 2 = 4\n#### 4")]
-        [True, True, False]
-    """
-    if is_integer(gold):
-        return True
-    if len(gold) > LONGEST_NUMBER or _levels(gold)[0] < 0:
-        return False
-    body = _normalize(gold).body
-    return bool(body) and (as_words(body) is not None or _is_readable(body, ""))
-
-
 def compare_exactly(gold: str, answer: str) -> Reason | None:
     """Compare an answer with the gold answer without any library.
 
