@@ -1,7 +1,7 @@
 """The folder of a study's outputs that the repository ships, and its manifest.
 
     figures/<study>/
-        shipped.json             settings of each output; SHA-256 of code, tidy tables and files
+        shipped.json             settings of each output; hashes of code, tidy tables and files
         source/<tidy>.csv        the tidy tables that everything is made from
         <output>.{pdf,svg,png}   or .{csv,md,tex}, or claims.{csv,md}
         <output>.caption.md      title, caption, and where the numbers are
@@ -42,7 +42,7 @@ class ShippedManifest(BaseModel):
         about: What it is for, in one sentence.
         outputs: Settings of each output, in the order of the study.
         packages: Version of each of `PACKAGES`.
-        code: SHA-256 of each file of code behind the outputs, by its path in the repository's src/.
+        code: The meaning of each file of code behind the outputs, by its path in src/.
         inputs: SHA-256 of each tidy table, by its path in the folder.
         files: SHA-256 of each file that was made, by its path in the folder.
     """

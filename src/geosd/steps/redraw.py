@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.files import DamagedFileError, sha256, write_text
-from geosd.provenance.code import SOURCES, code_of
+from geosd.files import DamagedFileError, write_text
+from geosd.provenance.code import code_of
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting.rendering import render
@@ -107,9 +107,9 @@ def _judge_anew(
 
 
 def code_hashes(outputs: Mapping[str, Any]) -> dict[str, str]:
-    """SHA-256 of each file of code behind the outputs of a shipped study, by its path in src/."""
+    """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
     modules = [module for name in outputs if name != CLAIMS for module in rendering_modules(name)]
-    return {name: sha256(SOURCES / name) for name in code_of("redraw", modules=modules)}
+    return code_of("redraw", modules=modules)
 
 
 if __name__ == "__main__":
