@@ -9,6 +9,7 @@ from geosd.geometry import fisher_rao, fisher_rao_squared
 from geosd.models import output_head
 from geosd.models.output_head import float32_logits, head_product, output_logits
 from geosd.models.tiny_architectures import build
+from geosd.optim.kfac import KFAC
 
 N, WIDTH, VOCABULARY = 9, 32, 50
 
@@ -134,3 +135,13 @@ def test_cuda_multiplies_bfloat16_into_float32_without_a_float32_copy_of_the_hea
             logits = head_product(hidden, weight, None, torch.bfloat16)
     assert (logits.dtype, logits.shape) == (torch.float32, (4, VOCABULARY))
     assert "aten.mm.dtype" in calls and "aten._to_copy.default" not in calls
+
+
+def test_hooks_of_the_head_act_as_those_of_any_layer():
+    head, hidden = head_and_hidden()
+    kfac = KFAC(nn.Sequential(head), blocks=2, subsample=1.0, select=lambda name, module: True)
+    with kfac.observe(loss_terms=N):
+        output_logits(head, hidden.view(3, 3, WIDTH)).square().mean().backward()
+    before = head.weight.grad.clone()
+    kfac.step()
+    assert not torch.equal(head.weight.grad, before)

@@ -139,16 +139,16 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
 
 
 def refuse_broken_tensors(
-    tensors: Iterable[tuple[str, Tensor]], file: Path, cure: str = PLAIN
+    tensors: Iterable[tuple[str, Tensor]], file: Path, hint: str = PLAIN
 ) -> None:
-    """Refuse tensors that are no weights: of whole numbers or truths, or with NaN or infinities.
+    """Refuse tensors that are no weights: of integers or booleans, or with NaN or infinities.
 
     A tensor is read once, where it lies: .06 s of processor time a GB, and no memory.
 
     Args:
         tensors: Names and tensors.
         file: The file that holds them, or is to hold them.
-        cure: The hint.
+        hint: The hint.
 
     Raises:
         CheckpointError: Names the file and the first such tensor.
@@ -164,7 +164,7 @@ def refuse_broken_tensors(
             problem = "has values that are not finite in float32"
         raise CheckpointError(
             f"{file}: the tensor {name} {problem}; allowed are finite floating-point numbers.\n"
-            f"Hint: {cure}"
+            f"Hint: {hint}"
         )
 
 
@@ -239,11 +239,11 @@ def _named(folder: Path | str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # tokenizers raises Exception itself
-        cure = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
+        hint = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
         files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))
         raise CheckpointError(
             f"{folder}: one of {files} cannot be read: {type(error).__name__}: {error}.\n"
-            f"Hint: {cure}"
+            f"Hint: {hint}"
         ) from error
 
 

@@ -10,7 +10,7 @@ N = positions, D = hidden width, V = vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,8 +37,13 @@ def output_logits(head: nn.Module, hidden: Tensor) -> Tensor:
     dtype = operand_dtype(hidden, head.weight) if type(head) is nn.Linear else None
     if dtype not in HALF:
         return head(hidden)
-    logits = _Logits.apply(hidden.flatten(0, -2), head.weight, head.bias, dtype)
-    return logits.unflatten(0, hidden.shape[:-1])
+
+    def forward(hidden: Tensor) -> Tensor:
+        logits = _Logits.apply(hidden.flatten(0, -2), head.weight, head.bias, dtype)
+        return logits.unflatten(0, hidden.shape[:-1])
+
+    with _forward_as(head, forward):
+        return head(hidden)  # with the hooks of the head, as K-FAC's
 
 
 def operand_dtype(hidden: Tensor, weight: Tensor) -> torch.dtype:
@@ -68,6 +73,13 @@ def float32_logits(model: nn.Module) -> Iterator[None]:
         logits = _float32_product(hidden.flatten(0, -2).to(dtype), weight, head.bias)
         return logits.unflatten(0, hidden.shape[:-1])
 
+    with _forward_as(head, forward):
+        yield
+
+
+@contextmanager
+def _forward_as(head: nn.Module, forward: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Inside, a head that is called computes `forward` in place of its own."""
     head.forward = forward
     try:
         yield

@@ -19,6 +19,7 @@ from resource import RLIMIT_AS, RLIMIT_CORE, RLIMIT_CPU, getrlimit, setrlimit
 from typing import Any
 
 SECONDS = 10  # processor time of one prompt; published templates take a millisecond
+PATIENCE = 120  # seconds by the clock, for a machine that is busy
 MEGABYTES = 1024  # address space of the process; it begins with 185
 LONGEST = 10_000_000  # characters of a prompt, more than any context holds
 _LOCK = threading.Lock()
@@ -48,13 +49,16 @@ def render(
         with contextlib.suppress(BrokenPipeError):  # it has ended: there is no reply
             process.stdin.write(json.dumps([template, turns, values]).encode() + b"\n")
             process.stdin.flush()
+        ended = threading.Timer(PATIENCE, process.kill)  # of one that was stopped
+        ended.start()
         line = process.stdout.readline()
+        ended.cancel()
         if not line.endswith(b"\n"):
             process.kill()
             process.communicate()
             _process.cache_clear()
     if not line.endswith(b"\n"):
-        problem = f"took more than {SECONDS} s of processor time, or its process died"
+        problem = f"took more than {SECONDS} s of processor time, or its process ended"
     else:
         reply = json.loads(line)
         if "text" in reply:

@@ -17,6 +17,7 @@ from geosd.config import settings as settings_of
 from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.config.weight_readers import run_of, weight_readers
+from geosd.files import DamagedFileError
 from geosd.provenance.code import code_of
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.staleness import Current, stale
@@ -92,7 +93,10 @@ def _former(study: Study) -> dict[str, Path]:
     index = Path(RESULTS, study.name, "runs.csv")
     if not index.exists():
         return {}
-    recorded = {(row.model, row.variant, row.seed): row for row in read_index(index)}
+    try:
+        recorded = {(row.model, row.variant, row.seed): row for row in read_index(index)}
+    except DamagedFileError:  # or of a version with other columns: the rule `runs` writes it anew
+        return {}
     moved = {}
     for row in RunFolders(study).rows():
         before = recorded.get((row.model, row.variant, row.seed), row)
