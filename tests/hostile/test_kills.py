@@ -51,6 +51,7 @@ SMALL = {
     "extends": "quick",
     "about": "Every rule in a few seconds.",
     "kind": "main",
+    "verdicts": True,
     "methods": ["pi_0", "geosd"],
     "seeds": [0],
     "draws": 1,

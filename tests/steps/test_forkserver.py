@@ -127,13 +127,23 @@ def test_a_fork_prints_and_ends_as_a_program_that_starts_by_itself(site: Site) -
 
 
 def test_a_traceback_ends_a_fork_with_status_1(site: Site, tmp_path: Path) -> None:
+    absent = str(tmp_path / "none.csv")
+    program = ("geosd.steps.merge_claims", "--out", str(tmp_path), "--ledgers", absent)
+    status, printed, error = site.run(*program)
+    assert (status, printed) == (1, "")
+    assert error.startswith("Traceback")
+
+
+def test_a_mistake_of_the_configuration_ends_a_fork_with_its_words_alone(
+    site: Site, tmp_path: Path
+) -> None:
     params = tmp_path / "params.yaml"
     params.write_text("studies: {")
     paths = [word for name in ("base", "problems", "out") for word in (f"--{name}", "none")]
     program = ("geosd.steps.pool", "--study", "q", "--model", "m", "--params", str(params), *paths)
     status, printed, error = site.run(*program)
     assert (status, printed) == (1, "")
-    assert error.startswith("Traceback")
+    assert error.startswith(f"{params} is not YAML") and "Hint: " in error
 
 
 def test_signals_to_the_program_reach_its_fork(site: Site, tmp_path: Path) -> None:
