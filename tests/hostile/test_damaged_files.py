@@ -155,6 +155,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         values["studies"][STUDY] |= {"methods": ["pi_0", "geosd"], "seeds": [0, 1]}
         values["studies"][STUDY]["verdicts"] = True
         shared = {"extends": STUDY, "about": "For one step.", "methods": ["pi_0"], "draws": 1}
+        shared["outputs"] = ["claims"]
         values["studies"] |= {name: {**shared, **other} for name, other in OTHERS.items()}
         params = folder / "params.yaml"
         params.write_text(yaml.safe_dump(values), encoding="utf-8")
