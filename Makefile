@@ -186,8 +186,8 @@ bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floor
 	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
 lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd
-	$(BIN)/ruff format src tests examples workflow benchmarks
-	$(BIN)/ruff check src tests examples workflow benchmarks
+	$(BIN)/ruff format src tests examples analysis workflow benchmarks
+	$(BIN)/ruff check src tests examples analysis workflow benchmarks
 	$(BIN)/snakefmt -l 100 Snakefile workflow/rules
 	$(BIN)/lint-imports
 

@@ -110,7 +110,7 @@ def test_one_model_one_draw_or_a_claim_of_one_family_has_no_row_over_all():
 
 @pytest.fixture(scope="module")
 def example() -> SimpleNamespace:
-    path = Path(__file__).parents[2] / "examples/draws_of_the_base_model.py"
+    path = Path(__file__).parents[2] / "analysis/draws_of_the_base_model.py"
     return SimpleNamespace(**runpy.run_path(str(path)))
 
 

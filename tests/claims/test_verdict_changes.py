@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples/verdict_changes.py"
-changes, main = (runpy.run_path(str(EXAMPLE))[name] for name in ("changes", "main"))
+PROGRAM = Path(__file__).parents[2] / "analysis/verdict_changes.py"
+changes, main = (runpy.run_path(str(PROGRAM))[name] for name in ("changes", "main"))
 
 
 def ledger(*rows: tuple) -> pd.DataFrame:

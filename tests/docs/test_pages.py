@@ -58,7 +58,7 @@ def test_the_index_links_every_page_once_or_more():
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_that_a_page_names_exist(page):
-    folders = r"(?:src|tests|workflow|examples|envs|profiles|docs)/"
+    folders = r"(?:src|tests|workflow|examples|analysis|envs|profiles|docs)/"
     for path in re.findall(rf"`({folders}[\w./-]+)`", prose(page)):
         assert (ROOT / path).exists(), f"{name_of(page)}: {path}"
 

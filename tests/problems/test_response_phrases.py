@@ -29,7 +29,7 @@ def test_a_row_is_over_all_seeds_of_a_method(root, tmp_path, capsys):
     index = tmp_path / "runs.csv"
     index.write_text("\n".join(lines) + "\n")
 
-    main = runpy.run_path(str(root / "examples/response_phrases.py"))["main"]
+    main = runpy.run_path(str(root / "analysis/response_phrases.py"))["main"]
     main(index, ("Answer:", "Reference"))
 
     lines = capsys.readouterr().out.splitlines()

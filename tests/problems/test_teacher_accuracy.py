@@ -17,7 +17,7 @@ SPLITS = {"train": 6, "select_train": 0, "select_validation": 0, "test_id": 1}
 
 @pytest.fixture(scope="module")
 def program(root):
-    return runpy.run_path(str(root / "examples/teacher_accuracy.py"))
+    return runpy.run_path(str(root / "analysis/teacher_accuracy.py"))
 
 
 def trial_of(problem):

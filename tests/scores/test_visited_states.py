@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-EXAMPLE = Path(__file__).parents[2] / "examples/visited_states.py"
+PROGRAM = Path(__file__).parents[2] / "analysis/visited_states.py"
 
 STATES = pd.DataFrame(
     {
@@ -24,14 +24,14 @@ DRIFT = pd.DataFrame(
 
 
 def test_a_row_counts_the_mismatch_region_with_its_borders():
-    measured = runpy.run_path(str(EXAMPLE))["measured"]
+    measured = runpy.run_path(str(PROGRAM))["measured"]
     expected = ["m", "4", "50.0 %", "0.850", "0.280", "0.573", "50.0 %", "0.900", "96.00 %"]
     assert measured("m", STATES, DRIFT) == expected
     assert measured("m", STATES, DRIFT[DRIFT["variant"] == "fwdkl"])[-1] == "–"
 
 
 def test_the_shipped_miniature_has_a_row_for_each_family_below_the_papers(root, capsys):
-    runpy.run_path(str(EXAMPLE))["main"]((root / "figures/miniature",))
+    runpy.run_path(str(PROGRAM))["main"]((root / "figures/miniature",))
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == [
         *("the paper", "mini-qwen3", "mini-olmo3", "mini-llama")

@@ -9,7 +9,7 @@ import pytest
 @pytest.mark.slow
 def test_in_chunks_a_longer_response_needs_hardly_more_memory_and_naively_in_proportion(root):
     def peak(tokens, chunk):
-        command = [sys.executable, root / "examples/peak_memory.py", str(tokens), str(chunk)]
+        command = [sys.executable, root / "analysis/peak_memory.py", str(tokens), str(chunk)]
         return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     naive, longer, chunked = peak(512, 512), peak(1024, 1024), peak(1024, 256)

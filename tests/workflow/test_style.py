@@ -7,13 +7,15 @@ import sys
 
 import pytest
 
+PYTHON = ("src", "tests", "examples", "analysis", "workflow")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
-        ["ruff", "check", "--no-cache", "src", "tests", "examples", "workflow"],
-        ["ruff", "format", "--no-cache", "--check", "src", "tests", "examples", "workflow"],
+        ["ruff", "check", "--no-cache", *PYTHON],
+        ["ruff", "format", "--no-cache", "--check", *PYTHON],
         ["snakefmt", "-l", "100", "--check", "Snakefile", "workflow/rules"],
     ],
     ids=["ruff check", "ruff format", "snakefmt"],

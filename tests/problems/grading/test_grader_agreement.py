@@ -9,7 +9,7 @@ from geosd.problems.grading.typed_grader import GradingPool, grade_response
 @pytest.fixture(scope="module")
 def agreement(root):
     spec = importlib.util.spec_from_file_location(
-        "grader_agreement", root / "examples" / "grader_agreement.py"
+        "grader_agreement", root / "analysis/grader_agreement.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -16,7 +16,7 @@ QUESTION = Question((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equati
 @pytest.fixture(scope="module")
 def program(root):
     spec = importlib.util.spec_from_file_location(
-        "search_criteria", root / "examples/search_criteria.py"
+        "search_criteria", root / "analysis/search_criteria.py"
     )
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,6 +1,6 @@
 """What base models and their teachers say at visited states: the table of docs/smollm2.md.
 
-    python examples/visited_states.py figures/miniature figures/smollm2_methods
+    python analysis/visited_states.py figures/miniature figures/smollm2_methods
 
 Each folder is a shipped study with the figure of state densities. Its `source/states.csv` has every
 position of one rollout of pi_0 on each training problem; `source/drift.csv` the teacher's mass on

@@ -1,6 +1,6 @@
 """How many test responses of each method contain a phrase: what a method learns to say.
 
-    python examples/response_phrases.py results/smollm2_methods/runs.csv \\
+    python analysis/response_phrases.py results/smollm2_methods/runs.csv \\
         --phrases Reference 'Write the calculation' Answer:
 
 The index is that of a study whose samples are there. The table of docs/smollm2.md was made by this.

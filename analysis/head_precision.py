@@ -1,6 +1,6 @@
 """How much of GeoSD's proximal term is rounding in bfloat16: of the head's logits, of the body.
 
-    python examples/head_precision.py results/base/smollm2-135m-*      # 80 CPU seconds
+    python analysis/head_precision.py results/base/smollm2-135m-*      # 80 CPU seconds
 
 d_FR and the gradient of d_FR^2 in the student's logits, on the union of top-K = 128: from logits in
 bfloat16, from those that a training reads, from a head in float64 on the same hidden states, and

@@ -1,6 +1,6 @@
 """Which verdicts and effects of a study change on another machine: the table of docs/miniature.md.
 
-    python examples/verdict_changes.py native/claims.csv avx2/claims.csv two_threads/claims.csv
+    python analysis/verdict_changes.py native/claims.csv avx2/claims.csv two_threads/claims.csv
 
 Each file is a study's ledger, `figures/<study>/claims.csv`, of the same claims and models. The
 first is compared with each of the others. Arithmetic is left out: no run decides it.

@@ -1,7 +1,7 @@
 """Peak memory of a distillation step over a real vocabulary: a chunk of logits at a time, or all.
 
-    python examples/peak_memory.py            prints the table of docs/memory.md
-    python examples/peak_memory.py 2048 1024  one row: 2,048 response tokens, 1,024 at a time
+    python analysis/peak_memory.py            prints the table of docs/memory.md
+    python analysis/peak_memory.py 2048 1024  one row: 2,048 response tokens, 1,024 at a time
 
 Each row is a process of its own; its peak is the kernel's count of resident memory, less what the
 process held before the step. Only the output head is real: 4,096 hidden states of width 64 take

@@ -1,6 +1,6 @@
 r"""How often the grader agrees with published verdicts, and what each disagreement is.
 
-    python examples/grader_agreement.py ../shared/data/grading
+    python analysis/grader_agreement.py ../shared/data/grading
 
 prints the tables of docs/grading.md from `graded_responses.jsonl` and `equivalence_pairs.jsonl`.
 """

@@ -1,6 +1,6 @@
 """What ideal policies would reach in the search world: the table of docs/search.md.
 
-    python examples/search_policies.py
+    python analysis/search_policies.py
 
 No model is involved: solutions are drawn from policies, with temperature and nucleus.
 """

@@ -1,7 +1,7 @@
 """Measure base models of the search world against the criteria that docs/search.md fixes.
 
-    python examples/search_criteria.py --bases base_models/mini-*/[012]
-    python examples/search_criteria.py --bases BASE --twice BASE_OF_TWICE_THE_STEPS
+    python analysis/search_criteria.py --bases base_models/mini-*/[012]
+    python analysis/search_criteria.py --bases BASE --twice BASE_OF_TWICE_THE_STEPS
 
 No method is trained. Questions are drawn anew among those that no document asks, the same ones for
 every base model.

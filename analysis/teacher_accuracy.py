@@ -1,6 +1,6 @@
 """Whether a base model that reads a verified solution answers better: the premise of distillation.
 
-    python examples/teacher_accuracy.py --source word-problems --cap 48 \\
+    python analysis/teacher_accuracy.py --source word-problems --cap 48 \\
         --base results/base/smollm2-135m-* --problems results/data/*/train.jsonl \\
         --pool results/pool/smollm2-135m-*/pool.jsonl
 

@@ -1,6 +1,6 @@
 """How often tests of a method err if base models differ: runs, draws or a mixed model as the unit.
 
-    python examples/draws_of_the_base_model.py
+    python analysis/draws_of_the_base_model.py
 
 A method's effect is measured on D draws of a base model with S seeds each:
 effect_ds = mu + between_d + within_ds, normal, of standard deviations sd and 1. Each test is of
