@@ -111,9 +111,9 @@ def inputs() -> Any:
     from geosd.files import write_jsonl
     from geosd.models.checkpoints import save_model
     from geosd.models.tiny_architectures import build
-    from geosd.problems.chains.documents import VOCABULARY
     from geosd.problems.miniature.tokenizer import build_tokenizer
     from geosd.problems.records import Problem
+    from geosd.problems.search.documents import VOCABULARY
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -238,7 +238,8 @@ def a_study_that_clashes(values, draw):
         studies["base"] = copy.deepcopy(studies["quick"])
         return "studies.base"
     if change == 1:
-        studies["quick"] |= {"models": ["chains-qwen3"], "draws": draw.choice([2, 3])}
+        studies["quick"] |= {"draws": draw.choice([2, 3])}
+        values["models"]["mini-qwen3"]["base"] |= {"source": "pretrained", "checkpoint": None}
         return "draws"
     if change == 2:
         studies["quick"]["kind"] = draw.choice(["ladder", "selection", "other"])

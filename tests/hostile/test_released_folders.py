@@ -17,8 +17,8 @@ from safetensors.torch import load_file, save_file
 from geosd.models.checkpoints import CheckpointError, load_model, save_model
 from geosd.models.released_checkpoints import copy_checkpoint
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY
 
 pytestmark = pytest.mark.slow
 

@@ -11,6 +11,7 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,10 +22,11 @@ from geosd.files import write_jsonl
 from geosd.models.checkpoints import save_model
 from geosd.models.published_architectures import Architecture
 from geosd.models.tiny_architectures import random_model
-from geosd.problems.chains.documents import VOCABULARY
-from geosd.problems.chains.questions import IN_DISTRIBUTION, draw_question, evaluate, solve
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.search.documents import BLIND, VOCABULARY
+from geosd.problems.search.equations import IN_DISTRIBUTION, draw_question
+from geosd.problems.search.policies import search
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.run import assemble_run, training_arguments
@@ -49,10 +51,13 @@ def world(tmp_path):
     torch.manual_seed(0)
     save_model(random_model(shape, 256, **ids, bos_token_id=None), tokenizer, tmp_path / "base")
     questions = [draw_question(IN_DISTRIBUTION, draw) for _ in range(12)]
-    problems = [Problem(f"p{i}", "train", q, str(evaluate(q))) for i, q in enumerate(questions)]
+    problems = [Problem(f"p{i}", "train", str(q), str(q.answer())) for i, q in enumerate(questions)]
     write_jsonl(tmp_path / "train.jsonl", problems)
-    jumps = (0.5, 0.35, 0.15)
-    pool = [PooledSolutions(p.id, (solve(p.question, draw, jumps),), 1, 1) for p in problems]
+    checked = replace(BLIND, check=1.0)  # so every solution is right
+    pool = [
+        PooledSolutions(p.id, (search(q, checked, draw),), 1, 1)
+        for p, q in zip(problems, questions, strict=True)
+    ]
     write_jsonl(tmp_path / "pool.jsonl", pool)
     return tmp_path
 

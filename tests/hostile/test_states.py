@@ -24,8 +24,8 @@ from safetensors.torch import load_file, save_file
 from geosd.files import sha256, write_json
 from geosd.models.checkpoints import save_weights
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY, ChainCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 from geosd.training.pretrain import PretrainingArguments, pretrain
 from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState, Snapshots
@@ -225,7 +225,7 @@ def pretrained(folder):
     model = build("mini-qwen3-xs", len(VOCABULARY), 0, 1, seed=0)
     args = PretrainingArguments(steps=13, documents=2, warmup=3)
     resume = ResumeState(folder, "a run")
-    losses = pretrain(model, TOKENIZER, ChainCorpus(), args, 5, resume, save_every=3)
+    losses = pretrain(model, TOKENIZER, SearchCorpus(), args, 5, resume, save_every=3)
     save_weights(model, folder / "weights")
     write_json(folder / "losses.json", losses)
     return [sha256(folder / name) for name in ("weights", "losses.json")]

@@ -16,8 +16,8 @@ from geosd.models.checkpoints import (
 )
 from geosd.models.released_checkpoints import copy_checkpoint
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY
 
 
 def saved(name, folder):

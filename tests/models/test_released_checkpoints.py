@@ -24,8 +24,8 @@ from geosd.models.released_checkpoints import (
     shard_files,
 )
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

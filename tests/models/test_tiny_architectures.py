@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import MODELS, build, dimensions
-from geosd.problems.chains.documents import VOCABULARY
+from geosd.problems.search.documents import VOCABULARY
 
 IDS = dict(vocabulary=len(VOCABULARY), pad_id=0, end_id=1)
 PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}

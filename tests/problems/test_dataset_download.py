@@ -143,7 +143,7 @@ def test_the_catalogue_lists_the_files_that_the_source_reads_each_pinned_to_a_co
     for entry in entries:
         assert len(entry.revision) == 40 and int(entry.revision, 16)
         assert entry.sha256 is None or len(entry.sha256) == 64
-    assert load_catalogue("chains") == ()
+    assert load_catalogue("search") == ()
 
 
 def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_path, monkeypatch):

@@ -1,16 +1,17 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from geosd.problems.chains.questions import OUT_OF_DISTRIBUTION, Benchmark
 from geosd.problems.problem_splits import GeneratedProblem, generate_splits
-from geosd.problems.sources.chains import Chains
+from geosd.problems.search.equations import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
+from geosd.problems.sources.search import Search
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
 
 
 def draw_splits(**settings):
-    return Chains().prepare(settings)
+    return Search().prepare(settings)
 
 
 def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
@@ -38,24 +39,29 @@ def test_more_training_problems_leave_the_test_problems_as_they_were():
     assert more.test == draw_splits(**SIZES, seed=1).test
 
 
-def test_repeated_questions_are_dropped_and_counted(monkeypatch):
-    tiny = Benchmark("tiny", (1, 1), 0.0)  # of its 200 questions 22 are held out
-    monkeypatch.setattr(Chains, "out_of_distribution", (tiny,))
-    splits = draw_splits(
-        train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=20, seed=0
+def draw_few(number):
+    """Splits of `number` problems of a benchmark that has 22 questions."""
+    sizes = dict.fromkeys(("train", "select_train", "select_validation", "test_id"), 0)
+    return generate_splits(
+        lambda kind, rng: GeneratedProblem(str(rng.randrange(22)), "0"),
+        IN_DISTRIBUTION,
+        [replace(IN_DISTRIBUTION, name="tiny")],
+        {**sizes, "test_per_benchmark": number, "seed": 0},
+        "few",
     )
+
+
+def test_repeated_questions_are_dropped_and_counted():
+    splits = draw_few(20)
     assert len({problem.question for problem in splits.test}) == 20
     counts = splits.card["benchmarks"]["tiny"]
     assert counts["duplicates_dropped"] > 0
     assert counts["generated"] - counts["duplicates_dropped"] == counts["kept"] == 20
 
 
-def test_more_questions_than_there_are_is_an_error_with_a_hint(monkeypatch):
-    monkeypatch.setattr(Chains, "out_of_distribution", (Benchmark("tiny", (1, 1), 0.0),))
+def test_more_questions_than_there_are_is_an_error_with_a_hint():
     with pytest.raises(ValueError, match="'tiny' gave 22 different questions(.|\n)*Hint"):
-        draw_splits(
-            train=0, select_train=0, select_validation=0, test_id=0, test_per_benchmark=23, seed=0
-        )
+        draw_few(23)
 
 
 def test_an_exhausted_world_is_given_up_after_so_many_draws_however_many_are_wanted():
@@ -66,7 +72,7 @@ def test_an_exhausted_world_is_given_up_after_so_many_draws_however_many_are_wan
         return GeneratedProblem(str(drawn[-1]), "0")
 
     sizes = dict.fromkeys(("test_id", "test_per_benchmark", "select_train", "select_validation"), 5)
-    kind = Benchmark("id", (1, 1), 0.0)
+    kind = IN_DISTRIBUTION
     generate_splits(draw_problem, kind, [kind], {**sizes, "train": 80, "seed": 0}, "few")
     assert len(set(drawn)) == 100
     drawn.clear()

@@ -6,7 +6,7 @@ from geosd.problems.sources import DataSource, get_data_source, names, register
 
 
 def test_every_source_is_found_and_is_one():
-    assert set(names()) >= {"chains", "dapo-math", "jsonl", "search", "word-problems"}
+    assert set(names()) >= {"dapo-math", "jsonl", "search", "word-problems"}
     assert all(
         isinstance(get_data_source(name), DataSource) and get_data_source(name).limits
         for name in names()
@@ -14,9 +14,7 @@ def test_every_source_is_found_and_is_one():
 
 
 def test_an_unknown_source_is_answered_with_the_known_ones():
-    with pytest.raises(
-        ValueError, match="(?s)'dapo-mth'; allowed are chains, dapo-math.*Did you mean"
-    ):
+    with pytest.raises(ValueError, match="(?s)'dapo-mth'; allowed are dapo-math.*Did you mean"):
         get_data_source("dapo-mth")
 
 

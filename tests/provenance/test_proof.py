@@ -78,7 +78,7 @@ def test_an_edited_manifest_is_refused(run, change):
     path = run / "manifest.json"
     text = path.read_text()
     assert text.count(change) == 1
-    edited = {'"wall_s": 1.0': '"wall_s": 2.0', '"source": "search"': '"source": "chains"'}
+    edited = {'"wall_s": 1.0': '"wall_s": 2.0', '"source": "search"': '"source": "jsonl"'}
     path.write_text(text.replace(change, edited.get(change, '"outputs": {"a": "0",')))
     with pytest.raises(DamagedManifestError, match=f"^{path} is no whole manifest: .*changed"):
         read_manifest(run)

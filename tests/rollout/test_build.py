@@ -7,10 +7,10 @@ import torch
 
 from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY
 from geosd.rollout import build as build_module
 from geosd.rollout import vllm_engine
 from geosd.rollout.build import build_sampler

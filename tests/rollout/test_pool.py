@@ -1,12 +1,12 @@
 import pytest
 
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
+from geosd.problems.search.documents import VOCABULARY
 from geosd.rollout.sampler import Completion, SamplingParams
 from geosd.rollout.solution_pool import (
     count_pool,

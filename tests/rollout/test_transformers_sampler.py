@@ -9,15 +9,15 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY
 from geosd.rollout import transformers_sampler
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 
 TOKENIZER = build_tokenizer(VOCABULARY)
 END, PAD = TOKENIZER.eos_token_id, TOKENIZER.pad_token_id
-PROMPT = TOKENIZER("Q: 7 + 8 - 3 S:").input_ids
+PROMPT = TOKENIZER("Q: * 7 + 8 = 3 S:").input_ids
 OTHERS = [TOKENIZER(f"Q: {i} + {i} * 2 - 1 S:").input_ids[: 4 + i] for i in range(5)]
 
 

@@ -52,12 +52,12 @@ def shrink(path: Path) -> None:
     base = params["models"][MODEL]["base"]
     base |= {"source": "pretrained", "checkpoint": None}
     params["studies"]["miniature"]["draws"] = 1  # several need shipped base models
-    base["pretraining"] |= {"corpus": "chains", "steps": 120, "weight_decay": 0.01}
+    base["pretraining"] |= {"steps": 120, "weight_decay": 0.01}
     for rule, gpus in GPUS.items():
         params["resources"]["default"][rule] |= {"gpus": gpus}
     quick = params["studies"]["quick"]
     quick |= {"methods": list(VARIANTS), "seeds": [0], "outputs": ["table_main"]}
-    quick["data"] |= {"source": "chains", "train": 40, "select_train": 4, "select_validation": 4}
+    quick["data"] |= {"train": 40, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
     quick["pool"] |= {"rollouts": 8, "keep": 8}
     quick["training"] |= {"steps": STEPS, "save_every": 5}

@@ -211,7 +211,7 @@ def test_served_are_the_steps_that_import_torch() -> None:
         return any(name.split(".")[0] in ("torch", "transformers") for name in names)
 
     steps = {path.stem for path in Path(forkserver.__file__).parent.glob("*.py")}
-    values = {"source": "chains", "objective": "geosd"}
+    values = {"source": "search", "objective": "geosd"}
     heavy = {
         step
         for step in steps - {"doctor"}  # no job: it runs once, before the first one

@@ -1,16 +1,18 @@
 """A world small enough for a whole training run in a second: random base, hand-made pool."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from geosd.files import write_jsonl
 from geosd.models.checkpoints import save_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
-from geosd.problems.chains.questions import IN_DISTRIBUTION, draw_question, evaluate, solve
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.search.documents import BLIND, VOCABULARY
+from geosd.problems.search.equations import IN_DISTRIBUTION, draw_question
+from geosd.problems.search.policies import search
 
 
 @pytest.fixture(scope="session")
@@ -24,12 +26,12 @@ def tiny(tmp_path_factory):
     save_model(model, tokenizer, folder / "base")
     draw = random.Random(0)
     questions = [draw_question(IN_DISTRIBUTION, draw) for _ in range(12)]
-    problems = [Problem(f"p{i}", "train", q, str(evaluate(q))) for i, q in enumerate(questions)]
+    problems = [Problem(f"p{i}", "train", str(q), str(q.answer())) for i, q in enumerate(questions)]
     write_jsonl(folder / "train.jsonl", problems)
-    jumps = (0.5, 0.35, 0.15)
+    checked = replace(BLIND, check=1.0)  # so every solution is right
     pool = [
-        PooledSolutions(p.id, tuple(solve(p.question, draw, jumps) for _ in range(3)), 3, 3)
-        for p in problems
+        PooledSolutions(p.id, tuple(search(q, checked, draw) for _ in range(3)), 3, 3)
+        for p, q in zip(problems, questions, strict=True)
     ]
     write_jsonl(folder / "pool.jsonl", pool)
     return folder
@@ -62,7 +64,7 @@ def settings():
         "chunk": 4096,
         "microbatch": None,
         "recompute": False,
-        "source": "chains",
+        "source": "search",
         "thinking": False,
         "rollout": {"engine": "transformers", "sequences": 256},
         "optimiser": {

@@ -8,17 +8,20 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import VOCABULARY
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
+from geosd.problems.search.documents import VOCABULARY
 from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
 
-SOLUTIONS = ["7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "1 - 9 + 4 = 6 ; A: 6"]
-PROBLEMS = [Problem("a", "train", "7 + 8 - 3", "2"), Problem("b", "train", "1 - 9 + 4", "6")]
-RESPONSES = ["7 + 8 - 3 = 2 ; A: 2", "1 - 9 = 2 ; 2 + 4 = 6 ; A: 6"]
+SOLUTIONS = ["3 2 5 ok 5 6 ; 11 2 5 ok A: 11", "7 3 4 ; 9 5 6 ok A: 9"]
+PROBLEMS = [
+    Problem("a", "train", "* 6 + 3 = 5 , * 7 + 1 = 14", "11"),
+    Problem("b", "train", "* 13 + 1 = 6 , * 3 + 2 = 13", "9"),
+]
+RESPONSES = ["11 2 5 ok A: 11", "4 4 5 ; 7 11 12 ; 9 5 6 ok 11 13 ok A: 9"]
 
 
 @pytest.fixture(params=["mini-qwen3-xs", "mini-olmo3", "mini-llama"])

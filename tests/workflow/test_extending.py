@@ -27,19 +27,22 @@ REPORT_ONLY = {"configuration", "front_page", "page", "environment"}
 
 TWO_STEPS = """
 import random, yaml
+from dataclasses import replace
 from pathlib import Path
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.chains.questions import solve
+from geosd.problems.search.documents import BLIND
+from geosd.problems.search.equations import Question
+from geosd.problems.search.policies import search
 from geosd.steps import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())
 quick = values["studies"]["quick"]
-small = {"corpus": "chains", "steps": 2, "documents": 4, "warmup": 1}
+small = {"steps": 2, "documents": 4, "warmup": 1}
 values["models"]["mini-qwen3"]["base"] |= {"source": "pretrained", "checkpoint": None}
 values["studies"]["miniature"]["draws"] = 1
 values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
-quick["data"] |= {"source": "chains", "train": 8, "select_train": 4, "select_validation": 4}
+quick["data"] |= {"train": 8, "select_train": 4, "select_validation": 4}
 quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
 quick["training"] |= {"steps": 2, "warmup": 1, "response_tokens": 12}
 params = Path("small.yaml")
@@ -50,7 +53,7 @@ data.main(out=out / "data", **shared)
 base.main(model="mini-qwen3", out=out / "base", scratch=out / "s", **shared)
 draw, rows = random.Random(0), []
 for problem in read_jsonl(out / "data/train.jsonl", Problem):
-    solution = solve(problem.question, draw, (0.5, 0.3, 0.2))
+    solution = search(Question.parse(problem.question), replace(BLIND, check=1.0), draw)
     rows.append(PooledSolutions(problem.id, (solution,), 4, 1))
 write_jsonl(out / "pool.jsonl", rows)
 train.main(

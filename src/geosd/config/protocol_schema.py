@@ -31,8 +31,9 @@ class Data(Section):
 
     source: Name
     """Where problems come from, a name of geosd.problems.sources: `dapo-math` is DAPO-Math-17k and
-    the paper's four benchmarks (Appendix "Data and privileged context"), `chains` and `search` are
-    the miniature's worlds, `jsonl` reads files of one's own."""
+    the paper's four benchmarks (Appendix "Data and privileged context"), `search` is the
+    miniature's world, `word-problems` has arithmetic in English, `jsonl` reads files of one's
+    own."""
     raw: Annotated[str, Field(min_length=1)] | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; file or folder of one's
     own problems, docs/extending.md; other sources need none."""
@@ -66,9 +67,8 @@ class Pretraining(Section):
 
     architecture: str
     """Name of a tiny architecture (`geosd.models.tiny_architectures`)."""
-    corpus: Literal["chains", "search"]
-    """World whose documents it is pretrained on: chains (docs/chains.md) or search
-    (docs/search.md)."""
+    corpus: Literal["search"]
+    """World whose documents it is pretrained on, docs/search.md."""
     steps: Count
     """Optimiser steps."""
     documents: Count

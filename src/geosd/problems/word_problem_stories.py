@@ -7,12 +7,13 @@ is right by construction. docs/data.md says which kinds there are.
 
 from __future__ import annotations
 
+import operator
 import random
 from dataclasses import dataclass
 
-from geosd.problems.chains.questions import OPERATIONS
 from geosd.problems.problem_splits import GeneratedProblem
 
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 FACTORS = {2: "doubles", 3: "triples"}
 
 

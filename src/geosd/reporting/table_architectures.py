@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from geosd.claims import published as paper
 from geosd.models.published_architectures import Architecture, published_architectures
 from geosd.models.tiny_architectures import MODELS, dimensions
-from geosd.problems.chains.documents import VOCABULARY
+from geosd.problems.search.documents import VOCABULARY
 from geosd.reporting.paper_comparison import (
     DIFFERS,
     ComparedQuantity,

@@ -8,7 +8,6 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.chains.documents import ChainCorpus
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.pretraining_corpus import Corpus
 from geosd.problems.search.documents import SearchCorpus
@@ -16,7 +15,7 @@ from geosd.seeds import seed_of
 from geosd.training.pretrain import PretrainingArguments, pretrain
 from geosd.training.resume_state import ResumeState
 
-CORPORA: dict[str, type[Corpus]] = {"chains": ChainCorpus, "search": SearchCorpus}
+CORPORA: dict[str, type[Corpus]] = {"search": SearchCorpus}
 """The worlds' documents, by the names that `base.pretraining.corpus` allows."""
 
 

@@ -30,8 +30,7 @@ class PretrainingArguments:
     """Settings of the pretraining of a miniature base model.
 
     The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
-    from random weights, Muon comes to the same loss in about a third of AdamW's steps here
-    (docs/chains.md has the figures).
+    from random weights, Muon comes to the same loss in fewer steps (docs/design.md).
 
     Attributes:
         steps: Optimizer steps.

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.chains.documents import VOCABULARY
-from geosd.problems.chains.questions import BENCHMARKS, draw_question, solve
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import BLIND, VOCABULARY
+from geosd.problems.search.equations import BENCHMARKS, draw_question
+from geosd.problems.search.policies import search
 
 PROMPTS = MiniaturePrompts()
 TOKENIZER = build_tokenizer(VOCABULARY)
@@ -16,7 +17,7 @@ TOKENIZER = build_tokenizer(VOCABULARY)
 def solved(seed):
     draw = random.Random(seed)
     question = draw_question(draw.choice(BENCHMARKS), draw)
-    return question, solve(question, draw, (0.5, 0.35, 0.15))
+    return str(question), search(question, BLIND, draw)
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1))

@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from geosd.problems.chains.documents import VOCABULARY, ChainCorpus
 from geosd.problems.miniature.tokenizer import END, PAD, build_tokenizer
+from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 
 
 @given(st.integers(0, 2**32))
 def test_every_document_survives_encoding_and_decoding(seed):
     tokenizer = build_tokenizer(VOCABULARY)
-    document = ChainCorpus().draw_document(random.Random(seed))
+    document = SearchCorpus().draw_document(random.Random(seed))
     for text in (document.prompt, document.response):
         ids = tokenizer(text, add_special_tokens=False).input_ids
         assert len(ids) == len(text.split())

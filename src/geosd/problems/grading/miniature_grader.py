@@ -25,9 +25,9 @@ class MiniatureGrader:
             ValueError: The gold answer is not an integer.
 
         Example:
-            >>> MiniatureGrader()("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", "2")
-            Verdict(answer='2', correct=True, reason='correct')
-            >>> MiniatureGrader()("7 + 8 = 5 ; 5 -", "2").reason
+            >>> MiniatureGrader()("3 2 5 ok 5 6 ; 11 2 5 ok A: 11", "11")
+            Verdict(answer='11', correct=True, reason='correct')
+            >>> MiniatureGrader()("3 2 5 ok 5 6 ; 11 2", "11").reason
             'no answer'
         """
         right = _shortest_form(gold)

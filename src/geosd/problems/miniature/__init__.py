@@ -1,1 +1,1 @@
-"""The prompts and the tokenizer of both miniature worlds, chains and search."""
+"""The prompts and the tokenizer of the miniature."""

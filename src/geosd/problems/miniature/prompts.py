@@ -14,8 +14,8 @@ class MiniaturePrompts:
         """The student's prompt in the miniature: the question alone.
 
         Example:
-            >>> MiniaturePrompts().student("7 + 8")
-            'Q: 7 + 8 S:'
+            >>> MiniaturePrompts().student("* 6 + 3 = 5 , * 7 + 1 = 14")
+            'Q: * 6 + 3 = 5 , * 7 + 1 = 14 S:'
         """
         return f"Q: {question} S:"
 
@@ -23,8 +23,8 @@ class MiniaturePrompts:
         """The teacher's prompt in the miniature: the question with a solution.
 
         Example:
-            >>> MiniaturePrompts().teacher("7 + 8", "7 + 8 = 5 ; A: 5")
-            'Q: 7 + 8 R: 7 + 8 = 5 ; A: 5 S:'
+            >>> MiniaturePrompts().teacher("* 6 + 3 = 5 , * 7 + 1 = 14", "11 2 5 ok A: 11")
+            'Q: * 6 + 3 = 5 , * 7 + 1 = 14 R: 11 2 5 ok A: 11 S:'
         """
         return " ".join(f"Q: {question} R: {solution} S:".split())
 
@@ -32,11 +32,11 @@ class MiniaturePrompts:
         """The first steps of a miniature's solution for the teacher's prompt: see `revealed_parts`.
 
         Steps, separated by `;`, are the miniature's sentences (paper, privilege sweep); the final
-        answer is the last.
+        answer is in the last.
 
         Example:
-            >>> MiniaturePrompts().truncate_solution("7 + 8 = 5 ; 5 - 3 = 2 ; A: 2", 0.5)
-            '7 + 8 = 5 ; 5 - 3 = 2'
+            >>> MiniaturePrompts().truncate_solution("7 13 0 ; 3 2 5 ok 5 6 ; 11 2 5 ok A: 11", 0.5)
+            '7 13 0 ; 3 2 5 ok 5 6'
         """
         steps = [step.strip() for step in solution.split(STEP_END)]
         return f" {STEP_END} ".join(steps[: revealed_parts(len(steps), fraction)])

@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from geosd.problems.problem_splits import GeneratedProblem
+from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.held_out import is_held_out
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
 from geosd.problems.search.equations import (
     IN_DISTRIBUTION,
     OUT_OF_DISTRIBUTION,
     Benchmark,
     draw_question,
 )
-from geosd.problems.sources.data_source import register
-from geosd.problems.sources.miniature_source import LIMITS, MiniatureSource
+from geosd.problems.sources.data_source import DataSource, register
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @register("search")
-class Search(MiniatureSource):
+class Search(DataSource):
     """Data source of the search world, two equations in one unknown modulo 16; docs/search.md."""
 
-    limits = LIMITS.format(world="search", questions="two equations in one unknown modulo 16")
-    world = "search"
-    in_distribution = IN_DISTRIBUTION
-    out_of_distribution = OUT_OF_DISTRIBUTION
+    limits = (
+        "A model of the search world (two equations in one unknown modulo 16). It knows no"
+        " language, and what it shows about a method is a result of that world, not evidence about"
+        " language models."
+    )
 
-    def draw(self, benchmark: Benchmark, rng: random.Random) -> GeneratedProblem:
-        """Draw two equations and the x that solves both."""
-        question = draw_question(benchmark, rng)
-        return GeneratedProblem(str(question), str(question.answer()))
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
+        """Splits of the search world's held-out questions, every one drawn from the seed."""
+        kinds = (IN_DISTRIBUTION, OUT_OF_DISTRIBUTION)
+        return generate_splits(_draw_held_out, *kinds, settings, "search")
+
+    def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
+        """The search world's own prompts; its models have no chat template."""
+        return MiniaturePrompts()
+
+    def grader(self) -> MiniatureGrader:
+        """Grader of the search world: integers, exactly."""
+        return MiniatureGrader()
+
+
+def _draw_held_out(benchmark: Benchmark, rng: random.Random) -> GeneratedProblem:
+    """Draw two equations that are held out, and the x that solves both."""
+    while not is_held_out(str(question := draw_question(benchmark, rng))):
+        pass
+    return GeneratedProblem(str(question), str(question.answer()))

@@ -1,1 +1,0 @@
-"""The chains world: its questions, and the documents of its base models."""
