@@ -32,6 +32,7 @@ from geosd.optim.update import UpdateRule
 from geosd.rollout.sampler import SamplingParams
 from geosd.rollout.transformers_sampler import TransformersSampler
 from geosd.training import step as step_module
+from geosd.training.policy import Policy
 from geosd.training.reference_models import ReferenceModels
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
@@ -98,7 +99,9 @@ class SyntheticRollouts:
     source: str
     work: Work
 
-    def collect(self, step: int, measured: bool) -> tuple[Rollouts, dict[str, Any]]:
+    def collect(
+        self, step: int, measured: bool, count: int | None = None
+    ) -> tuple[Rollouts, dict[str, Any]]:
         """The responses of a step; a reward counts digits."""
         work, encoding = self.work, self.encoding
         each = GROUP if self.source == "group" else 1
@@ -141,11 +144,12 @@ def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> T
     )
     encoding = SyntheticEncoding(tokenizer, work)
     sampler = endless_sampler(model, encoding.pad_id, 256, work.compiled)
+    policy = Policy(model)
     return TrainingRun(
-        student=model,
+        policy=policy,
         objective=objective,
         update_rule=update_rule,
-        reference_models=ReferenceModels(model, anchor_every=64),
+        reference_models=ReferenceModels(policy, anchor_every=64),
         problem_sampler=None,
         rollout_source=SyntheticRollouts(encoding, sampler, objective.rollouts, work),
         encoding=encoding,
@@ -167,7 +171,6 @@ def arguments(work: Work, microbatch: int | None = None) -> TrainingArguments:
         final_rollouts=8,
         chunk=work.chunk,
         microbatch=microbatch,
-        precision="float32",
     )
 
 

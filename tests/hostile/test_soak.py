@@ -29,7 +29,7 @@ from geosd.problems.search.equations import IN_DISTRIBUTION, draw_question
 from geosd.problems.search.policies import search
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 STEPS, EVERY, WARM = 2_000, 250, 500
@@ -81,7 +81,7 @@ def soak(world: Path) -> dict[int, tuple[int, int, int]]:
     """Train on the world; step -> bytes of the process, open files, living tensors."""
     settings = json.loads((world / "settings.json").read_text())
     inputs = (world / "base", world / "train.jsonl", world / "pool.jsonl")
-    run, process, measured = assemble_run(settings, *inputs, 0), psutil.Process(), {}
+    run, process, measured = assemble_run(RunInputs(settings, *inputs, 0)), psutil.Process(), {}
     steps = iter(range(1, STEPS + 1))
 
     def measure() -> bool:

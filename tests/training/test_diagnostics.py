@@ -8,7 +8,7 @@ import torch
 
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 
@@ -28,7 +28,9 @@ class Recording:
 
 def assembled(tiny, settings):
     """A run whose student, anchor and pi_0 differ, and which remembers its responses."""
-    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     torch.manual_seed(0)
     with torch.no_grad():
         for model in (run.student, run.reference_models.anchor):
@@ -158,7 +160,9 @@ def test_to_measure_sft_changes_no_weight(tiny, settings):
     settings |= {"objective": {"name": "sft"}, "optimiser": ADAMW}
     weights = []
     for every in (1, 10):
-        run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+        run = assemble_run(
+            RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+        )
         for step in (1, 2):
             train_step(run, training_arguments(settings | {"diagnose_every": every}), step)
         weights.append(run.student.state_dict())

@@ -17,9 +17,8 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import SearchCorpus
 from geosd.problems.search.equations import IN_DISTRIBUTION, Question, draw_question
 from geosd.training.packing import split_into_microbatches
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step import StepLoss
-from geosd.training.visited_states import reference_logits
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBLEMS = EXAMPLES / "search_problems.jsonl"
@@ -46,7 +45,7 @@ def run(root, settings, loop, tmp_path):
     write_jsonl(tmp_path / "problems.jsonl", problems)
     write_jsonl(tmp_path / "pool.jsonl", pool)
     files = (tmp_path / "problems.jsonl", tmp_path / "pool.jsonl")
-    run = assemble_run(settings, root / "base_models/mini-qwen3/0", *files, seed=0)
+    run = assemble_run(RunInputs(settings, root / "base_models/mini-qwen3/0", *files, 0))
     run.reference_models.refresh(0)
     torch.manual_seed(1)
     with torch.no_grad():
@@ -62,7 +61,7 @@ def test_loss_and_preconditioned_gradients_are_those_of_the_packages_step(run, l
     kfac = KFAC(student, blocks=4, damping=1e-3, subsample=1.0)
     rollouts, _ = run.rollout_source.collect(0, False)
     microbatches = split_into_microbatches(rollouts, 0, 1, None, run.encoding.pad_id, "cpu")
-    references = [reference_logits(run, each, {}, False) for each in microbatches]
+    references = [run.reference_logits(each, {}, False) for each in microbatches]
     expected, _, _ = StepLoss(run, arguments, 0, rollouts, microbatches, references).backward()
     run.update_rule.preconditioner.step()
 

@@ -12,7 +12,7 @@ from geosd.problems.grading import Verdict
 from geosd.seeds import seed_of
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 
@@ -20,7 +20,9 @@ ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
 
 
 def assemble(tiny, settings, seed=0):
-    return assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", seed)
+    return assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", seed)
+    )
 
 
 def run_to_end(tiny, settings, scratch, seed=0, prepare=None):

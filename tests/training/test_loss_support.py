@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd.objectives.objective import build
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step import train_step
 
 TOP_K = 4
@@ -52,7 +52,9 @@ def test_the_support_is_of_the_models_that_the_method_reads_also_at_a_measured_s
     tiny, settings, monkeypatch, method, read
 ):
     settings |= {"objective": method, "top_k": TOP_K, "diagnose_every": 1}
-    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     torch.manual_seed(0)
     with torch.no_grad():  # an anchor whose top-K is another than the student's
         run.student.lm_head.weight.add_(torch.randn_like(run.student.lm_head.weight))

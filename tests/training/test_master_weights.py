@@ -7,9 +7,9 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from geosd.models.checkpoints import load_model
-from geosd.training import diagnostics
-from geosd.training.master_weights import compute_weights
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training import measurement
+from geosd.training.policy import compute_weights
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step import train_step
 
 IDS = torch.arange(48).reshape(3, 16) % 13
@@ -38,7 +38,9 @@ def model(tiny):
 
 def step_of(tiny, settings, precision, steps=1, **changes):
     settings = {**settings, "precision": precision, **changes}
-    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     values = [train_step(run, training_arguments(settings), step) for step in range(steps)]
     return run, values
 
@@ -139,7 +141,9 @@ def test_in_bfloat16_anchor_and_base_model_add_up_in_the_order_of_the_student(
     """Rows whole, or first the prefix that all have; else equal weights would be apart."""
     settings["optimiser"]["rule"] = rule
     settings |= {"precision": precision, "recompute": recompute}
-    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     own = run.encoding._ids
     run.encoding._ids = lambda text: [*range(3, 20), *own(text)]
     seen = {"anchor": [], "reference": []}
@@ -148,14 +152,14 @@ def test_in_bfloat16_anchor_and_base_model_add_up_in_the_order_of_the_student(
         model.model.layers[0].mlp.register_forward_hook(
             lambda layer, args, output, passes=passes: passes.append(len(output))
         )
-    after, response_logits = [], diagnostics.response_logits
+    after, response_logits = [], measurement.response_logits
 
     def spy(model, packed, every_position=False):
         after.append(every_position)
         return response_logits(model, packed, every_position)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnostics, "response_logits", spy)
+        patch.setattr(measurement, "response_logits", spy)
         values = train_step(run, training_arguments(settings), 0)
     assert seen == {"anchor": rows, "reference": rows}
     assert after == [precision == "bfloat16" and rule == "kfac"]

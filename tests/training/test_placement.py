@@ -1,9 +1,8 @@
-"""A worker that samples and scores, in the trainer's process and in another.
+"""A worker that samples and scores in a process of its own.
 
 Run as a program, this file is what each of two processes does: one trains, one works.
 """
 
-import dataclasses
 import json
 import runpy
 import sys
@@ -19,7 +18,7 @@ from geosd.training.loop import train
 from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve
-from geosd.training.run import assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 
@@ -28,11 +27,10 @@ def inputs(tiny):
     return tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0
 
 
-def trained(tiny, settings, out, ranks=None, worker=None, steps=None):
+def trained(tiny, settings, out, ranks=None, worker=None):
     """Weights and log of a run; None on other ranks than the first."""
-    run = assemble_run(settings, *inputs(tiny), ranks, worker)
+    run = assemble_run(RunInputs(settings, *inputs(tiny)), ranks, worker)
     args = training_arguments(settings)
-    args = dataclasses.replace(args, steps=steps or args.steps)
     resume = ResumeState(out, settings)
     log = train(run, args, resume, lambda first: StepLog(out / "log", first))
     weights = full_state_dict(run.student)
@@ -48,7 +46,7 @@ def main(folder):
     tiny, settings = json.loads((folder / "case.json").read_text())
     with init_processes(workers=1) as (ranks, link):
         if ranks is None:
-            worker = assemble_rollout_worker(settings, *inputs(tiny))
+            worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
             slowly(worker)
             serve(worker, link)
             (folder / "times.json").write_text(json.dumps(worker.times))
@@ -85,36 +83,20 @@ def reference_run(tiny, settings, tmp_path, request):
     return trained(tiny, settings, tmp_path / "plain")
 
 
-@pytest.mark.slow
-def test_a_worker_in_the_trainers_process_changes_no_step(tiny, settings, reference_run, tmp_path):
-    worker = assemble_rollout_worker(settings, *inputs(tiny))
-    weights, log = trained(tiny, settings, tmp_path / "beside", worker=worker)
-    assert furthest(weights, reference_run[0]) < 1e-5
-    assert log["rollout/tokens"].tolist() == reference_run[1]["rollout/tokens"].tolist()
-    assert len(worker.times["scored"]) == 5 * scored_in_a_step(settings) + FINAL
-    for name in ("drift/pi_0", "drift/anchor", "overlap"):
-        assert log[name].tolist() == pytest.approx(reference_run[1][name].tolist(), abs=1e-4)
-
-
-@pytest.mark.slow
-def test_a_run_with_a_worker_goes_on_where_it_was_left(tiny, settings, reference_run, tmp_path):
-    settings["save_every"] = 3
-    out = tmp_path / "left"
-    trained(tiny, settings, out, worker=assemble_rollout_worker(settings, *inputs(tiny)), steps=3)
-    worker = assemble_rollout_worker(settings, *inputs(tiny))
-    weights, log = trained(tiny, settings, out, worker=worker)
-    assert len(worker.times["scored"]) == 2 * scored_in_a_step(settings) + FINAL
-    assert furthest(weights, reference_run[0]) < 1e-5
-
-
 def test_a_teacher_of_another_time_is_refused_with_a_worker(tiny, settings):
-    worker = assemble_rollout_worker(settings, *inputs(tiny))
+    changed = RunInputs(settings | {"teacher": "fixed"}, *inputs(tiny))
     with pytest.raises(ValueError, match="training.teacher is 'fixed'"):
-        assemble_run(settings | {"teacher": "fixed"}, *inputs(tiny), worker=worker)
+        assemble_run(changed, worker=object())
+
+
+def test_a_process_alone_cannot_be_a_worker():
+    refused = pytest.raises(ValueError, match="1 of 1 processes would sample .* none would train")
+    with refused, init_processes(workers=1):
+        pass
 
 
 def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, settings):
-    worker = assemble_rollout_worker(settings, *inputs(tiny))
+    worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
     sampler, prompts = worker.local.sampler, [[1, 2, 3], [4, 5], [1]] * 4
     sampling = SamplingParams(1.0, 1.0, 30)
     expected = sampler.sample(prompts, sampling, 0)
@@ -127,7 +109,6 @@ def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, setti
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reference_run", ["geosd"], indirect=True)
 def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples(
     tiny, settings, reference_run, tmp_path
 ):
@@ -137,12 +118,15 @@ def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples
     across = torch.load(tmp_path / "across.pt", weights_only=True)
     assert furthest(across["weights"], reference_run[0]) < 1e-5
     assert across["log"]["rollout/tokens"] == reference_run[1]["rollout/tokens"].tolist()
+    for name in ("drift/pi_0", "drift/anchor", "overlap"):
+        assert across["log"][name] == pytest.approx(reference_run[1][name].tolist(), abs=1e-4)
     times = json.loads((tmp_path / "times.json").read_text())
-    assert len(times["scored"]) == 5 * 6 + FINAL
+    each = scored_in_a_step(settings)
+    assert len(times["scored"]) == 5 * each + FINAL
     early = [
         end
         for (start, stop), n in zip(times["sampled"][:5], range(5), strict=True)
-        for begin, end in times["scored"][6 * n : 6 * n + 6]
+        for begin, end in times["scored"][each * n : each * (n + 1)]
         if start < begin and end < stop
     ]
     assert early

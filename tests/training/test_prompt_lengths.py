@@ -7,7 +7,7 @@ import pytest
 
 from geosd.rollout.sampler import ContextError
 from geosd.training import rollouts
-from geosd.training.run import assemble_run
+from geosd.training.run import RunInputs, assemble_run
 
 
 def with_context(tiny, folder, tokens):
@@ -20,7 +20,9 @@ def with_context(tiny, folder, tokens):
 @pytest.fixture
 def lengths(tiny, settings):
     """The longest prompts of student and teacher, in tokens."""
-    source = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    source = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     drawn, encoding = source.problem_sampler, source.encoding
     pairs = [(one, text) for one in drawn.problems for text in drawn.solutions[one.id]]
     student = max(len(encoding.student(problem)) for problem, _ in pairs)
@@ -33,11 +35,11 @@ def test_a_teacher_whose_context_is_too_short_is_refused_before_the_first_step(
     student, teacher = lengths
     assert student < teacher
     needed = teacher + settings["response_tokens"]
-    assert assemble_run(settings, *with_context(tiny, tmp_path / "enough", needed))
+    assert assemble_run(RunInputs(settings, *with_context(tiny, tmp_path / "enough", needed)))
     with pytest.raises(ContextError, match=rf"(?s)the teacher of problem p\d+ .*{needed}.*Hint: "):
-        assemble_run(settings, *with_context(tiny, tmp_path / "short", needed - 1))
+        assemble_run(RunInputs(settings, *with_context(tiny, tmp_path / "short", needed - 1)))
     settings["privilege"] = 0.0  # then the teacher reads little more than the student
-    assert assemble_run(settings, *with_context(tiny, tmp_path / "without", needed - 1))
+    assert assemble_run(RunInputs(settings, *with_context(tiny, tmp_path / "without", needed - 1)))
 
 
 def test_a_prompt_that_was_not_among_the_longest_is_refused_when_it_is_drawn(
@@ -46,7 +48,7 @@ def test_a_prompt_that_was_not_among_the_longest_is_refused_when_it_is_drawn(
     monkeypatch.setattr(rollouts, "LONGEST", 0)
     settings["problems"] = 12  # every problem
     needed = min(lengths[1], lengths[0] + 8) + settings["response_tokens"]
-    run = assemble_run(settings, *with_context(tiny, tmp_path / "base", needed - 1))
+    run = assemble_run(RunInputs(settings, *with_context(tiny, tmp_path / "base", needed - 1)))
     with pytest.raises(ContextError, match="(?s)the (teacher|student) of problem"):
         for step in range(3):
             run.rollout_source.collect(step, measured=False)

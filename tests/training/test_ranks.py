@@ -20,7 +20,7 @@ from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.resume_state import ResumeState
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
@@ -57,7 +57,7 @@ def five_steps(ranks, settings, tiny, out, steps=5, singular=False, link=None):
     """
     tiny = Path(tiny)
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
-    run = assemble_run(settings, *inputs, 0, ranks, link)
+    run = assemble_run(RunInputs(settings, *inputs, 0), ranks, link)
     if link is None:
         run = dataclasses.replace(run, rollout_source=with_rewards(run.rollout_source))
     step, gradients, calls = run.update_rule.step, {}, []
@@ -218,7 +218,7 @@ def test_rollouts_of_the_end_that_cannot_be_shared_evenly_are_refused_at_the_beg
         size = 2
 
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
-    run = dataclasses.replace(assemble_run(settings, *inputs, 0), ranks=Two())
+    run = dataclasses.replace(assemble_run(RunInputs(settings, *inputs, 0)), ranks=Two())
     args = dataclasses.replace(training_arguments(settings), final_rollouts=5)
     with pytest.raises(ValueError, match="5 responses cannot be shared .*\n.*final_rollouts"):
         train(run, args, ResumeState(tmp_path, settings), lambda first: None)

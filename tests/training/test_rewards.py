@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from geosd.problems.grading import Verdict
 from geosd.rollout.sampler import Completion
-from geosd.training.run import assemble_run
+from geosd.training.run import RunInputs, assemble_run
 
 
 def test_a_truncated_response_has_no_reward_whatever_it_says(tiny, settings):
@@ -22,7 +22,7 @@ def test_a_truncated_response_has_no_reward_whatever_it_says(tiny, settings):
         return [Completion((5, 6), ends[place % 2]) for place in range(len(prompts))]
 
     source = dataclasses.replace(
-        assemble_run(settings, *inputs, 0).rollout_source,
+        assemble_run(RunInputs(settings, *inputs, 0)).rollout_source,
         sampler=SimpleNamespace(sample=sample),
         grade=always_right,
     )

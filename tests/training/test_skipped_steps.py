@@ -13,7 +13,7 @@ from geosd.objectives.objective import Objective, build
 from geosd.training import loop
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.skipped_steps import LOWER_RATE, SkippedSteps, TrainingDivergedError
 from geosd.training.step import StepLoss, train_step
 from geosd.training.step_log import StepLog
@@ -50,7 +50,7 @@ def trained(tiny, settings, tmp_path, monkeypatch):
     def train(spoil, bad=(BAD,), scratch="scratch", stop=None, **more):
         paths = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
         values = settings | {"diagnose_every": 100} | more
-        run, around = assemble_run(values, *paths, 0), {}
+        run, around = assemble_run(RunInputs(values, *paths, 0)), {}
         backward = loop.train_step.__globals__["StepLoss"].backward
 
         def spoiled_backward(self):
@@ -179,7 +179,9 @@ class HandWrittenKL(Objective):
 def test_a_formula_that_forgets_empty_slots_is_named_and_not_the_learning_rate(
     tiny, settings, caplog, monkeypatch
 ):
-    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     run = dataclasses.replace(run, objective=HandWrittenKL())
     args = training_arguments(settings)
     with caplog.at_level(logging.WARNING):

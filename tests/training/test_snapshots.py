@@ -10,14 +10,16 @@ from geosd.models.checkpoints import save_model, save_weights
 from geosd.seeds import seed_of
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
-from geosd.training.run import assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
 pytestmark = pytest.mark.slow
 
 
 def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):
-    run = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    run = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     sample = run.rollout_source.sampler.sample
 
     def sample_or_die(prompts, sampling, seed):

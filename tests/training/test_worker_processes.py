@@ -14,7 +14,7 @@ import torch
 
 from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.rollout_workers import serve
-from geosd.training.run import assemble_rollout_worker
+from geosd.training.run import RunInputs, assemble_rollout_worker
 
 RANKS = runpy.run_path(str(Path(__file__).with_name("test_ranks.py")))
 CASES = ("geosd", "geosd, a factor without an inverse")
@@ -41,7 +41,7 @@ def serve_run(tiny, settings, link, report):
     """Be the worker of one run, and report how many responses this process has scored."""
     tiny = Path(tiny)
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
-    worker = assemble_rollout_worker(settings, *inputs, link.worker)
+    worker = assemble_rollout_worker(RunInputs(settings, *inputs), link.worker)
     worker.local = RANKS["with_rewards"](worker.local)
     if link.worker.size > 1:  # no process has a whole model
         for model in (worker.local.student, *worker.frozen.values()):

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
-from torch import nn
 
 from geosd.models.published_architectures import Architecture
 from geosd.models.tiny_architectures import random_model
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
-from geosd.training.fsdp import reshard, shard
+from geosd.training.fsdp import shard
+from geosd.training.policy import Policy, frozen_copy
 from geosd.training.processes import Ranks
-from geosd.training.reference_models import frozen_copy
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
 
@@ -53,24 +52,6 @@ class SyntheticBatch:
         )
 
 
-class LiveTeacherAndAnchor:
-    """Reference models of a synthetic run: a live teacher, and an anchor where one is needed."""
-
-    def __init__(self, student: nn.Module, compute: torch.dtype, needed: bool) -> None:
-        """Copy the student as it is now."""
-        self.teacher = student
-        self.anchor = frozen_copy(student, compute, compute) if needed else None
-        self.reference = self.average = None
-
-    def refresh(self, step: int) -> None:
-        """Keep the anchor: one serves all steps."""
-
-    def reshard(self) -> None:
-        """Free the parameters that a step gathered."""
-        if self.anchor is not None:
-            reshard(self.anchor)
-
-
 def assemble_synthetic_run(
     shape: Architecture,
     ranks: Ranks,
@@ -97,19 +78,26 @@ def assemble_synthetic_run(
     shard(student, ranks.group, device, compute)
     student.gradient_checkpointing_enable({"use_reentrant": False})
     student.train()
-    reference_models = LiveTeacherAndAnchor(student, compute, "anchor" in objective.needs)
+    needed = "anchor" in objective.needs
+    reference_models = SimpleNamespace(
+        teacher=student,
+        anchor=frozen_copy(student, compute, compute) if needed else None,
+        reference=None,
+        average=None,
+        refresh=lambda step: None,  # one anchor serves all steps
+    )
     with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
         for parameter in student.parameters():
             parameter.mul_(1.01)
     update_rule = UpdateRule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
     rollouts = batch.rollouts(shape.vocabulary)
     run = TrainingRun(
-        student=student,
+        policy=Policy(student, compute),
         objective=objective,
         update_rule=update_rule,
         reference_models=reference_models,
         problem_sampler=None,
-        rollout_source=SimpleNamespace(collect=lambda step, measured: (rollouts, {})),
+        rollout_source=SimpleNamespace(collect=lambda step, measured, count: (rollouts, {})),
         encoding=SimpleNamespace(pad_id=0),
         seed=0,
         ranks=ranks,
@@ -126,5 +114,4 @@ def assemble_synthetic_run(
         final_rollouts=batch.responses,
         chunk=1024,
         microbatch=1,
-        precision=str(compute).removeprefix("torch."),
     )

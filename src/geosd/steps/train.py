@@ -40,7 +40,7 @@ from geosd.training.resume_state import (
     catch_sigterm,
 )
 from geosd.training.rollout_workers import RemoteRollouts, serve
-from geosd.training.run import assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog, check_trackers
 
 
@@ -73,7 +73,7 @@ def main(
         params: The configuration.
         snapshots: Steps after which the weights are kept too.
         workers: Processes of the rollout worker, which samples and scores: the last ones that
-            accelerate has started. One process alone does both itself.
+            accelerate has started. 0 leaves both to the processes that train.
     """
     job = Job("train", params, study, model, variant, seed=seed)
     trackers = job.study.params.trackers
@@ -96,13 +96,11 @@ def main(
     saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
     with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
-        arguments = (resolved, base, problems, pool, seed)
+        run_inputs = RunInputs(resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
-            serve(assemble_rollout_worker(*arguments, link.worker), link)
+            serve(assemble_rollout_worker(run_inputs, link.worker), link)
             return 0
-        in_process = workers and link is None
-        rollout_worker = assemble_rollout_worker(*arguments) if in_process else link
-        run = assemble_run(*arguments, ranks, rollout_worker)
+        run = assemble_run(run_inputs, ranks, link)
         try:
             log = train(
                 run,

@@ -26,7 +26,6 @@ from geosd.geometry.simplex import compute_dtype
 from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
 from geosd.models.output_head import head_gradients, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
-from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
 
 # Least share of a pass's tokens that a common prefix must save: a second call has costs of its own.
@@ -48,22 +47,6 @@ class ChunkedLogits:
     def logits(self, at: slice) -> Tensor:
         """Logits of a chunk of positions [n, V]."""
         return head_logits(self.model, self.hidden[at])
-
-
-def response_logits(
-    model: nn.Module, packed: Packed, every_position: bool = False
-) -> ChunkedLogits:
-    """Chunked logits of a model where it predicts response tokens; its body runs once.
-
-    Args:
-        model: A causal language model.
-        packed: The sequences.
-        every_position: See `response_hidden_states`.
-    """
-    hidden_ND = with_root_gathered(
-        model, lambda root: response_hidden_states(root, packed, every_position)
-    )
-    return ChunkedLogits(model, hidden_ND)
 
 
 def response_hidden_states(

@@ -97,17 +97,12 @@ def sharded_copy(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> 
     copied = _without_weights(model, dtype)
     shard(copied, first.device_mesh.get_group(), first.device, compute)
     copied.to_empty(device=first.device)
-    copy_buffers(copied, model)
+    for into, module in zip(copied.modules(), model.modules(), strict=True):
+        for name, value in module.named_buffers(recurse=False):
+            setattr(into, name, value.clone())  # rotary frequencies, which no file holds
     for into, value in zip(copied.parameters(), model.parameters(), strict=True):
         into.copy_(value)
     return copied
-
-
-def copy_buffers(target: nn.Module, source: nn.Module) -> None:
-    """Give `target` copies of the buffers of `source` (rotary frequencies, which no file holds)."""
-    for into, module in zip(target.modules(), source.modules(), strict=True):
-        for name, value in module.named_buffers(recurse=False):
-            setattr(into, name, value.clone())
 
 
 def _without_weights(model: nn.Module, dtype: torch.dtype) -> nn.Module:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from geosd.training.diagnostics import measure_student
 from geosd.training.fsdp import full_model, full_state_dict, load_full_state_dict
+from geosd.training.measurement import measure_student
 from geosd.training.packing import responses_per_rank
 from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
 from geosd.training.run import TrainingArguments, TrainingRun
@@ -98,6 +98,7 @@ def train(
     return log
 
 
+@torch.no_grad()
 def _resume(run: TrainingRun, steps: int, resume: ResumeState, snapshots: Snapshots | None) -> int:
     """Continue from the last state of the run: the steps that are done, 0 where there is none."""
     usable = snapshots.complete_until if snapshots is not None else lambda step: True
@@ -105,7 +106,10 @@ def _resume(run: TrainingRun, steps: int, resume: ResumeState, snapshots: Snapsh
     if saved is None:
         return 0
     step, state = saved
-    _load_state_dict(run, state)
+    load_full_state_dict(run.student, state["student"])
+    run.update_rule.load_state_dict(state["update_rule"])
+    run.reference_models.load_state_dict(state["reference_models"])
+    run.skipped.load_state_dict(state["skipped"])
     return step
 
 
@@ -116,11 +120,3 @@ def _state_dict(run: TrainingRun) -> dict[str, Any]:
         "reference_models": run.reference_models.state_dict(),
         "skipped": run.skipped.state_dict(),
     }
-
-
-@torch.no_grad()
-def _load_state_dict(run: TrainingRun, state: dict[str, Any]) -> None:
-    load_full_state_dict(run.student, state["student"])
-    run.update_rule.load_state_dict(state["update_rule"])
-    run.reference_models.load_state_dict(state["reference_models"])
-    run.skipped.load_state_dict(state["skipped"])

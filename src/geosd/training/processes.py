@@ -56,17 +56,10 @@ class Ranks:
             dist.all_reduce(tensor, op, group=self.group)
         return tensor
 
-    def sum_values(self, values: dict[str, float]) -> dict[str, float]:
-        """The sum over the ranks of each value."""
-        return self._reduce_values(values, dist.ReduceOp.SUM)
-
-    def min_values(self, values: dict[str, float]) -> dict[str, float]:
-        """The minimum over the ranks of each value."""
-        return self._reduce_values(values, dist.ReduceOp.MIN)
-
-    def _reduce_values(
-        self, values: dict[str, float], op: dist.ReduceOp.RedOpType
+    def reduce_values(
+        self, values: dict[str, float], op: dist.ReduceOp.RedOpType = dist.ReduceOp.SUM
     ) -> dict[str, float]:
+        """The sum (or another operation) over the ranks of each value."""
         reduced = torch.tensor(list(values.values()), dtype=torch.float64, device=local_device())
         return dict(zip(values, self.all_reduce(reduced, op).tolist(), strict=True))
 
@@ -143,7 +136,7 @@ def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink 
     """All processes that `accelerate launch` has started, or this one alone.
 
     Args:
-        workers: How many of several processes sample for the others: the last ones.
+        workers: How many of the processes sample for the others: the last ones.
 
     Yields:
         The training ranks, None in the worker; and the link to it, None where there is no worker.
@@ -152,15 +145,28 @@ def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink 
         ValueError: No process is left to train.
     """
     state = process_state()
+    if workers >= state.num_processes:
+        raise ValueError(
+            f"{workers} of {state.num_processes} processes would sample (--workers), and none would"
+            " train.\nHint: start more processes, or let fewer of them sample."
+        )
     if state.distributed_type is DistributedType.NO:
         yield Ranks(), None
         return
     try:
-        world, processes = dist.group.WORLD, state.num_processes
-        if not workers or processes == 1:
+        world, trainers = dist.group.WORLD, state.num_processes - workers
+        if not workers:
             yield Ranks(world), None
             return
-        yield _split(world, state.process_index, processes, workers)
+        first, last = range(trainers), range(trainers, state.num_processes)
+        # Every process makes every group, in this order.
+        training = dist.new_group(list(first), timeout=TIMEOUT)
+        transfer = dist.new_group([0, *last], timeout=TIMEOUT)
+        working = dist.new_group(list(last), timeout=TIMEOUT) if workers > 1 else None
+        if state.process_index < trainers:
+            yield Ranks(training), WorkerLink(world, transfer, trainers, None)
+        else:
+            yield None, WorkerLink(world, transfer, trainers, Ranks(working))
     finally:
         state.destroy_process_group()
 
@@ -183,26 +189,6 @@ def end_process(status: int = 0) -> NoReturn:
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
-
-
-def _split(
-    world: dist.ProcessGroup, rank: int, processes: int, workers: int
-) -> tuple[Ranks | None, WorkerLink]:
-    """The training ranks, and the link between them and a worker of the last processes."""
-    trainers = processes - workers
-    if trainers < 1:
-        raise ValueError(
-            f"{workers} of {processes} processes would sample (--workers), and none would train."
-            "\nHint: start more processes, or let fewer of them sample."
-        )
-    first, last = range(trainers), range(trainers, processes)
-    # Every process makes every group, in this order.
-    training = dist.new_group(list(first), timeout=TIMEOUT)
-    transfer = dist.new_group([0, *last], timeout=TIMEOUT)
-    working = dist.new_group(list(last), timeout=TIMEOUT) if workers > 1 else None
-    if rank < trainers:
-        return Ranks(training), WorkerLink(world, transfer, trainers, None)
-    return None, WorkerLink(world, transfer, trainers, Ranks(working))
 
 
 def process_state() -> PartialState:

@@ -1,74 +1,44 @@
 """The models that the student is compared with: base model, anchor, and a teacher of another time.
 
 The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
-moving average of recent students as others that would serve. All are here.
+moving average of recent students as others that would serve. All are here. Where a rollout worker
+has anchor and pi_0, the trainers have the output heads of both.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
 
-from geosd.models.precision import cast_parameters
-from geosd.training.fsdp import (
-    full_state_dict,
-    load_full_state_dict,
-    reshard,
-    sharded_copy,
-)
+from geosd.training.fsdp import full_state_dict, load_full_state_dict
+from geosd.training.policy import Policy, copy_parameters, frozen_copy
+from geosd.training.rollout_workers import RemoteRollouts
 
 TeacherKind = Literal["live", "fixed", "delayed", "average"]
-
-
-def frozen_copy(
-    model: nn.Module,
-    dtype: torch.dtype = torch.float32,
-    compute: torch.dtype = torch.float32,
-) -> nn.Module:
-    """A copy without gradients, independent of the original and sharded where it is.
-
-    The copy is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses
-    nothing where the student computes in it: these are its compute weights.
-    """
-    if isinstance(model, FSDPModule):
-        frozen = sharded_copy(model, dtype, compute)
-    else:
-        frozen = cast_parameters(copy.deepcopy(model), dtype)
-    return frozen.requires_grad_(False).eval()
-
-
-@torch.no_grad()
-def copy_parameters(target: nn.Module, source: nn.Module) -> None:
-    """Give `target` the weights of `source`, exactly."""
-    for into, value in zip(target.parameters(), source.parameters(), strict=True):
-        into.copy_(value)
 
 
 class ReferenceModels:
     """The models that a step compares the student with, each kept up to date in its own way.
 
     Args:
-        student: The model being trained, as it is at step 0, when it is pi_0.
+        policy: The student, as it is at step 0, when it is pi_0.
         anchor_every: Steps between refreshes of the anchor (paper: K_ckpt = 64).
         teacher: "live" is the student itself; "fixed" is pi_0; "delayed" is the anchor;
             "average" is an exponential moving average of the students.
         average_decay: Weight of the past in "average", per step.
-        compute: What the student computes in.
     """
 
     def __init__(
         self,
-        student: nn.Module,
+        policy: Policy,
         anchor_every: int,
         teacher: TeacherKind = "live",
         average_decay: float = 0.99,
-        compute: torch.dtype = torch.float32,
     ) -> None:
         """Copy the student as it is now."""
+        student, compute = policy.model, policy.compute
         self.student = student
         self.anchor_every = anchor_every
         self.average_decay = average_decay
@@ -93,21 +63,50 @@ class ReferenceModels:
             for mean, now in zip(self.average.parameters(), self.student.parameters(), strict=True):
                 mean.lerp_(now, 1 - self.average_decay)
 
-    def reshard(self) -> None:
-        """Free the parameters that a step gathered."""
-        for model in (self.reference, self.anchor, self.average):
-            if model is not None:
-                reshard(model)
-
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
         """Weights that follow neither from the student nor from pi_0, full on the first rank."""
-        state = {"anchor": full_state_dict(self.anchor)}
-        if self.average is not None:
-            state["average"] = full_state_dict(self.average)
-        return state
+        return {name: full_state_dict(model) for name, model in self._kept().items()}
 
     def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
         """Continue from what `state_dict` gave."""
-        load_full_state_dict(self.anchor, state["anchor"])
-        if self.average is not None:
-            load_full_state_dict(self.average, state["average"])
+        for name, model in self._kept().items():
+            load_full_state_dict(model, state[name])
+
+    def _kept(self) -> dict[str, nn.Module]:
+        models = {"anchor": self.anchor, "average": self.average}
+        return {name: model for name, model in models.items() if model is not None}
+
+
+class ReferenceHeads:
+    """The output heads of anchor and pi_0, where a rollout worker has the rest of both models.
+
+    Has the methods of `ReferenceModels`. The teacher is the live student.
+
+    Args:
+        policy: The student, as it is at step 0, when it is pi_0.
+        owner: Leads to the whole anchor.
+        anchor_every: Steps between refreshes of the anchor.
+    """
+
+    average = None  # the teacher is no average
+
+    def __init__(self, policy: Policy, owner: RemoteRollouts, anchor_every: int) -> None:
+        """Copy the student's head as it is now."""
+        self.policy, self.owner, self.anchor_every = policy, owner, anchor_every
+        self.teacher = policy.model
+        self.anchor, self.reference = policy.frozen_head(), policy.frozen_head()
+
+    def refresh(self, step: int) -> None:
+        """Refresh the anchor's head at the steps at which the worker refreshes the rest."""
+        if step % self.anchor_every == 0:
+            self.anchor = self.policy.frozen_head()
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """Weights that follow neither from the student nor from pi_0."""
+        return {"anchor": self.owner.anchor_state_dict()}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Continue from what `state_dict` gave, of this class or of `ReferenceModels`."""
+        self.owner.load_anchor_state_dict(state["anchor"])
+        self.anchor.lm_head.weight.copy_(state["anchor"]["lm_head.weight"])

@@ -18,10 +18,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from geosd.models.forward import last_hidden_states
 from geosd.rollout.sampler import Completion, Sampler, SamplingParams
-from geosd.training.fsdp import reshard, with_root_gathered
 from geosd.training.packing import pack
+from geosd.training.policy import Policy, response_logits
 from geosd.training.processes import Ranks
 
 
@@ -68,16 +67,16 @@ class ResponseScorer:
             names: The models.
             waiting: The first process's; those of the others are not read.
         """
-        while responses := self.ranks.broadcast(lambda: self._next(waiting)):
-            here = self.ranks.rank
-            # A process without a response of its own must gather the models all the same.
-            response = responses[min(here, len(responses) - 1)]
-            scores = self._score(response, names)
-            if here < len(responses):
-                self.scores[response.place] = scores
-            self.scored_by |= {each.place: rank for rank, each in enumerate(responses)}
-        for model in self.models.values():
-            reshard(model)
+        first, *others = self.models.values()
+        with Policy(first).passes(*others):
+            while responses := self.ranks.broadcast(lambda: self._next(waiting)):
+                here = self.ranks.rank
+                # A process without a response of its own must gather the models all the same.
+                response = responses[min(here, len(responses) - 1)]
+                scores = self._score(response, names)
+                if here < len(responses):
+                    self.scores[response.place] = scores
+                self.scored_by |= {each.place: rank for rank, each in enumerate(responses)}
 
     def _next(self, waiting: queue.SimpleQueue[FinishedResponse | None]) -> list[FinishedResponse]:
         """The responses of a round, at most one a process; none at the end."""
@@ -96,12 +95,7 @@ class ResponseScorer:
         began = time.monotonic()
         device = next(next(iter(self.models.values())).parameters()).device
         packed = pack([response.prompt], [response.ids], self.pad_id, device)
-        scores = {}
-        for name in names:
-            hidden = with_root_gathered(
-                self.models[name], lambda root: last_hidden_states(root, packed.ids)
-            )
-            scores[name] = hidden[packed.row, packed.column]
+        scores = {name: response_logits(self.models[name], packed, True).hidden for name in names}
         self.times.append((began, time.monotonic()))
         return scores
 

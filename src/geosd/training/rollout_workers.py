@@ -3,10 +3,8 @@
 A worker has a copy of the student, which is given the trainers' weights before each step, and the
 anchor and pi_0. It samples, and scores each response as soon as it is finished, while it samples
 the others. Hidden states cross to the trainers, not logits: the trainers keep the frozen models'
-output heads, so the support stays the exact union, and D numbers a token travel and not V. The
-same `RolloutWorker` serves a trainer in its own process (`InProcessRollouts`) or trainers in other
-processes (`RemoteRollouts`). Several processes of a worker have its three models in shards; the
-first of them samples.
+output heads, so the support stays the exact union, and D numbers a token travel and not V. Several
+processes of a worker have its three models in shards; the first of them samples.
 
 Source: the paper, appendix "Hardware" and "Checkpoint placement".
 
@@ -16,38 +14,22 @@ T = tokens of a response, D = hidden width.
 from __future__ import annotations
 
 import queue
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from geosd.optim.distributed import copy_full_into, full_tensor
+from geosd.optim.distributed import copy_full_into
 from geosd.rollout.weight_transfer import named_weights
+from geosd.training.policy import Policy, copy_parameters, frozen_copy
 from geosd.training.processes import Ranks, WorkerLink
-from geosd.training.reference_models import copy_parameters, frozen_copy
 from geosd.training.response_scoring import ResponseScorer, StreamingSampler
 from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 
 SCORED = ("anchor", "reference")
 """Frozen models that read the student's prompt; the teacher is the student, with its trainers."""
-
-
-@dataclass(frozen=True)
-class WorkerRollouts:
-    """What one process of a worker has of a step.
-
-    Attributes:
-        rollouts: The step's, on the first process; None on the others.
-        hidden: The frozen models' hidden states at the responses that this process has scored;
-            None at the others.
-        scored_by: The process of the worker that has scored each response.
-    """
-
-    rollouts: Rollouts | None
-    hidden: HiddenStates
-    scored_by: list[int]
 
 
 class RolloutWorker:
@@ -74,19 +56,13 @@ class RolloutWorker:
             "scored": self.scorer.times,
         }
 
-    @torch.no_grad()
-    def update_weights(self, weights: Iterable[Tensor]) -> None:
-        """Take the trainers' full weights, in the parameters' order."""
-        for into, value in zip(self.local.student.parameters(), weights, strict=True):
-            copy_full_into(value, into)
-
     def sample_and_score(
         self, step: int, names: Collection[str], count: int | None = None
-    ) -> WorkerRollouts:
-        """The responses of a step, and the named frozen models' hidden states at them.
+    ) -> Rollouts | None:
+        """The responses of a step, scored by the named frozen models; `scorer` has the scores.
 
-        Every process of the worker calls this. Before a step the anchor is refreshed if it is due;
-        `count` is `RolloutSource.collect`'s.
+        Every process of the worker calls this; the first one gets the responses. Before a step the
+        anchor is refreshed if it is due; `count` is `RolloutSource.collect`'s.
         """
         if count is None and step % self.anchor_every == 0:
             copy_parameters(self.frozen["anchor"], self.local.student)
@@ -101,50 +77,17 @@ class RolloutWorker:
                     # Of solutions of the pool nothing was sampled, and all are scored here.
                     streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
                 self.times["sampled"] += streaming.times
-        places = range(len(scorer.scored_by))
-        hidden = {name: [scorer.scores.get(i, {}).get(name) for i in places] for name in names}
-        return WorkerRollouts(rollouts, hidden, [scorer.scored_by[i] for i in places])
-
-
-@dataclass(frozen=True)
-class InProcessRollouts:
-    """Rollouts of a worker in the trainer's own process; see `rollouts.RolloutSource`."""
-
-    student: nn.Module
-    worker: RolloutWorker
-    needs: frozenset[str]
-
-    def record(self) -> dict[str, Any]:
-        """The sampler's, for the manifest."""
-        return self.worker.local.record()
-
-    def collect(
-        self, step: int, measured: bool, count: int | None = None
-    ) -> tuple[Rollouts, HiddenStates]:
-        """See `RolloutSource.collect`."""
-        self.worker.update_weights(value for _, value in named_weights(self.student))
-        names = models_to_score(self.needs, measured)
-        made = self.worker.sample_and_score(step, names, count)
-        return made.rollouts, made.hidden
-
-    def anchor_state_dict(self) -> dict[str, Tensor]:
-        """The anchor's full weights."""
-        return self.worker.frozen["anchor"].state_dict()
-
-    def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
-        """Give the anchor weights that `anchor_state_dict` gave."""
-        self.worker.frozen["anchor"].load_state_dict(weights)
+        return rollouts
 
 
 @dataclass(frozen=True)
 class RemoteRollouts:
     """Rollouts of a worker in another process; see `rollouts.RolloutSource`."""
 
-    student: nn.Module
+    policy: Policy
     link: WorkerLink
     needs: frozenset[str]
     ranks: Ranks
-    compute: torch.dtype
 
     def record(self) -> dict[str, Any]:
         """For the manifest; the sampler is not in this process."""
@@ -154,20 +97,21 @@ class RemoteRollouts:
         self, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates]:
         """See `RolloutSource.collect`."""
-        names = models_to_score(self.needs, measured)
+        # The objective's, or all of them.
+        names = [name for name in SCORED if measured or name in self.needs]
         self.link.share_command(("rollouts", step, names, count))
-        for _, value in named_weights(self.student):  # all ranks gather, the first one sends
-            self.link.copy_to_worker(value.to(self.compute))
+        for _, value in named_weights(self.policy.model):  # all ranks gather, the first one sends
+            self.link.copy_to_worker(value.to(self.policy.compute))
         rollouts, scored_by = self.link.share_rollouts()
         per_rank = len(rollouts.responses) // self.ranks.size
         first = self.ranks.rank * per_rank
-        device = next(self.student.parameters()).device
-        width = self.student.config.hidden_size
+        device = self.policy.device
+        width = self.policy.model.config.hidden_size
         states: HiddenStates = {name: [None] * len(rollouts.responses) for name in names}
         for i in range(first, first + per_rank):
             for name in names:
                 shape = (len(rollouts.responses[i]), width)
-                hidden = torch.empty(shape, dtype=self.compute, device=device)
+                hidden = torch.empty(shape, dtype=self.policy.compute, device=device)
                 states[name][i] = self.link.recv_hidden(hidden, scored_by[i])
         return rollouts, states
 
@@ -175,19 +119,19 @@ class RemoteRollouts:
         """The anchor's weights as a model's `state_dict` has them, on the first rank's CPU."""
         self.link.share_command(("anchor",))
         weights = {}
-        for name, parameter in self.student.named_parameters():
-            value = torch.empty(parameter.shape, dtype=self.compute, device=parameter.device)
+        for name, parameter in self.policy.model.named_parameters():
+            value = torch.empty(parameter.shape, dtype=self.policy.compute, device=parameter.device)
             value = self.link.copy_from_worker(value)
             weights[name] = value.cpu() if self.ranks.is_main else torch.empty(0)
-        if self.student.config.tie_word_embeddings:
+        if self.policy.model.config.tie_word_embeddings:
             weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
         return weights
 
     def load_anchor_state_dict(self, weights: dict[str, Tensor]) -> None:
         """Give the anchor weights that `anchor_state_dict` gave."""
         self.link.share_command(("load anchor",))
-        for name, parameter in self.student.named_parameters():
-            self.link.copy_to_worker(weights[name].to(parameter.device, self.compute))
+        for name, parameter in self.policy.model.named_parameters():
+            self.link.copy_to_worker(weights[name].to(parameter.device, self.policy.compute))
 
     def end(self) -> None:
         """End the worker's process."""
@@ -196,42 +140,39 @@ class RemoteRollouts:
 
 def serve(worker: RolloutWorker, link: WorkerLink) -> None:
     """Main loop of a worker's process: serves the trainers until `RemoteRollouts.end`."""
-    student, anchor = worker.local.student, worker.frozen["anchor"]
+    anchor = worker.frozen["anchor"]
     while True:
         command, *values = link.share_command()
         if command == "end":
             return
         if command == "anchor":
-            for parameter in anchor.parameters():
-                link.copy_from_worker(full_tensor(parameter.data))
+            for _, value in named_weights(anchor):
+                link.copy_from_worker(value)
         elif command == "load anchor":
-            for parameter in anchor.parameters():
-                copy_full_into(link.copy_to_worker(_empty(parameter)), parameter)
+            _receive_weights(anchor, link)
         else:
-            worker.update_weights(link.copy_to_worker(_empty(p)) for p in student.parameters())
+            _receive_weights(worker.local.student, link)
             _serve_rollouts(worker, link, *values)
+
+
+@torch.no_grad()
+def _receive_weights(model: nn.Module, link: WorkerLink) -> None:
+    """Overwrite a model, sharded or not, by the full weights that the trainers send."""
+    for into in model.parameters():
+        full = torch.empty(into.shape, dtype=into.dtype, device=into.device)
+        copy_full_into(link.copy_to_worker(full), into)
 
 
 def _serve_rollouts(
     worker: RolloutWorker, link: WorkerLink, step: int, names: list[str], count: int | None
 ) -> None:
     """Make the responses of a step, and send each trainer the hidden states at its own."""
+    rollouts, scorer = worker.sample_and_score(step, names, count), worker.scorer
     dtype = next(worker.local.student.parameters()).dtype
-    made = worker.sample_and_score(step, names, count)
-    link.share_rollouts((made.rollouts, made.scored_by))
-    per_rank = len(made.scored_by) // link.trainers
+    link.share_rollouts((rollouts, scorer.scored_by))
+    per_rank = len(scorer.scored_by) // link.trainers
     for i in range(per_rank * link.trainers):
-        if made.scored_by[i] == link.worker.rank:
+        if scorer.scored_by[i] == link.worker.rank:
             for name in names:
-                hidden = made.hidden[name][i].to(dtype).contiguous()
+                hidden = scorer.scores[i][name].to(dtype).contiguous()
                 link.send_hidden(hidden, rank=i // per_rank)
-
-
-def _empty(parameter: Tensor) -> Tensor:
-    """Room for a full parameter, sharded or not, where it is."""
-    return torch.empty(parameter.shape, dtype=parameter.dtype, device=parameter.device)
-
-
-def models_to_score(needs: frozenset[str], measured: bool) -> list[str]:
-    """Names of the frozen models that a rollout worker scores: an objective's, or all of them."""
-    return [name for name in SCORED if measured or name in needs]

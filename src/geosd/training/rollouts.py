@@ -144,7 +144,7 @@ class RolloutBatchSettings:
 
 
 class RolloutSource(Protocol):
-    """Where a step's responses come from: this process, or a rollout worker."""
+    """Where a step's responses come from: the trainers, or a rollout worker."""
 
     def collect(
         self, step: int, measured: bool, count: int | None = None

@@ -1,22 +1,20 @@
 """What a training run is made of: the numbers of the loop, the parts, and how settings make them.
 
-The settings are plain values: the training section of the configuration, `source` and `thinking` of
-its data section, and its section `rollout`.
+N = response positions of a microbatch, D = hidden width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from geosd.models.checkpoints import load_model
-from geosd.models.precision import cast_parameters
 from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
@@ -25,19 +23,18 @@ from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.rollout.build import build_sampler
 from geosd.rollout.sampler import SamplingParams
-from geosd.training.fsdp import shard
-from geosd.training.processes import Ranks, WorkerLink, local_device
-from geosd.training.reference_heads import ReferenceHeads
-from geosd.training.reference_models import ReferenceModels
-from geosd.training.rollout_workers import (
-    InProcessRollouts,
-    RemoteRollouts,
-    RolloutWorker,
-)
+from geosd.training.chunked_logits import ChunkedLogits, recomputes
+from geosd.training.packing import Microbatch, split_into_microbatches
+from geosd.training.policy import Policy, response_logits
+from geosd.training.processes import Ranks, WorkerLink
+from geosd.training.reference_models import ReferenceHeads, ReferenceModels
+from geosd.training.rollout_workers import RemoteRollouts, RolloutWorker
 from geosd.training.rollouts import (
+    HiddenStates,
     LocalRollouts,
     ProblemSampler,
     RolloutBatchSettings,
+    Rollouts,
     RolloutSource,
 )
 from geosd.training.skipped_steps import SkippedSteps
@@ -60,8 +57,6 @@ class TrainingArguments:
         final_rollouts: Rollouts on which the student is measured after the last step.
         chunk: Response positions whose logits are held at once.
         microbatch: Responses that a rank takes through the models together; None takes all of its.
-        precision: Of forward and backward passes; the weights, their gradients and everything the
-            optimiser keeps are float32 either way (paper, Table hyperparameters).
     """
 
     steps: int
@@ -75,7 +70,6 @@ class TrainingArguments:
     final_rollouts: int
     chunk: int
     microbatch: int | None
-    precision: Literal["bfloat16", "float32"]
 
 
 def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
@@ -86,11 +80,67 @@ def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
 
 
 @dataclass(frozen=True)
+class RunInputs:
+    """Everything that a run is assembled from; its bits depend on nothing else.
+
+    Attributes:
+        settings: Plain values: the training section of the configuration, `source` and `thinking`
+            of its data section, and its section `rollout`. `precision` is that of forward and
+            backward passes; weights, their gradients and everything that the optimiser keeps are
+            float32 either way (paper, Table hyperparameters).
+        base: Folder of pi_0.
+        problems: Training problems, JSON lines.
+        pool: Their verified solutions, JSON lines.
+        seed: The run's seed.
+    """
+
+    settings: Mapping[str, Any]
+    base: Path
+    problems: Path
+    pool: Path
+    seed: int
+
+    @property
+    def compute(self) -> torch.dtype:
+        """Precision of the passes."""
+        return getattr(torch, self.settings["precision"])
+
+    def local_rollouts(
+        self, student: nn.Module, tokenizer: PreTrainedTokenizerBase, ranks: Ranks
+    ) -> LocalRollouts:
+        """Responses that are sampled from a student in this process.
+
+        Raises:
+            geosd.files.DamagedLineError: A problem or pool line is damaged.
+        """
+        settings, training = self.settings, read_problems(self.problems)
+        source = get_data_source(settings["source"])
+        encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
+        return LocalRollouts(
+            student=student,
+            settings=RolloutBatchSettings(
+                source=build(**settings["objective"]).rollouts,
+                problems=settings["problems"],
+                group=settings["group"],
+                sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
+                privilege=settings["privilege"],
+            ),
+            problem_sampler=ProblemSampler(training, read_pool(self.pool, training), self.seed),
+            encoding=encoding,
+            sampler=build_sampler(
+                settings["rollout"], self.base, encoding, model=student, live=True
+            ),
+            grade=source.grader(),  # its processes, if it starts any, end with this one
+            ranks=ranks,
+        )
+
+
+@dataclass(frozen=True)
 class TrainingRun:
     """The parts of a run; `geosd.training.step` puts them to work.
 
     Attributes:
-        student: The model that is trained, in place.
+        policy: The student, which is trained in place.
         objective: The method.
         update_rule: K-FAC and AdamW over the student's parameters.
         reference_models: Anchor, teacher and pi_0.
@@ -102,7 +152,7 @@ class TrainingRun:
         skipped: The steps that made no update.
     """
 
-    student: nn.Module
+    policy: Policy
     objective: Objective
     update_rule: UpdateRule
     reference_models: ReferenceModels | ReferenceHeads
@@ -113,40 +163,98 @@ class TrainingRun:
     ranks: Ranks = field(default_factory=Ranks)
     skipped: SkippedSteps = field(default_factory=SkippedSteps)
 
+    @property
+    def student(self) -> nn.Module:
+        """The model that is trained."""
+        return self.policy.model
+
+    @property
+    def every_position(self) -> bool:
+        """Whether the student is run over every token of every row: K-FAC reads them all."""
+        return self.update_rule.preconditioner is not None
+
+    def passes(self) -> AbstractContextManager[None]:
+        """Context of passes of all models; see `Policy.passes`."""
+        models = self.reference_models
+        return self.policy.passes(models.reference, models.anchor, models.average)
+
+    def collect(
+        self, args: TrainingArguments, step: int, measured: bool, count: int | None = None
+    ) -> tuple[Rollouts, HiddenStates, list[Microbatch]]:
+        """Rollouts, hidden states that a worker has computed, and this rank's microbatches.
+
+        For the arguments see `RolloutSource.collect`.
+        """
+        rollouts, hidden_states = self.rollout_source.collect(step, measured, count)
+        ranks, pad_id, device = self.ranks, self.encoding.pad_id, self.policy.device
+        microbatches = split_into_microbatches(
+            rollouts, ranks.rank, ranks.size, args.microbatch, pad_id, device
+        )
+        return rollouts, hidden_states, microbatches
+
+    @torch.no_grad()
+    def reference_logits(
+        self,
+        microbatch: Microbatch,
+        hidden_states: HiddenStates,
+        measured: bool,
+        every_position: bool = False,
+    ) -> dict[str, ChunkedLogits]:
+        """Teacher, anchor and pi_0, as far as objective or log need them; without gradients.
+
+        Only the teacher reads the privileged prompt; anchor and pi_0 read the student's. A measured
+        step looks through all of them, so that overlap and drift compare between methods. A model
+        whose hidden states a rollout worker has sent is not run again.
+
+        Args:
+            microbatch: The rollouts.
+            hidden_states: Of a rollout worker.
+            measured: Whether the step is measured.
+            every_position: Whether the student is run over every token of every row. In half
+                precision anchor and pi_0 are then run so, too: another order of the same sums would
+                set equal weights apart.
+        """
+        every_position = every_position or recomputes(self.student)
+        alike = every_position and self.policy.compute != torch.float32
+        models = self.reference_models
+        inputs = {
+            "teacher": (models.teacher, microbatch.teacher),
+            "anchor": (models.anchor, microbatch.student),
+            "reference": (models.reference, microbatch.student),
+        }
+        logits = {}
+        for name, (model, packed) in inputs.items():
+            if name in hidden_states:
+                logits[name] = ChunkedLogits(model, torch.cat(hidden_states[name][microbatch.rows]))
+            elif measured or name in self.objective.needs:
+                logits[name] = response_logits(model, packed, alike and name != "teacher")
+        return logits
+
 
 def assemble_run(
-    settings: Mapping[str, Any],
-    base: Path,
-    problems: Path,
-    pool: Path,
-    seed: int,
-    ranks: Ranks | None = None,
-    worker: RolloutWorker | WorkerLink | None = None,
+    inputs: RunInputs, ranks: Ranks | None = None, worker: WorkerLink | None = None
 ) -> TrainingRun:
     """Assemble a training run: student, objective, update rule, reference models, rollouts.
 
     Args:
-        settings: Plain values.
-        base: Folder of pi_0.
-        problems: Training problems, JSON lines.
-        pool: Their verified solutions, JSON lines.
-        seed: The run's seed.
+        inputs: Settings, files and seed.
         ranks: The processes that train the student together, in shards; None is this one alone.
-        worker: Samples and scores, in this process or behind a link; None leaves both to the
-            trainers.
+        worker: Leads to processes that sample and score; None leaves both to the trainers.
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.files.DamagedLineError: A problem or pool line is damaged.
     """
-    ranks = ranks or Ranks()
-    compute = getattr(torch, settings["precision"])
+    ranks, settings = ranks or Ranks(), inputs.settings
+    teacher, every = settings["teacher"], settings["anchor_every"]
+    if worker is not None and teacher != "live":
+        raise ValueError(
+            f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
+            " allowed is 'live'.\nHint: train without --workers."
+        )
     objective = build(**settings["objective"])
-    student, tokenizer = load_model(base)
-    if ranks.group is None:
-        student.to(local_device())
-    else:
-        shard(student, ranks.group, local_device(), compute)
+    policy, tokenizer = Policy.load(inputs.base, ranks, inputs.compute)
+    student = policy.model
     if settings["recompute"]:
         student.gradient_checkpointing_enable({"use_reentrant": False})
         student.train()  # transformers recomputes in training mode only; no model here has dropout
@@ -161,87 +269,33 @@ def assemble_run(
         weight_decay=settings["weight_decay"],
         kfac=kfac,
     )
-    local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, ranks)
-    every, teacher = settings["anchor_every"], settings["teacher"]
+    local = inputs.local_rollouts(student, tokenizer, ranks)
     if worker is None:
         rollout_source = local
-        reference_models = ReferenceModels(
-            student, every, teacher, settings["teacher_decay"], compute
-        )
-    elif teacher != "live":
-        raise ValueError(
-            f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
-            " allowed is 'live'.\nHint: train without --workers."
-        )
+        reference_models = ReferenceModels(policy, every, teacher, settings["teacher_decay"])
     else:
-        needs = frozenset(objective.needs)
-        if isinstance(worker, RolloutWorker):
-            rollout_source = InProcessRollouts(student, worker, needs)
-        else:
-            rollout_source = RemoteRollouts(student, worker, needs, ranks, compute)
-        reference_models = ReferenceHeads(student, rollout_source, every, compute)
+        rollout_source = RemoteRollouts(policy, worker, frozenset(objective.needs), ranks)
+        reference_models = ReferenceHeads(policy, rollout_source, every)
     return TrainingRun(
-        student=student,
+        policy=policy,
         objective=objective,
         update_rule=update_rule,
         reference_models=reference_models,
         problem_sampler=local.problem_sampler,
         rollout_source=rollout_source,
         encoding=local.encoding,
-        seed=seed,
+        seed=inputs.seed,
         ranks=ranks,
     )
 
 
-def assemble_rollout_worker(
-    settings: Mapping[str, Any],
-    base: Path,
-    problems: Path,
-    pool: Path,
-    seed: int,
-    ranks: Ranks | None = None,
-) -> RolloutWorker:
-    """Assemble the rollout worker of a training run; see `assemble_run` for the arguments.
+def assemble_rollout_worker(inputs: RunInputs, ranks: Ranks | None = None) -> RolloutWorker:
+    """Assemble the rollout worker of a training run.
 
     Its models have the precision that the trainers compute in. `ranks` are the worker's processes,
     which have its models in shards; None is this one alone.
     """
-    ranks, compute = ranks or Ranks(), getattr(torch, settings["precision"])
-    student, tokenizer = load_model(base)
-    cast_parameters(student, compute)
-    if ranks.group is None:
-        student.to(local_device())
-    else:
-        shard(student, ranks.group, local_device(), compute)
-    local = _local_rollouts(settings, base, problems, pool, seed, student, tokenizer, ranks)
-    return RolloutWorker(local, settings["anchor_every"])
-
-
-def _local_rollouts(
-    settings: Mapping[str, Any],
-    base: Path,
-    problems: Path,
-    pool: Path,
-    seed: int,
-    student: nn.Module,
-    tokenizer: PreTrainedTokenizerBase,
-    ranks: Ranks,
-) -> LocalRollouts:
-    training = read_problems(problems)
-    source = get_data_source(settings["source"])
-    encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
-    return LocalRollouts(
-        student=student,
-        settings=RolloutBatchSettings(
-            source=build(**settings["objective"]).rollouts,
-            problems=settings["problems"],
-            group=settings["group"],
-            sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
-            privilege=settings["privilege"],
-        ),
-        problem_sampler=ProblemSampler(training, read_pool(pool, training), seed),
-        encoding=encoding,
-        sampler=build_sampler(settings["rollout"], base, encoding, model=student, live=True),
-        grade=source.grader(),  # its processes, if it starts any, end with this one
-        ranks=ranks,
-    )
+    ranks, compute = ranks or Ranks(), inputs.compute
+    policy, tokenizer = Policy.load(inputs.base, ranks, compute, storage=compute)
+    local = inputs.local_rollouts(policy.model, tokenizer, ranks)
+    return RolloutWorker(local, inputs.settings["anchor_every"])

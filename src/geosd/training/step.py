@@ -1,10 +1,11 @@
 """One training step, in the order of the paper's algorithm. `train_step` is the whole of it.
 
     rollouts                         rollouts.LocalRollouts.collect
-    teacher, anchor, pi_0            visited_states.reference_logits, reference_models
+    teacher, anchor, pi_0            run.TrainingRun.reference_logits, reference_models
     student on the union support     chunked_logits.local_quantities, objectives.*.local
     loss, backward                   StepLoss.backward, objectives.*.combine
     K-FAC, AdamW                     optim.update.UpdateRule.step, optim.kfac.KFAC.step
+    values for the log               measurement.Measurement
 
 A step's responses are cut into microbatches: over the ranks, and on each rank into passes that fit
 in memory. A loss whose weights depend on the whole step (TIP's selection) is exact nonetheless: the
@@ -21,34 +22,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import loss_terms, mean_loss
-from geosd.optim.distributed import full_tensor
 from geosd.optim.update import warmup
 from geosd.seeds import seed_of
-from geosd.training.chunked_logits import (
-    ChunkedLogits,
-    local_quantities,
-    response_hidden_states,
-)
-from geosd.training.diagnostics import StateDiagnosis, diagnose, kl_of_update
-from geosd.training.fsdp import reshard, with_root_gathered
-from geosd.training.master_weights import compute_weights
-from geosd.training.packing import (
-    Microbatch,
-    response_index,
-    split_into_microbatches,
-)
+from geosd.training.chunked_logits import ChunkedLogits, local_quantities, response_hidden_states
+from geosd.training.measurement import Measurement
+from geosd.training.packing import Microbatch, response_index
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
-from geosd.training.visited_states import (
-    VisitedStates,
-    reference_logits,
-    sample_for_measurement,
-    visited_states,
-)
 
 Scalars = dict[str, Tensor]
 """An objective's scalars, each [n] of a microbatch or [N] of the step."""
@@ -65,75 +49,28 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
     Returns:
         The step's values for the log.
     """
-    device = next(run.student.parameters()).device
-    measured = step % args.diagnose_every == 0
-    on_policy = run.objective.rollouts != "solution"
-    measured_here = measured and on_policy
-    every_position = run.update_rule.preconditioner is not None
+    measurement = Measurement(run, args, step)
     run.reference_models.refresh(step)
     run.update_rule.zero_grad()
-    precision = getattr(torch, args.precision)
-    with (
-        compute_weights(run.student, precision),
-        compute_weights(run.reference_models.average, precision),
-    ):
+    with run.passes():
         # Responses of the current student, and the microbatches of this rank.
-        rollouts, hidden_states = run.rollout_source.collect(step, measured_here)
-        ranks, pad_id = run.ranks, run.encoding.pad_id
-        microbatches = split_into_microbatches(
-            rollouts, ranks.rank, ranks.size, args.microbatch, pad_id, device
-        )
+        rollouts, sent, microbatches = run.collect(args, step, measurement.reads_batch)
 
         # Teacher, anchor and pi_0 at the response positions.
         references = [
-            reference_logits(run, each, hidden_states, measured_here, every_position)
+            run.reference_logits(each, sent, measurement.reads_batch, run.every_position)
             for each in microbatches
         ]
-
-        # What the log is measured on must be visited by the student; a solution need not be.
-        if measured and not on_policy:
-            _, hidden, sampled = sample_for_measurement(run, args, step, len(rollouts.responses))
-            visited = [visited_states(run, each, hidden) for each in sampled]
 
         # The student, the loss on the union support, and its gradient.
         step_loss = StepLoss(run, args, step, rollouts, microbatches, references)
         loss, terms, student_states = step_loss.backward()
-        values = _loss_values(loss, terms, step_loss.index, args) | rollouts.summary()
-
-        if measured:
-            if on_policy:
-                parts = zip(microbatches, student_states, references, strict=True)
-                visited = [VisitedStates(*each) for each in parts]
-            diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
-            old_policies = with_root_gathered(
-                run.student, lambda root: diagnose(root, visited, diagnosis)
-            )
-            values |= diagnosis.values(ranks)
-            reshard(run.student)  # or the pass after the update would read the weights before it
+        values = step_loss.values(loss, terms)
+        values |= measurement.before_update(rollouts, microbatches, student_states, references)
 
     # K-FAC and AdamW.
-    rate, norm = args.learning_rate * warmup(step, args.warmup), gradient_norm(run.student)
-    values |= {"update/learning_rate": rate, "update/gradient_norm": norm}
-    problems = (problem.id for problem in rollouts.problems)
-    guilty = None
-    if not loss.isfinite() and _all_finite(run, student_states, references):
-        guilty = type(run.objective).__name__
-    if run.skipped.update_or_skip(run.update_rule, rate, loss, norm, step, problems, guilty):
-        values["update/relative_size"] = run.update_rule.relative_step()
-        if blocks := run.update_rule.blocks_in_float64:
-            values["curvature/float64_blocks"] = blocks
-    else:
-        values |= {"update/relative_size": 0.0, "update/skipped": 1.0}
-
-    if measured:
-        values |= {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
-        with compute_weights(run.student, precision):
-            values["update/kl_old_new"] = kl_of_update(
-                run.student, visited, old_policies, ranks, every_position and on_policy
-            )
-    reshard(run.student)
-    run.reference_models.reshard()
-    return values
+    values |= take_update(step_loss, loss, student_states)
+    return values | measurement.after_update()
 
 
 @dataclass(frozen=True)
@@ -203,15 +140,15 @@ class StepLoss:
         objective, args = self.run.objective, self.args
         needed = {name: each for name, each in references.items() if name in objective.needs}
 
-        def forward(student: nn.Module) -> tuple[Scalars, Tensor]:
-            every = self.run.update_rule.preconditioner is not None
+        def forward() -> tuple[Scalars, Tensor]:
+            student, every = self.run.student, self.run.every_position
             hidden_nD = response_hidden_states(student, microbatch.student, every_position=every)
             logits = {"student": ChunkedLogits(student, hidden_nD), **needed}
             token_n = microbatch.student.token
             scalars = local_quantities(objective, logits, token_n, args.top_k, args.chunk)
             return scalars, hidden_nD.detach()
 
-        return with_root_gathered(self.run.student, forward)
+        return self.run.policy.with_head(forward)
 
     def _first_pass_scalars(self) -> Scalars:
         """The step's scalars before any pass with gradients, as far as the gradients need them.
@@ -244,28 +181,42 @@ class StepLoss:
         grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
         return loss.detach(), terms, dict(zip(leaves, grads, strict=True))
 
+    def values(self, loss: Tensor, terms: Terms) -> dict[str, float]:
+        """The loss, its parts and the rollouts, for the log."""
+        values = {"loss/total": loss.item(), **terms.metrics}
+        for name, each in terms.parts.items():
+            mean = mean_loss(each, terms.weight, self.index, over=self.args.loss_mean)
+            values[f"loss/{name}"] = mean.item()
+        return values | self.rollouts.summary()
 
-def _loss_values(
-    loss: Tensor, terms: Terms, index: Tensor, args: TrainingArguments
+    def models_are_finite(self, student_states: list[Tensor]) -> bool:
+        """Whether the hidden states of all models are finite on every rank."""
+        others = (each.hidden for models in self.references for each in models.values())
+        finite = all(bool(hidden.isfinite().all()) for hidden in (*student_states, *others))
+        return not self.run.ranks.any(not finite)
+
+
+def take_update(
+    step_loss: StepLoss, loss: Tensor, student_states: list[Tensor]
 ) -> dict[str, float]:
-    values = {"loss/total": loss.item(), **terms.metrics}
-    for name, each in terms.parts.items():
-        mean = mean_loss(each, terms.weight, index, over=args.loss_mean)
-        values[f"loss/{name}"] = mean.item()
+    """Take the step of K-FAC and AdamW, or skip it; the update's size for the log.
+
+    Args:
+        step_loss: Whose gradient is in place.
+        loss: Of the whole step, a scalar.
+        student_states: The student's hidden states by microbatch.
+    """
+    run, args, step = step_loss.run, step_loss.args, step_loss.step
+    rate, norm = args.learning_rate * warmup(step, args.warmup), run.policy.gradient_norm()
+    values = {"update/learning_rate": rate, "update/gradient_norm": norm}
+    problems = (problem.id for problem in step_loss.rollouts.problems)
+    guilty = None
+    if not loss.isfinite() and step_loss.models_are_finite(student_states):
+        guilty = type(run.objective).__name__
+    rule = run.update_rule
+    if not run.skipped.update_or_skip(rule, rate, loss, norm, step, problems, guilty):
+        return values | {"update/relative_size": 0.0, "update/skipped": 1.0}
+    values["update/relative_size"] = rule.relative_step()
+    if blocks := rule.blocks_in_float64:
+        values["curvature/float64_blocks"] = blocks
     return values
-
-
-def _all_finite(
-    run: TrainingRun, student: list[Tensor], references: list[dict[str, ChunkedLogits]]
-) -> bool:
-    """Whether the hidden states of all models are finite on every rank, by microbatch."""
-    others = (each.hidden for models in references for each in models.values())
-    finite = all(bool(hidden.isfinite().all()) for hidden in (*student, *others))
-    return not run.ranks.any(not finite)
-
-
-@torch.no_grad()
-def gradient_norm(model: nn.Module) -> float:
-    """Euclidean norm of the gradient as backpropagated, before any preconditioning."""
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    return full_tensor(torch.nn.utils.get_total_norm(gradients)).item()

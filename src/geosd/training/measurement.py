@@ -1,4 +1,6 @@
-"""Diagnostics of the visited states: overlap, mismatch, drift, support, and the KL of an update.
+"""The measurement of a step: overlap, mismatch, drift, support, and the KL of an update.
+
+It is taken at the states that the student's own rollouts visit, as all models read them.
 
 N = response positions of all microbatches and ranks, n = of one microbatch.
 """
@@ -6,24 +8,22 @@ N = response positions of all microbatches and ranks, n = of one microbatch.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.distributed import ReduceOp
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.mismatch import in_mismatch_region
-from geosd.training.chunked_logits import ChunkedLogits, chunks, response_logits
-from geosd.training.fsdp import reshard, with_root_gathered
-from geosd.training.master_weights import compute_weights
+from geosd.training.chunked_logits import ChunkedLogits, chunks
+from geosd.training.packing import Microbatch, Packed
+from geosd.training.policy import response_logits
 from geosd.training.processes import Ranks
+from geosd.training.rollouts import HiddenStates, Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
-from geosd.training.visited_states import (
-    VisitedStates,
-    sample_for_measurement,
-    visited_states,
-)
 
 
 class StateDiagnosis:
@@ -84,9 +84,9 @@ class StateDiagnosis:
 
     def values(self, ranks: Ranks) -> dict[str, float]:
         """The values for the log, over the states of all ranks, the same on each."""
-        sums = ranks.sum_values({**self.sums, "positions": self.positions})
+        sums = ranks.reduce_values({**self.sums, "positions": self.positions})
         positions = sums.pop("positions")
-        least = ranks.min_values({"support/teacher_mass_min": self.least_mass})
+        least = ranks.reduce_values({"support/teacher_mass_min": self.least_mass}, ReduceOp.MIN)
         return {name: value / positions for name, value in sums.items()} | least
 
 
@@ -116,22 +116,96 @@ class OldPolicy:
         return total
 
 
-def diagnose(
-    student: nn.Module, visited: Iterable[VisitedStates], diagnosis: StateDiagnosis
-) -> list[OldPolicy]:
-    """Add visited states to a diagnosis, and remember the student at them.
+@dataclass
+class Measurement:
+    """What the log measures of one step: nothing, or the visited states and the student's update.
 
-    Args:
-        student: Has the output head, gathered.
-        visited: By microbatch.
-        diagnosis: What they are added to.
+    The states are those of the step's own rollouts. Of a method that trains on solutions, which the
+    student need not visit, they are those of as many rollouts that nothing is trained on.
+
+    Attributes:
+        run: The parts.
+        args: Numbers of the loop.
+        step: The step, from 0.
+        old_policies: The student before the update, with this rank's sequences.
     """
-    old_policies = []
-    for states in visited:
-        models = states.models(student)
-        diagnosis.add(models)
-        old_policies.append(OldPolicy(models["student"], diagnosis.top_k, diagnosis.chunk))
-    return old_policies
+
+    run: TrainingRun
+    args: TrainingArguments
+    step: int
+    old_policies: list[tuple[Packed, OldPolicy]] = field(default_factory=list)
+
+    @property
+    def due(self) -> bool:
+        """Whether the step is measured."""
+        return self.step % self.args.diagnose_every == 0
+
+    @property
+    def reads_batch(self) -> bool:
+        """Whether the states are those that the step trains on, and all models must read them."""
+        return self.due and self.run.objective.rollouts != "solution"
+
+    @torch.no_grad()
+    def before_update(
+        self,
+        rollouts: Rollouts,
+        microbatches: list[Microbatch],
+        student_states: list[Tensor],
+        references: list[dict[str, ChunkedLogits]],
+    ) -> dict[str, float]:
+        """What `StateDiagnosis` logs; within `TrainingRun.passes`.
+
+        Args:
+            rollouts: What the step trains on.
+            microbatches: This rank's.
+            student_states: The student's hidden states at them.
+            references: The other models at them.
+        """
+        run, args = self.run, self.args
+        if not self.due:
+            return {}
+        if self.reads_batch:
+            students = (ChunkedLogits(run.student, states) for states in student_states)
+            parts = zip(microbatches, references, students, strict=True)
+            visited = ((each, {**models, "student": student}) for each, models, student in parts)
+        else:
+            _, sent, sampled = run.collect(args, self.step, True, len(rollouts.responses))
+            visited = ((each, models_at(run, each, sent)) for each in sampled)
+        diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+
+        def diagnose(models: dict[str, ChunkedLogits]) -> OldPolicy:
+            diagnosis.add(models)
+            return OldPolicy(models["student"], args.top_k, args.chunk)
+
+        for microbatch, models in visited:
+            old_policy = run.policy.with_head(partial(diagnose, models))
+            self.old_policies.append((microbatch.student, old_policy))
+        return diagnosis.values(run.ranks)
+
+    @torch.no_grad()
+    def after_update(self) -> dict[str, float]:
+        """K-FAC's spectrum, and the mean KL(old || new) of the update at the states, in nats."""
+        if not self.due:
+            return {}
+        run, kl, positions = self.run, 0.0, 0
+        # As the old student was run; it matters in half precision alone.
+        alike = self.reads_batch and run.every_position and run.policy.compute != torch.float32
+        with run.policy.passes():
+            for packed, old_policy in self.old_policies:
+                kl += old_policy.kl_to(response_logits(run.student, packed, alike))
+                positions += len(packed.token)
+        sums = run.ranks.reduce_values({"kl": kl, "positions": positions})
+        spectrum = {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
+        return spectrum | {"update/kl_old_new": sums["kl"] / sums["positions"]}
+
+
+@torch.no_grad()
+def models_at(
+    run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates
+) -> dict[str, ChunkedLogits]:
+    """All models at the states of a microbatch of the student's that nothing is trained on."""
+    models = run.reference_logits(microbatch, hidden_states, measured=True)
+    return {**models, "student": response_logits(run.student, microbatch.student)}
 
 
 @torch.no_grad()
@@ -147,43 +221,9 @@ def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dic
     Returns:
         What `StateDiagnosis` logs, and the rollouts' summary.
     """
-    precision = getattr(torch, args.precision)
     diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
-    with (
-        compute_weights(run.student, precision),
-        compute_weights(run.reference_models.average, precision),
-    ):
-        rollouts, hidden_states, microbatches = sample_for_measurement(
-            run, args, step, args.final_rollouts
-        )
+    with run.passes():
+        rollouts, sent, microbatches = run.collect(args, step, True, args.final_rollouts)
         for microbatch in microbatches:  # one at a time: the states of all would not fit
-            states = visited_states(run, microbatch, hidden_states)
-            with_root_gathered(run.student, partial(_add, diagnosis, states))
-    reshard(run.student)
-    run.reference_models.reshard()
+            run.policy.with_head(partial(diagnosis.add, models_at(run, microbatch, sent)))
     return diagnosis.values(run.ranks) | rollouts.summary()
-
-
-def _add(diagnosis: StateDiagnosis, states: VisitedStates, student: nn.Module) -> None:
-    diagnosis.add(states.models(student))
-
-
-@torch.no_grad()
-def kl_of_update(
-    student: nn.Module,
-    visited: Sequence[VisitedStates],
-    old_policies: Sequence[OldPolicy],
-    ranks: Ranks,
-    every_position: bool,
-) -> float:
-    """Mean KL(old || new) of the student across an update at all ranks' visited states, in nats.
-
-    `every_position` says how the old student was run; it matters in half precision alone.
-    """
-    alike = every_position and next(student.parameters()).dtype != torch.float32
-    kl, positions = 0.0, 0
-    for states, old in zip(visited, old_policies, strict=True):
-        kl += old.kl_to(response_logits(student, states.microbatch.student, alike))
-        positions += len(states.student)
-    sums = ranks.sum_values({"kl": kl, "positions": positions})
-    return sums["kl"] / sums["positions"]

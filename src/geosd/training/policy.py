@@ -1,0 +1,179 @@
+"""A model as training has it: its precision, its gathering, its copies and its output head.
+
+The weights are float32 masters between the passes, and lie in shards where several processes train
+(`geosd.training.fsdp`). FSDP2 gathers a sharded model in its compute precision, adds gradients up
+in float32 and updates float32 shards. `compute_weights` does the same for a model without shards.
+Autocast would cast each weight again in every pass without gradients, and a cast weight that it
+keeps would outlive the update.
+
+N = response positions, D = hidden width.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+from transformers import PreTrainedTokenizerBase
+
+from geosd.models.checkpoints import load_model
+from geosd.models.precision import cast_parameters
+from geosd.optim.distributed import full_tensor
+from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
+from geosd.training.fsdp import reshard, shard, sharded_copy, with_root_gathered
+from geosd.training.packing import Packed
+from geosd.training.processes import Ranks, local_device
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A causal language model, whole or in shards.
+
+    Attributes:
+        model: The model of transformers.
+        compute: Precision of its passes.
+    """
+
+    model: nn.Module
+    compute: torch.dtype = torch.float32
+
+    @classmethod
+    def load(
+        cls, folder: Path, ranks: Ranks, compute: torch.dtype, storage: torch.dtype = torch.float32
+    ) -> tuple[Policy, PreTrainedTokenizerBase]:
+        """The policy of a checkpoint, in shards where several ranks have it, and its tokenizer."""
+        model, tokenizer = load_model(folder, storage)
+        if ranks.group is None:
+            model.to(local_device())
+        else:
+            shard(model, ranks.group, local_device(), compute)
+        return cls(model, compute), tokenizer
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    @contextmanager
+    def passes(self, *others: nn.Module | None) -> Iterator[None]:
+        """Context of passes of this model, and of others in the same precision.
+
+        Afterwards no model is gathered, or a pass after an update would read the weights before it.
+        """
+        models = [model for model in (self.model, *others) if model is not None]
+        with ExitStack() as stack:
+            for model in models:
+                stack.enter_context(compute_weights(model, self.compute))
+            yield
+        for model in models:
+            reshard(model)
+
+    def with_head(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which may read the output head; see `with_root_gathered`."""
+        return with_root_gathered(self.model, lambda root: work())
+
+    @torch.no_grad()
+    def frozen_head(self) -> nn.Module:
+        """A module whose `lm_head` is a whole copy of this one's, as `compute`, without gradients.
+
+        Not within `passes`: afterwards the model is not gathered.
+        """
+        head = nn.Module()
+        weight = self.with_head(lambda: self.model.lm_head.weight.detach().clone()).to(self.compute)
+        reshard(self.model)  # a state can be loaded into shards only
+        head.lm_head = nn.Linear(*reversed(weight.shape), bias=False, device="meta")
+        head.lm_head.weight = nn.Parameter(weight, requires_grad=False)
+        return head
+
+    @torch.no_grad()
+    def gradient_norm(self) -> float:
+        """Euclidean norm of the gradient as backpropagated, before any preconditioning."""
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        return full_tensor(torch.nn.utils.get_total_norm(gradients)).item()
+
+
+def response_logits(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> ChunkedLogits:
+    """Chunked logits of a model where it predicts response tokens; its body runs once.
+
+    Args:
+        model: A causal language model, whole or in shards.
+        packed: The sequences.
+        every_position: See `response_hidden_states`.
+    """
+    hidden_ND = with_root_gathered(
+        model, lambda root: response_hidden_states(root, packed, every_position)
+    )
+    return ChunkedLogits(model, hidden_ND)
+
+
+def frozen_copy(
+    model: nn.Module, dtype: torch.dtype = torch.float32, compute: torch.dtype = torch.float32
+) -> nn.Module:
+    """A copy without gradients, independent of the original and sharded where it is.
+
+    The copy is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses
+    nothing where the student computes in it: these are its compute weights.
+    """
+    if isinstance(model, FSDPModule):
+        frozen = sharded_copy(model, dtype, compute)
+    else:
+        frozen = cast_parameters(copy.deepcopy(model), dtype)
+    return frozen.requires_grad_(False).eval()
+
+
+@torch.no_grad()
+def copy_parameters(target: nn.Module, source: nn.Module) -> None:
+    """Give `target` the weights of `source`, exactly."""
+    for into, value in zip(target.parameters(), source.parameters(), strict=True):
+        into.copy_(value)
+
+
+@contextmanager
+def compute_weights(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+    """Inside, a model's weights are bfloat16; outside, they are the float32 masters.
+
+    Gradients of the passes inside are added in float32 to those that stand at the masters. Weights
+    and gradients must not be set inside.
+
+    Args:
+        model: A sharded one is left as it is.
+        dtype: Of the passes; float32 leaves the model as it is.
+    """
+    masters = {}
+    if dtype != torch.float32 and not isinstance(model, FSDPModule):
+        masters = {p: p.data for p in model.parameters()}
+    gradients: dict[nn.Parameter, Tensor | None] = {p: p.grad for p in masters}
+
+    def add(parameter: nn.Parameter) -> None:
+        """Move a gradient that a pass has just left at its parameter to the float32 sum."""
+        gradient, parameter.grad = parameter.grad, None
+        if (total := gradients[parameter]) is None:
+            gradients[parameter] = gradient.to(masters[parameter].dtype)
+        else:
+            total.add_(gradient)
+
+    handles = []
+    for parameter, master in masters.items():
+        parameter.grad = None  # of another type than the weights inside
+        parameter.data = master.to(dtype)
+        if parameter.requires_grad:
+            handles.append(parameter.register_post_accumulate_grad_hook(add))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+        for parameter, master in masters.items():
+            parameter.data = master
+            parameter.grad = gradients[parameter]
