@@ -45,7 +45,7 @@ _STYLE = re.compile(
 )
 # What ends a side of a formula: a relation, a separator, words, a mark of the end.
 _END_OF_SIDE = re.compile(
-    r"[=<>≤≥≈:;&,$]|\\[()\[\]\\]|\.(?![0-9])"
+    r"[=<>≤≥≈&$]|(?<!\\)[:;,]|\\[()\[\]\\]|\.(?![0-9])"
     r"|\\(?:[lg]eq?|approx|equiv|implies|[Rr]ightarrow|to|therefore|in|text|mathrm|blacksquare"
     r"|square|checkmark|hfill|tag|begin|end|p?mod|boxed|fbox)(?![a-zA-Z])(?!\{\s?(?:hundred|thousand|million|k\}))"
 )
@@ -56,6 +56,8 @@ _NAME_BEFORE = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z](?:_\{?[a-zA-Z0-9]\}?)?)\s{0
 _TOUCHES_IN_PROSE = re.compile(
     r"(?:\^|_[{0-9]|/|!\S|\\(?:sqrt|pi|cdot|times|frac|%))[^\s,;$]{0,80}"
 )
+_DIGIT_BEFORE = re.compile(r"[0-9.](?:\\[,;:! ]|[\s~])*+\Z")
+_DIGIT_AFTER = re.compile(r"(?:\\[,;:! ]|[\s~])*+\.?[0-9]")
 _ONE_VALUE = re.compile(r"[0-9A-Za-z]*|[0-9]*\.[0-9]*|\\d?frac\{[^{}]*\}\{[^{}]*\}")
 
 _MARKUP = r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\[a-zA-Z]++\s*+\{?\s*+)?"
@@ -165,11 +167,8 @@ def _with_its_formula(
     text: str, earliest: int, start: int, end: int, content: str, last: int
 ) -> str:
     r"""The content of a box with what touches it: `5\sqrt{2}` of `$x = \boxed{5}\sqrt{2}$`."""
-    if text[max(start - 2, 0) : start].strip()[-1:] in ("$", "=") and text[end : end + 1] in (
-        "$",
-        ".",
-        "",
-    ):
+    is_end = text[end : end + 1] in ("$", "") or re.match(r"\.(?![0-9])", text[end : end + 2])
+    if is_end and text[max(start - 2, 0) : start].strip()[-1:] in ("$", "="):
         return content
     formulas = _formulas_near(text, last)
     place = bisect_right(formulas, start, key=lambda formula: formula[0]) - 1
@@ -185,7 +184,9 @@ def _with_its_formula(
         before, after = "-" if sign else "", touching[0].rstrip(".") if touching else ""
     if not _STYLE.sub("", before + after).strip("()[]. "):
         return content
-    inside = content if _ONE_VALUE.fullmatch(content) else f"({content})"
+    # Two runs of digits are never joined: `2\boxed{3}` is 6 and not 23.
+    apart = _DIGIT_BEFORE.search(before) or _DIGIT_AFTER.match(after)
+    inside = content if _ONE_VALUE.fullmatch(content) and not apart else f"({content})"
     return f"{before}{inside}{after}".strip()
 
 
