@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 def main(folder: Path) -> str:
     """The tables, in Markdown."""
-    with GradingPool(workers=2, seconds=30) as pool:
+    with GradingPool(workers=2) as pool:
         graded = grade_rows(read(folder / "graded_responses.jsonl"), pool)
         symbolic = grade_rows(read(folder / "graded_responses.jsonl"), pool, "symbolic")
         pairs = grade_pairs(read(folder / "equivalence_pairs.jsonl"), pool)

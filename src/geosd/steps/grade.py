@@ -20,7 +20,12 @@ from tqdm import tqdm
 from geosd.files import DamagedFileError, DamagedLineError, atomic_write
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.answer_comparison import GraderMode
-from geosd.problems.grading.typed_grader import GradingPool, grade_answer, grade_response
+from geosd.problems.grading.typed_grader import (
+    LIMIT_SECONDS,
+    GradingPool,
+    grade_answer,
+    grade_response,
+)
 from geosd.problems.judging import judge_response, reason_counts
 from geosd.steps import begin
 
@@ -37,7 +42,7 @@ def main(
     grader: GraderMode = "auto",
     answer_field: str | None = None,
     guess: bool = False,
-    seconds: float = 5.0,
+    seconds: float = LIMIT_SECONDS,
     workers: int = 2,
 ) -> None:
     """Grade the responses of a JSON-lines file, row by row in order.

@@ -11,7 +11,6 @@ import pytest
 
 from geosd.problems.grading import answer_comparison
 from geosd.problems.grading.typed_grader import (
-    MOST_TIMEOUTS,
     REMEMBERED,
     GradingPool,
     MissingMathError,
@@ -61,20 +60,15 @@ def test_a_process_that_never_answers_is_not_waited_for_without_end():
         assert pool.compare("x+1", "1+x") == "crash"
 
 
-def test_behind_so_many_timeouts_of_a_gold_its_formulas_are_not_read(monkeypatch):
-    asked = []
-
+def test_a_verdict_does_not_depend_on_what_came_before(monkeypatch):
     def compare(self, gold, answer):
-        asked.append((gold, answer))
-        return "timeout"
+        return "timeout" if "10^" in answer else "correct"
 
     monkeypatch.setattr(_Worker, "compare", compare)
+    gold = r"\frac{x+1}{2}"
     with GradingPool() as pool:
-        assert {pool.compare("x", f"x+{n}") for n in range(100)} == {"timeout"}
-        assert len(asked) == MOST_TIMEOUTS
-        pool.compare("y", "y+1")
-        assert asked[-1] == ("y", "y+1")
-        assert grade_answer(r"\frac{2}{4}", r"\frac{1}{2}", pool).correct
+        assert {pool.compare(gold, f"10^{{10^{n}}}") for n in range(100)} == {"timeout"}
+        assert grade_answer(r"\frac{1+x}{2}", gold, pool).correct
 
 
 def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
