@@ -18,14 +18,14 @@ from geosd.problems.grading import Verdict
 from geosd.problems.grading.answer_comparison import GraderMode, is_integer
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import normalize_answer
-from geosd.problems.grading.typed_grader import GradingPool, grade_answer
+from geosd.problems.grading.typed_grader import TypedGrader, grade_answer
 
 Row = dict[str, Any]
 
 
 def main(folder: Path) -> str:
     """The tables, in Markdown."""
-    with GradingPool(workers=2) as pool:
+    with TypedGrader(workers=2) as pool:
         graded = grade_rows(read(folder / "graded_responses.jsonl"), pool)
         symbolic = grade_rows(read(folder / "graded_responses.jsonl"), pool, "symbolic")
         pairs = grade_pairs(read(folder / "equivalence_pairs.jsonl"), pool)
@@ -39,14 +39,14 @@ def read(path: Path) -> list[Row]:
 
 
 def grade_rows(
-    rows: list[Row], pool: GradingPool, grader: GraderMode = "auto"
+    rows: list[Row], pool: TypedGrader, grader: GraderMode = "auto"
 ) -> list[tuple[Row, str, Verdict]]:
     """Each row, what was judged (the response's own answer, or the source's), and the verdict."""
 
     def judge(row: Row) -> tuple[Row, str, Verdict]:
         stated = extract_answer(row["response"]) if row["response"] is not None else None
         if stated is not None:
-            return row, "response", grade_answer(stated.text, row["gold"], pool, grader=grader)
+            return row, "response", grade_answer(stated, row["gold"], pool, grader=grader)
         if row["pred"] is not None:
             return row, "pred", grade_answer(row["pred"], row["gold"], pool, grader=grader)
         return row, "response", Verdict(None, False, "no answer")
@@ -55,7 +55,7 @@ def grade_rows(
         return list(threads.map(judge, rows))
 
 
-def grade_pairs(rows: list[Row], pool: GradingPool) -> list[tuple[Row, Verdict]]:
+def grade_pairs(rows: list[Row], pool: TypedGrader) -> list[tuple[Row, Verdict]]:
     def answer(row: Row, field: str) -> str:
         text = row[field]
         if row["kind"] == "bare":
@@ -63,8 +63,7 @@ def grade_pairs(rows: list[Row], pool: GradingPool) -> list[tuple[Row, Verdict]]
         # These tables hold whole sentences on both sides, most of which state no answer.
         whole = text.strip().startswith(("$", "\\")) and text.strip().endswith(("$", "\\)", "}"))
         guess = len(text) > 20 or "$" in text or "\\[" in text
-        found = extract_answer(text, guess=guess and not whole)
-        return found.text if found else text
+        return extract_answer(text, guess=guess and not whole) or text
 
     return [
         (row, grade_answer(answer(row, "pred"), answer(row, "gold"), pool, grader="symbolic"))

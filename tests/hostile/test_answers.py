@@ -9,7 +9,7 @@ import pytest
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.typed_grader import (
     LONGEST_RESPONSE,
-    GradingPool,
+    TypedGrader,
     grade_answer,
     grade_response,
 )
@@ -91,7 +91,7 @@ def test_the_time_of_a_character_does_not_grow_with_the_length(start, pattern, e
 
 def test_hostile_formulas_end_with_a_verdict_and_the_pool_lives_on():
     draw = random.Random(1)
-    with GradingPool(workers=1, seconds=2) as pool:
+    with TypedGrader(workers=1, seconds=2) as pool:
         for _ in range(100):
             body = "".join(draw.choices(PIECES, k=draw.randint(1, 100)))
             assert not grade_response(rf"\boxed{{{body}}}", r"\frac{7919}{7907}", pool).correct
@@ -141,7 +141,7 @@ def wrong_answer(draw, gold):
 def test_a_thousand_wrong_answers_are_not_accepted(grader):
     draw = random.Random(2)
     accepted = []
-    with GradingPool(workers=1, seconds=20) as pool:
+    with TypedGrader(workers=1, seconds=20) as pool:
         for _ in range(1000):
             gold = draw.choice(["12", "7", "-3", "144", r"\frac{1}{2}", r"\frac{13}{5}", "2.75"])
             answer = wrong_answer(draw, gold)

@@ -129,9 +129,3 @@ def test_a_file_without_rows_is_refused(tmp_path):
     with pytest.raises(DamagedFileError, match=r"(?s)rows.jsonl: no row.*\nHint: "):
         main(tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_a_gold_that_its_grader_refuses_is_named(rows, tmp_path):
-    source = rows({"gold": "7", "response": ""}, {"gold": "1/2", "response": ""})
-    with pytest.raises(DamagedLineError, match=r"rows\.jsonl:2: (.|\n)*Hint"):
-        main(source, tmp_path / "out.jsonl", grader="integer")

@@ -22,7 +22,7 @@ from geosd.problems.grading import Verdict
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.typed_grader import (
     LIMIT_SECONDS,
-    GradingPool,
+    TypedGrader,
     grade_answer,
     grade_response,
 )
@@ -50,8 +50,8 @@ def main(
     Args:
         source: The rows.
         out: The rows with their verdicts; written whole or not at all.
-        grader: `auto` lets each gold's type choose; `integer` insists on integers; `symbolic`
-            also compares answers to integer golds as formulas.
+        grader: `auto` lets each gold's type choose; `symbolic` also compares answers to integer
+            golds as formulas.
         answer_field: A field that holds an extracted answer, judged where the response is null or
             states none.
         guess: Whether the last formula or number counts where no answer is stated.
@@ -65,14 +65,17 @@ def main(
             " responses; nothing was written."
         )
 
-    def judge(numbered: tuple[int, dict[str, Any]]) -> Verdict:
-        number, row = numbered
-        try:
-            return _judge(row, pool, grader, answer_field, guess)
-        except ValueError as error:
-            raise DamagedLineError(f"{source}:{number}: {error}") from error
+    def judge(row: dict[str, Any]) -> Verdict:
+        def grade(response: str, gold: str) -> Verdict:
+            verdict = grade_response(response, gold, pool, grader=grader, guess=guess)
+            if verdict.reason == "no answer" and answer_field and row[answer_field]:
+                return grade_answer(row[answer_field], gold, pool, grader=grader)
+            return verdict
 
-    with GradingPool(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
+        truncated = row.get(FINISH) == "length"
+        return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
+
+    with TypedGrader(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
         try:
             verdicts = list(
                 tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row")
@@ -85,31 +88,13 @@ def main(
         atomic_write(out) as temporary,
         temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
     ):
-        for (_, row), verdict in zip(rows, verdicts, strict=True):
+        for row, verdict in zip(rows, verdicts, strict=True):
             lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
     print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
-    print(_rule_of_truncation([row for _, row in rows]))
+    print(_rule_of_truncation(rows))
 
 
-def _judge(
-    row: dict[str, Any],
-    pool: GradingPool,
-    grader: GraderMode,
-    answer_field: str | None,
-    guess: bool,
-) -> Verdict:
-    def grade(response: str, gold: str) -> Verdict:
-        verdict = grade_response(response, gold, pool, grader=grader, guess=guess)
-        if verdict.reason == "no answer" and answer_field and row[answer_field]:
-            return grade_answer(row[answer_field], gold, pool, grader=grader)
-        return verdict
-
-    truncated = row.get(FINISH) == "length"
-    return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
-
-
-def _rows(path: Path, answer_field: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with their line numbers."""
+def _rows(path: Path, answer_field: str | None) -> Iterator[dict[str, Any]]:
     nullable = ["response"] + ([answer_field] if answer_field else [])
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -122,7 +107,7 @@ def _rows(path: Path, answer_field: str | None) -> Iterator[tuple[int, dict[str,
                     f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
                     " line; nothing was written."
                 ) from error
-            yield number, row
+            yield row
 
 
 def _check(row: Any, nullable: list[str]) -> None:

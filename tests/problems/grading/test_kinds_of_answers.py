@@ -2,7 +2,7 @@
 
 import pytest
 
-from geosd.problems.grading.typed_grader import GradingPool, grade_response
+from geosd.problems.grading.typed_grader import TypedGrader, grade_response
 
 BOXED = {
     "an equation states its last side": [
@@ -437,7 +437,7 @@ WRITTEN = {
 
 @pytest.fixture(scope="module")
 def pool():
-    with GradingPool(workers=1, seconds=30) as pool:
+    with TypedGrader(workers=1, seconds=30) as pool:
         yield pool
 
 

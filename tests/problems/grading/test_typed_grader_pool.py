@@ -12,8 +12,8 @@ import pytest
 from geosd.problems.grading import answer_comparison
 from geosd.problems.grading.typed_grader import (
     REMEMBERED,
-    GradingPool,
     MissingMathError,
+    TypedGrader,
     _Worker,
     grade_answer,
 )
@@ -31,7 +31,7 @@ def started(pool):
 @pytest.mark.slow
 @pytest.mark.parametrize("hostile", [ENDLESS, r"\sqrt{2}+9^{9^{9^9}}"])
 def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
-    with started(GradingPool(workers=1, seconds=0.5)) as pool:
+    with started(TypedGrader(workers=1, seconds=0.5)) as pool:
         worker = pool._workers[0]
         process = worker.process
         before = os.times()
@@ -44,7 +44,7 @@ def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
 
 @pytest.mark.slow
 def test_a_pause_of_the_machine_is_no_verdict():
-    with started(GradingPool(workers=1, seconds=0.5)) as pool:
+    with started(TypedGrader(workers=1, seconds=0.5)) as pool:
         paused = pool._workers[0].process
         os.kill(paused.pid, signal.SIGSTOP)
         threading.Timer(2, os.kill, [paused.pid, signal.SIGCONT]).start()
@@ -54,7 +54,7 @@ def test_a_pause_of_the_machine_is_no_verdict():
 
 @pytest.mark.slow
 def test_a_process_that_never_answers_is_not_waited_for_without_end():
-    with started(GradingPool(workers=1, seconds=5)) as pool:
+    with started(TypedGrader(workers=1, seconds=5)) as pool:
         pool._workers[0].patience = 0.5
         os.kill(pool._workers[0].process.pid, signal.SIGSTOP)
         assert pool.compare("x+1", "1+x") == "crash"
@@ -66,7 +66,7 @@ def test_a_verdict_does_not_depend_on_what_came_before(monkeypatch):
 
     monkeypatch.setattr(_Worker, "compare", compare)
     gold = r"\frac{x+1}{2}"
-    with GradingPool() as pool:
+    with TypedGrader() as pool:
         assert {pool.compare(gold, f"10^{{10^{n}}}") for n in range(100)} == {"timeout"}
         assert grade_answer(r"\frac{1+x}{2}", gold, pool).correct
 
@@ -86,7 +86,7 @@ def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
         opening, closing = draw.choice(shapes)
         depth = round(math.exp(draw.uniform(math.log(11), math.log(100))))
         answers.add(opening * depth + str(draw.randint(2, 99)) + closing * depth)
-    with started(GradingPool(workers=1)) as pool:
+    with started(TypedGrader(workers=1)) as pool:
         worker = pool._workers[0].process
         start = time.process_time()
         for answer in sorted(answers):
@@ -98,7 +98,7 @@ def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
 
 @pytest.mark.slow
 def test_a_process_that_dies_during_a_comparison_is_a_crash():
-    with started(GradingPool(workers=1, seconds=20)) as pool:
+    with started(TypedGrader(workers=1, seconds=20)) as pool:
         end = threading.Timer(0.3, os.kill, [pool._workers[0].process.pid, signal.SIGSEGV])
         end.start()
         assert pool.compare(r"\sqrt{2}", ENDLESS) == "crash"
@@ -107,7 +107,7 @@ def test_a_process_that_dies_during_a_comparison_is_a_crash():
 
 @pytest.mark.slow
 def test_a_process_that_died_before_a_comparison_is_replaced():
-    with started(GradingPool(workers=1, seconds=20)) as pool:
+    with started(TypedGrader(workers=1, seconds=20)) as pool:
         pool._workers[0].process.kill()
         pool._workers[0].process.wait()
         assert pool.compare("x+1", "1+x") == "correct"
@@ -116,7 +116,7 @@ def test_a_process_that_died_before_a_comparison_is_replaced():
 @pytest.mark.slow
 def test_many_threads_get_their_own_answers():
     pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
-    with GradingPool(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
+    with TypedGrader(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
         outcomes = list(threads.map(lambda pair: pool.compare(*pair), pairs))
     assert outcomes == ["correct", "wrong answer"] * 20
 
@@ -124,7 +124,7 @@ def test_many_threads_get_their_own_answers():
 def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path):
     (tmp_path / "math_verify.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with GradingPool(workers=1, seconds=30) as pool:
+    with TypedGrader(workers=1, seconds=30) as pool:
         assert grade_answer("7", "7", pool).correct
         assert grade_answer("East", "east", pool).correct
         with pytest.raises(
@@ -134,7 +134,7 @@ def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path)
 
 
 def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):
-    worker = GradingPool(workers=1, seconds=5)._workers[0]
+    worker = TypedGrader(workers=1, seconds=5)._workers[0]
     sent = []
     monkeypatch.setattr(worker, "_send", lambda request: sent.append(request) or False)
     monkeypatch.setattr(worker, "_read_line", lambda seconds: b"")
@@ -150,7 +150,7 @@ def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
         return "wrong answer"
 
     monkeypatch.setattr(_Worker, "compare", compare)
-    with GradingPool() as pool:
+    with TypedGrader() as pool:
         for answer in range(REMEMBERED + 1):
             pool.compare("1", str(answer))
         for answer in (REMEMBERED, 1):  # kept
@@ -162,7 +162,7 @@ def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
 
 def test_a_pool_of_nothing_is_refused():
     with pytest.raises(ValueError, match="Hint"):
-        GradingPool(workers=0)
+        TypedGrader(workers=0)
 
 
 def test_in_a_worker_sympy_reads_numbers_and_no_other_text(monkeypatch):

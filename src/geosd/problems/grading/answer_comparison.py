@@ -26,7 +26,7 @@ from geosd.problems.grading.answer_normalization import (
 )
 from geosd.problems.records import Reason
 
-GraderMode = Literal["auto", "integer", "symbolic"]
+GraderMode = Literal["auto", "symbolic"]
 # Longer literals are no answers; reading them takes quadratic time.
 LONGEST_NUMBER = 1000
 MOST_NESTED, MOST_POWERS, MOST_BITS = 10, 3, 20_000

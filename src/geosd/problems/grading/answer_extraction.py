@@ -22,9 +22,8 @@ import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Formula = tuple[int, int, str]
@@ -83,26 +82,13 @@ _NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:/\d++)?"
 _PROSE = re.compile(r"\.(?:\s|$)|\sI hope\b|\n")
 
 
-@dataclass(frozen=True)
-class ExtractedAnswer:
-    """A final answer, and the rule of extraction that found it.
-
-    Attributes:
-        text: The answer as written, without its frame.
-        found_by: `boxed`, `answer line`, `answer is`, or the guesses `last formula`, `last number`.
-    """
-
-    text: str
-    found_by: Literal["boxed", "answer line", "answer is", "last formula", "last number"]
-
-
-def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | None:
+def extract_answer(response: str, *, guess: bool = False) -> str | None:
     r"""Extract the final answer that a response states, such as the content of its last box.
 
     Returns None where none is stated; with `guess` the last formula or number counts then.
 
     Example:
-        >>> extract_answer(r"First \boxed{3}. No: \boxed{\frac{1}{2}}.").text
+        >>> extract_answer(r"First \boxed{3}. No: \boxed{\frac{1}{2}}.")
         '\\frac{1}{2}'
         >>> extract_answer("... so x = 7.") is None
         True
@@ -111,14 +97,14 @@ def extract_answer(response: str, *, guess: bool = False) -> ExtractedAnswer | N
     """
     text = _behind_thought(response).rstrip()
     if boxed := _last_boxes(text):
-        return ExtractedAnswer(boxed, "boxed")
+        return boxed
     if line := _last(_ANSWER_LINE.finditer(text)):
         stated = text[line.end() : line.end() + _STATED_WITHIN]
         # "Answer: The final answer is 7." states it twice.
         again = _last_statement(stated.partition("\n")[0])
-        return ExtractedAnswer(_sentence(again or stated), "answer line")
+        return _sentence(again or stated)
     if stated := _last_statement(text):
-        return ExtractedAnswer(_sentence(stated), "answer is")
+        return _sentence(stated)
     return _guess(text) if guess else None
 
 
@@ -252,8 +238,8 @@ def _last(items: Iterator[Item]) -> Item | None:
     return last[0] if last else None
 
 
-def _guess(text: str) -> ExtractedAnswer | None:
+def _guess(text: str) -> str | None:
     formula, number = _last(_formulas(text)), _last(_NUMBER.finditer(text))
     if formula and (number is None or number.end() <= formula[1]):
-        return ExtractedAnswer(formula[2], "last formula")
-    return ExtractedAnswer(number[0], "last number") if number else None
+        return formula[2]
+    return number[0] if number else None

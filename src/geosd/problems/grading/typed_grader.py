@@ -125,22 +125,23 @@ class _Worker:
         return line
 
 
-class GradingPool(contextlib.AbstractContextManager):
-    """A pool of processes that compare formulas; any thread may ask.
+class TypedGrader(contextlib.AbstractContextManager):
+    r"""Grader of the paper's benchmarks: the type of a gold answer chooses the comparison.
 
-    The processes start when they are first needed: integers, fractions and words start none.
+    Formulas are compared by a pool of processes, which start when they are first needed: integers,
+    fractions and words start none. Any thread may ask.
 
     Args:
         workers: How many processes; more threads than that wait for each other.
         seconds: Limit on one comparison, in seconds of processor time.
 
     Example:
-        >>> with GradingPool(workers=1) as pool:
-        ...     pool.compare("x+1", "1+x")
+        >>> with TypedGrader() as grader:
+        ...     grader(r"so \boxed{x+1}", "1+x").reason
         'correct'
     """
 
-    def __init__(self, workers: int = 2, seconds: float = LIMIT_SECONDS) -> None:
+    def __init__(self, workers: int = 1, seconds: float = LIMIT_SECONDS) -> None:
         """Start nothing yet; see the class."""
         if workers < 1 or seconds <= 0:
             raise ValueError(
@@ -152,6 +153,10 @@ class GradingPool(contextlib.AbstractContextManager):
         for worker in self._workers:
             self._idle.put(worker)
         self._outcome = functools.lru_cache(REMEMBERED)(self._compare)
+
+    def __call__(self, response: str, gold: str) -> Verdict:
+        """Judge a response by the final answer that it states; see `grade_response`."""
+        return grade_response(response, gold, self)
 
     def compare(self, gold: str, answer: str) -> Reason:
         """Compare an answer with the gold answer in a worker process; see `answer_comparison`.
@@ -169,7 +174,7 @@ class GradingPool(contextlib.AbstractContextManager):
         return outcome
 
     def close(self) -> None:
-        """End the worker processes of the pool."""
+        """End the worker processes of this grader."""
         for worker in self._workers:
             worker.stop()
 
@@ -188,7 +193,7 @@ class GradingPool(contextlib.AbstractContextManager):
 def grade_response(
     response: str,
     gold: str,
-    pool: GradingPool,
+    pool: TypedGrader,
     *,
     grader: GraderMode = "auto",
     guess: bool = False,
@@ -199,28 +204,23 @@ def grade_response(
         response: Its text, without special tokens; above `LONGEST_RESPONSE` it is unreadable.
         gold: The right answer; above `LONGEST_ANSWER` nothing can be compared with it.
         pool: Compares formulas in processes of its own, under a limit.
-        grader: `auto`: by the gold's type; `integer`: every gold is one; `symbolic`: answers to
-            integer golds that are no number are compared as formulas too.
+        grader: `auto`: by the gold's type; `symbolic`: answers to integer golds that are no number
+            are compared as formulas too.
         guess: Whether the last formula or number counts where no answer is stated.
-
-    Raises:
-        ValueError: `grader` is `integer` and the gold is not.
     """
-    _check(gold, grader)
     if len(response) > LONGEST_RESPONSE or len(gold) > LONGEST_ANSWER:
         return Verdict(None, False, "unreadable")
-    found = extract_answer(response, guess=guess)
-    return grade_answer(found.text if found else "", gold, pool, grader=grader)
+    answer = extract_answer(response, guess=guess)
+    return grade_answer(answer or "", gold, pool, grader=grader)
 
 
 def grade_answer(
-    answer: str, gold: str, pool: GradingPool, *, grader: GraderMode = "auto"
+    answer: str, gold: str, pool: TypedGrader, *, grader: GraderMode = "auto"
 ) -> Verdict:
     """Judge an extracted answer by the gold answer's type; arguments as of `grade_response`.
 
     An answer or a gold above `LONGEST_ANSWER` is unreadable.
     """
-    _check(gold, grader)
     if not answer.strip():
         return Verdict(None, False, "no answer")
     if len(answer) > LONGEST_ANSWER or len(gold) > LONGEST_ANSWER:
@@ -230,36 +230,6 @@ def grade_answer(
         undecided = is_integer(gold) and grader != "symbolic"
         reason = "unreadable" if undecided else pool.compare(gold, answer)
     return Verdict(answer, reason == "correct", reason)
-
-
-def _check(gold: str, grader: GraderMode) -> None:
-    if grader == "integer" and not is_integer(gold):
-        raise ValueError(
-            f"the gold answer {gold[:80]!r} is not an integer; the integer grader allows only"
-            " integers such as '7' or '-12'.\nHint: the grader 'auto' chooses by the type of each"
-            " gold."
-        )
-
-
-class TypedGrader:
-    """Grader of the paper's benchmarks: the type of a gold answer chooses the comparison.
-
-    Args:
-        workers: Processes that compare formulas; golds that are none start none.
-        seconds: Limit on one comparison, in seconds of processor time.
-    """
-
-    def __init__(self, workers: int = 1, seconds: float = LIMIT_SECONDS) -> None:
-        """Start nothing yet; see `GradingPool`."""
-        self._pool = GradingPool(workers, seconds)
-
-    def __call__(self, response: str, gold: str) -> Verdict:
-        """Judge a response by the final answer that it states; see `grade_response`."""
-        return grade_response(response, gold, self._pool)
-
-    def close(self) -> None:
-        """End the processes of this grader."""
-        self._pool.close()
 
 
 def serve(seconds: float, patience: float) -> None:
