@@ -13,6 +13,7 @@ from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
 from geosd.rollout.sampler import Completion, SamplingParams
@@ -69,6 +70,11 @@ PROBLEMS = [
 
 def run(seed=0, problems=PROBLEMS, sampler=None, grade=GRADER, coverage=4):
     return evaluate(sampler or Dice(), ENCODING, grade, problems, 4, coverage, DECODING, seed)
+
+
+def test_a_sample_in_a_thought_that_the_prompt_opened_is_judged_as_one(monkeypatch):
+    monkeypatch.setattr(ENCODING, "opens_thought", True)
+    assert {row.reason for row in run(grade=TypedGrader())} == {"no answer", "truncated"}
 
 
 def test_rows_follow_the_problems_and_number_their_samples():

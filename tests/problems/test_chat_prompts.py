@@ -10,6 +10,8 @@ from transformers import GenerationConfig
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.judging import judge_response
 from geosd.problems.records import Problem
 from geosd.problems.sources.dapo_math import INSTRUCTION
 
@@ -62,6 +64,22 @@ def test_the_first_response_token_stands_after_the_same_tokens_for_both(publishe
     expected = encoding.tokenizer(opened, add_special_tokens=False).input_ids
     assert student[-len(expected) :] == teacher[-len(expected) :] == expected
     assert len(teacher) > len(student)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_thought_that_the_prompt_opens_must_be_closed_before_an_answer_counts(published, family):
+    encoding = encoding_of(published(family))
+    assert encoding.opens_thought == (family != "qwen3")
+
+    def reason(response):
+        read = encoding.text(encoding.response(response))
+        return judge_response(
+            read, "2", TypedGrader(), truncated=False, opened_thought=encoding.opens_thought
+        ).reason
+
+    never_closed = "correct" if family == "qwen3" else "no answer"
+    assert reason("So \\boxed{2}. Wait") == never_closed
+    assert reason("So \\boxed{3}.\n</think>\n\n\\boxed{2}") == "correct"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

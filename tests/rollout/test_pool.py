@@ -3,6 +3,7 @@ import pytest
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.records import Problem
@@ -31,8 +32,9 @@ class Scripted:
         return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
 
 
-def pool(texts, keep=10, finish="stop", grade=None):
+def pool(texts, keep=10, finish="stop", grade=None, opens_thought=False):
     encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
+    encoding.opens_thought = opens_thought
     return pool_solutions(
         PROBLEMS,
         Scripted(texts, finish),
@@ -61,6 +63,11 @@ def test_a_truncated_rollout_is_no_solution():
     first, _ = pool([CORRECT] * 4 + [WRONG] * 4, finish="length")
     assert first.solutions == () and first.verified == 0
     assert first.reasons == {"truncated": 4}
+
+
+def test_a_rollout_in_a_thought_that_the_prompt_opened_is_judged_as_one():
+    first, _ = pool([CORRECT] * 8, grade=TypedGrader(), opens_thought=True)
+    assert first.reasons == {"no answer": 4}
 
 
 def test_exclusions_are_counted():

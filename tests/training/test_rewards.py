@@ -30,3 +30,6 @@ def test_a_truncated_response_has_no_reward_whatever_it_says(tiny, settings):
     assert drawn.truncated == [True, False] * 2
     assert drawn.rewards == [0.0, 1.0] * 2
     assert len(graded) == 2
+    source.encoding.opens_thought = True
+    source.draw(0)
+    assert [text.startswith("<think>") for text in graded] == [False] * 2 + [True] * 2

@@ -93,7 +93,10 @@ def _graded(
 ) -> Sample:
     text = encoding.text(completion.ids)
     truncated = completion.finish == "length"
-    verdict = judge_response(text, problem.answer, grade, truncated=truncated)
+    opened = encoding.opens_thought
+    verdict = judge_response(
+        text, problem.answer, grade, truncated=truncated, opened_thought=opened
+    )
     return Sample(
         benchmark=problem.benchmark,
         problem_id=problem.id,

@@ -47,6 +47,7 @@ class ChatPrompts:
     Attributes:
         turn_ends: Tokens with which the template ends an answer. A model that was trained on the
             template ends its responses so, whatever else its configuration calls an end.
+        opens_thought: Whether the template begins every answer with `<think>`.
 
     Raises:
         ValueError: There is no chat template, it cannot be rendered, no token ends its answers, or
@@ -76,7 +77,9 @@ class ChatPrompts:
         added = {text: i for text, i in added.items() if text.strip()}
         self._markers = _any_of({*_THOUGHTS, *added})
         self.turn_ends = self._turn_ends(added)
-        if not thinking and self._open_thought(self.student("")):
+        prompt = self.student("")
+        self.opens_thought = prompt.rfind("<think>") > prompt.rfind("</think>")
+        if self.opens_thought and not thinking:
             raise ValueError(
                 "data.thinking is false, but this model's template begins every answer with"
                 " <think>; allowed is true.\nHint: set data.thinking: true for this model."
@@ -144,10 +147,6 @@ class ChatPrompts:
         while (cleaned := self._markers.sub("", text)) != text:  # taking one out can make another
             text = cleaned
         return text
-
-    @staticmethod
-    def _open_thought(prompt: str) -> bool:
-        return prompt.rfind("<think>") > prompt.rfind("</think>")
 
 
 def _any_of(markers: Iterable[str]) -> re.Pattern[str]:

@@ -47,6 +47,11 @@ class Encoding:
         ends = dict.fromkeys((tokenizer.eos_token_id, *stops, *getattr(prompts, "turn_ends", ())))
         self.end_ids = tuple(end for end in ends if end is not None)
         """Tokens that end a response; the first is what a response is given to end with."""
+        # Where the end of a thought is a special token, the text of a response cannot show it.
+        self.opens_thought = getattr(prompts, "opens_thought", False) and "</think>" in self.text(
+            self._ids("</think>")
+        )
+        """Whether prompts open a thought that the text of a response must close."""
         if not self.end_ids:
             raise ValueError(
                 f"no token ends a response of {tokenizer.name_or_path or 'the tokenizer'}: neither"

@@ -13,7 +13,12 @@ NOT_COMPARED: tuple[Reason, ...] = ("truncated", "no answer", *UNDECIDED)
 
 
 def judge_response(
-    response: str, gold: str, grade: Callable[[str, str], Verdict], *, truncated: bool
+    response: str,
+    gold: str,
+    grade: Callable[[str, str], Verdict],
+    *,
+    truncated: bool,
+    opened_thought: bool = False,
 ) -> Verdict:
     """Judge a response; where the cap ended it, it has no answer, whatever it says before.
 
@@ -22,10 +27,14 @@ def judge_response(
         gold: The right answer.
         grade: Judges a whole response, as a `Grader` does.
         truncated: Whether the cap ended the response.
+        opened_thought: Whether the prompt ended in `<think>`, so that the response begins inside a
+            thought.
 
     Source: the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
     """
-    return Verdict(None, False, "truncated") if truncated else grade(response, gold)
+    if truncated:
+        return Verdict(None, False, "truncated")
+    return grade("<think>" * opened_thought + response, gold)
 
 
 def reason_counts(reasons: Iterable[Reason], noun: str = "responses") -> str:

@@ -13,9 +13,12 @@ class PromptFormat(Protocol):
     Attributes:
         turn_ends: Tokens that end an answer beside those of the tokenizer and the model; a format
             without the attribute has none.
+        opens_thought: Whether prompts end in a thought, which a response must close before it can
+            state an answer; a format without the attribute opens none.
     """
 
     turn_ends: Sequence[int] = ()
+    opens_thought: bool = False
 
     def student(self, question: str) -> str:
         """The text of the student's prompt: the question alone."""

@@ -50,7 +50,13 @@ def pool_solutions(
         drawn = completions[place * rollouts : (place + 1) * rollouts]
         texts = [encoding.text(one.ids) for one in drawn]
         verdicts = [
-            judge_response(text, problem.answer, grade, truncated=one.finish == "length")
+            judge_response(
+                text,
+                problem.answer,
+                grade,
+                truncated=one.finish == "length",
+                opened_thought=encoding.opens_thought,
+            )
             for text, one in zip(texts, drawn, strict=True)
         ]
         verified = [t for t, verdict in zip(texts, verdicts, strict=True) if verdict.correct]

@@ -270,7 +270,11 @@ class LocalRollouts:
         rewards = [
             float(
                 judge_response(
-                    encoding.text(response), problem.answer, self.grade, truncated=cut
+                    encoding.text(response),
+                    problem.answer,
+                    self.grade,
+                    truncated=cut,
+                    opened_thought=encoding.opens_thought,
                 ).correct
             )
             for cut, response, problem in zip(truncated, responses, problems, strict=True)

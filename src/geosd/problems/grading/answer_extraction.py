@@ -95,7 +95,7 @@ def extract_answer(response: str, *, guess: bool = False) -> str | None:
         >>> extract_answer(r"<think> It is \boxed{3}. Wait") is None
         True
     """
-    text = _behind_thought(response).rstrip()
+    text = _after_thought(response).rstrip()
     if boxed := _last_boxes(text):
         return boxed
     if line := _last(_ANSWER_LINE.finditer(text)):
@@ -108,12 +108,16 @@ def extract_answer(response: str, *, guess: bool = False) -> str | None:
     return _guess(text) if guess else None
 
 
-def _behind_thought(response: str) -> str:
-    """What follows the first `</think>`; nothing, where a `<think>` is opened and never closed."""
+def _after_thought(response: str) -> str:
+    """What follows the first `</think>`, up to a later `<think>` that nothing closes.
+
+    Nothing, where the only thought is never closed, whatever stands before it.
+    """
     _, end, answer = response.partition("</think>")
-    if end or "<think>" not in response:
-        return answer if end else response
-    return "" if _OPEN_THOUGHT.search(response) else response
+    if not end:
+        return "" if _OPEN_THOUGHT.search(response) else response
+    again = _OPEN_THOUGHT.search(answer, answer.rfind("</think>") + 1)
+    return answer[: again.start()] if again else answer
 
 
 def _last_boxes(text: str) -> str | None:
