@@ -23,7 +23,6 @@ from geosd.problems.grading.answer_normalization import normalize_answer, units_
         ("118 000", "118000"),
         (r"\$32,\!348", "32348"),
         ("$57.00", "57.00"),
-        ("€5", "5"),
         (r"50\%", "50"),
         ("50 percent", "50"),
         (r"145^\circ", "145"),

@@ -76,7 +76,6 @@ _NAME = re.compile(
 )
 _POINT = re.compile(r"\(([a-zA-Z\\, _0-9]++)\)=\((.*)\)", re.DOTALL)
 _COORDINATE = re.compile(r"((?:[a-zA-Z]|\\[a-z]++)(?:_\{?[0-9a-z]\}?)?)\0(.*)", re.DOTALL)
-_MEMBER = re.compile(r"^[a-zA-Z]\\in\b ?")
 _OR = re.compile(r"\\text\{[\s,]*or\s*+\}|(?<![A-Za-z\\])or(?![A-Za-z])|\\(?:lor|vee)(?![a-z])")
 _SET = re.compile(r"[<>\[\]]|\\(?:[lg]e|infty|cup)\b")
 _SIDE = r"(<|>|\\[lg]e(?![a-z])) ?"
@@ -383,15 +382,13 @@ def _is_formula(answer: str, gold: str) -> bool:
 def _coordinates(body: str) -> str | None:
     """The values of named coordinates in the order of their names: `4, 3` of `y=3, x=4`."""
     if point := _POINT.fullmatch(body):
-        pairs = list(zip(point[1].split(","), _elements(point[2]), strict=False))
-        whole = len(pairs) == len(_elements(point[2])) == point[1].count(",") + 1
-    else:
-        found = [_COORDINATE.fullmatch(part.strip()) for part in _elements(body)]
-        pairs = [match.groups() for match in found if match]
-        whole = len(pairs) == len(found) > 1
-    values = {name.strip(" \\"): value.strip() for name, value in pairs}
-    distinct = whole and len(values) == len(pairs)
-    return ", ".join(values[name] for name in sorted(values)) if distinct else None
+        names, values = point[1].split(","), _elements(point[2])
+        if len(names) == len(values):
+            body = ",".join(map("=".join, zip(names, values, strict=True)))
+    found = [_COORDINATE.fullmatch(part.strip()) for part in _elements(body)]
+    named = {match[1].strip("\\"): match[2].strip() for match in found if match}
+    distinct = len(named) == len(found) > 1
+    return ", ".join(named[name] for name in sorted(named)) if distinct else None
 
 
 def _as_union(body: str) -> str:
@@ -406,7 +403,7 @@ def _as_union(body: str) -> str:
 
 
 def _interval(part: str) -> str | None:
-    part = _MEMBER.sub("", part)
+    part = re.sub(r"^[a-zA-Z]\\in\b ?", "", part)
     if re.fullmatch(r"[(\[].*[)\]]|\\\{.*\\\}", part):
         return part
     if point := re.fullmatch("[a-zA-Z]=([^<>=,]+)", part):
@@ -462,7 +459,6 @@ def compare_formulas(gold: str, answer: str) -> Reason:
     from math_verify import LatexExtractionConfig, parse, verify
     from sympy import Float
 
-    gold, answer = _MEMBER.sub("", gold), _MEMBER.sub("", answer)
     for one, other in ((gold, answer), (answer, gold)):
         if re.fullmatch(r"[(\[].*[)\]]", one, re.DOTALL) and re.fullmatch(r"\\\{.*\\\}", other):
             return "wrong answer"

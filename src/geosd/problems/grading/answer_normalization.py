@@ -69,7 +69,7 @@ _SAYS_NOTHING = (
 )
 _SPELLINGS = {
     **dict.fromkeys(f"{_SAYS_NOTHING} {_MATH_FONTS}".split(), _WIDE),
-    "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "pounds": r"\$", "euro": r"\$",
+    "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac",
     "leq": r"\le", "leqslant": r"\le", "geqslant": r"\ge", "geq": r"\ge", "neq": r"\ne",
     "lt": "<", "gt": ">", "degree": "°",
 }  # fmt: skip
@@ -109,23 +109,16 @@ _NESTED = {
 _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (needed, re.compile(pattern, re.DOTALL), replacement)
     for needed, pattern, replacement in (
-        *[("\\", _FONT.pattern, _in_font)] * 2,  # a font in a font
-        ("\\text{", r"^\s*+\\text\{\s*+(?:[Oo]ption|[Cc]hoice|(?:[Ff]inal )?[Aa]nswer)\b[\s:]*+",
-         r"\\text{"), ("\\text{}", r"\\text\{\}", _WIDE),
+        ("\\", _FONT.pattern, _in_font),
         ("{cases}", _ROW, ","), ("{cases}", r"\\(?:begin|end)\{cases\}", _WIDE),
-        ("color", r"\\fcolorbox\s*+\{[^{}]*+\}\s*+\{[^{}]*+\}", _WIDE),
         ("color", r"\\(?:text)?color(?:box)?\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _WIDE),
-        ("\\", r"\\(?:phantom|hspace\*?)\s*+\{[^{}]*+\}", _WIDE),
-        ("\\", r"\\(?:left|right)\s*+\.", _WIDE),
         ("\\", r"\\([a-zA-Z]++)", lambda command: _SPELLINGS.get(command[1], command[0])),
         ("", r"(?<!\\)\$|\\[()\[\]]|\n|\t|`", _WIDE),
         (",", r"\{,\}|,\\!\s*+", ","), ("\\", r"\\[,;:! ]", _THIN), ("~", "(?<=.)~", _THIN),
         (";", ";", ","),
         ("circ", r"\^\s*+(?:\\circ(?![a-z])|\{\s*+\\circ\s*+\})", "°"),
         ("%", r"\\%", "%"), ("$", r"\\\$", "$"),
-        ("", "[€£¥₹]", "$"), ("pi", r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi"),
-        ("inf", r"(?<![A-Za-z\\])infinity(?![A-Za-z])", r"\\infty"),
-        ("**", r"(?<![\w)}])\*\*|\*\*(?![\w({\\-])", _WIDE),
+        ("pi", r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi"),
         ("\\bar", r"([0-9]*+)\.([0-9]*+)\\bar\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))", _recurring),
         ("\\dot", r"([0-9]*+)\.([0-9]*+)\\dot\s*+(?:\{\s*+([0-9])\s*+\}|([0-9]))", _recurring),
         ("overl", r"([0-9]*+)\.([0-9]*+)\\overline\s*+(?:\{\s*+([0-9]++)\s*+\}|([0-9]))",
