@@ -47,7 +47,7 @@ STARTS: dict[str, tuple[str, str, str]] = {
     ),
     "train": (
         "--model mini-qwen3 --variant geosd --seed 0 --base {model} --problems {problems}"
-        " --pool {empty} --out {out} --scratch {out}",
+        " --pool {pool} --out {out} --scratch {out}",
         "geosd.training.run",
         "assemble_run",
     ),
@@ -107,12 +107,12 @@ AIM_MINUTES = {"run": 3, "test": 8}
 
 @contextmanager
 def inputs() -> Any:
-    """Arguments of the programs: a base model, a problem, an empty file, an empty table."""
+    """Arguments of the programs: a base model, a solved problem, an empty file, an empty table."""
     from geosd.files import write_jsonl
     from geosd.models.checkpoints import save_model
     from geosd.models.tiny_architectures import build
     from geosd.problems.miniature.tokenizer import build_tokenizer
-    from geosd.problems.records import Problem
+    from geosd.problems.records import PooledSolutions, Problem
     from geosd.problems.search.documents import VOCABULARY
 
     with tempfile.TemporaryDirectory() as name:
@@ -122,6 +122,7 @@ def inputs() -> Any:
         save_model(build("mini-qwen3", len(tokenizer), *ends, seed=0), tokenizer, folder / "model")
         (folder / "empty.jsonl").touch()
         write_jsonl(folder / "problems.jsonl", [Problem("p", "id", "1+1", "2")])
+        write_jsonl(folder / "pool.jsonl", [PooledSolutions("p", ("A: 2",), 1, 1)])
         (folder / "scores.csv").write_text("model\n")
         (folder / "sitecustomize.py").write_text(UNTIL_WORK)
         (folder / "sockets").mkdir()
@@ -129,6 +130,7 @@ def inputs() -> Any:
             "model": folder / "model",
             "empty": folder / "empty.jsonl",
             "problems": folder / "problems.jsonl",
+            "pool": folder / "pool.jsonl",
             "scores": folder / "scores.csv",
             "out": folder / "out",
             "folder": folder,

@@ -44,7 +44,7 @@ HEAD = """\
 #   dvc repro                            the study, one job after another (side by side: make run)
 #   dvc repro train@mini-qwen3-geosd-0   one job, and before it what it needs
 #   dvc metrics diff HEAD~1              accuracies against those of another commit
-#   dvc params diff --targets workflow/dvc/settings.yaml -- HEAD~1   settings against another commit's
+#   dvc params diff --targets workflow/dvc/settings.yaml -- HEAD~1   settings, likewise
 #   dvc plots show                       training curves and the frontier as a page, offline too
 #   make publish, make restore           keep what is there; fetch it elsewhere
 #

@@ -210,11 +210,11 @@ def take_update(
     rate, norm = args.learning_rate * warmup(step, args.warmup), run.policy.gradient_norm()
     values = {"update/learning_rate": rate, "update/gradient_norm": norm}
     problems = (problem.id for problem in step_loss.rollouts.problems)
-    guilty = None
+    at_fault = None
     if not loss.isfinite() and step_loss.models_are_finite(student_states):
-        guilty = type(run.objective).__name__
+        at_fault = type(run.objective).__name__
     rule = run.update_rule
-    if not run.skipped.update_or_skip(rule, rate, loss, norm, step, problems, guilty):
+    if not run.skipped.update_or_skip(rule, rate, loss, norm, step, problems, at_fault):
         return values | {"update/relative_size": 0.0, "update/skipped": 1.0}
     values["update/relative_size"] = rule.relative_step()
     if blocks := rule.blocks_in_float64:
