@@ -36,7 +36,12 @@ CASES = {
         "loss_mean": "token",
     },
     "tip, a response a pass": {"objective": {"name": "tip"}, "optimiser": ADAMW, "microbatch": 1},
-    "grpo, a response a pass": {"objective": {"name": "grpo"}, "optimiser": ADAMW, "microbatch": 1},
+    "grpo, a response a pass": {
+        "objective": {"name": "grpo"},
+        "optimiser": ADAMW,
+        "microbatch": 1,
+        "response_tokens": 24,  # so that some of the first responses end, and are right
+    },
 }
 
 
