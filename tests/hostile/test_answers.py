@@ -99,7 +99,7 @@ def test_hostile_formulas_end_with_a_verdict_and_the_pool_lives_on():
 
 
 # Words that change a number which stands before them, and after them.
-BEHIND = (
+AFTER = (
     "hundred", "thousand", "million", "billion", "dozen", "percent of 50", "squared", "cubed", "k",
     "minus one", "plus one", "less one", "below zero", "below", "or so", "or more", "or less", "M",
     "factorial", "times two", "is wrong", "is not it", "too few", "degrees below zero", "mod 5",
@@ -127,8 +127,8 @@ def wrong_answer(draw, gold):
     word = "".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(5, 9)))
     return draw.choice(
         [
-            f"{gold} {draw.choice(BEHIND)}",
-            f"{gold}{draw.choice(BEHIND)}" if draw.random() < 0.5 else f"{gold} {word}",
+            f"{gold} {draw.choice(AFTER)}",
+            f"{gold}{draw.choice(AFTER)}" if draw.random() < 0.5 else f"{gold} {word}",
             f"{draw.choice(BEFORE)}{gold}",
             f"{gold}{draw.choice(BETWEEN)}{other}",
             f"{other}{draw.choice(BETWEEN)}{gold}",

@@ -63,7 +63,7 @@ def test_presentation_is_taken_away_and_nothing_else(written, body):
 )
 def test_a_unit_is_set_apart(written, body, unit):
     form = normalize_answer(written)
-    assert (form.body, form.unit, form.known) == (body, unit, True)
+    assert (form.body, form.unit, form.units_known) == (body, unit, True)
 
 
 @pytest.mark.parametrize(

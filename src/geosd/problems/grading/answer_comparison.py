@@ -367,7 +367,7 @@ def _is_formula(answer: str, gold: str) -> bool:
         elif token[0] == "\\":
             fits = token in _COMMANDS and token.lower() not in known  # and Pi for pi
         elif token.isalpha() and token.isascii():
-            # `AB=4`: two capitals name a segment. `1E3`: a capital behind a digit, an exponent.
+            # `AB=4`: two capitals name a segment. `1E3`: a capital after a digit, an exponent.
             is_segment = len(token) == 2 and token.isupper()
             fits = len(token) == 1 or token in _NAMES or is_segment or letters >= set(token)
             fits = fits and not (token == "E" and place and tokens[place - 1].isdigit())

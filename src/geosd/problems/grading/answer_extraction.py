@@ -71,7 +71,7 @@ _STATEMENT = re.compile(
     r"\s*+(?=\S)",
     re.IGNORECASE,
 )
-# So much behind a label is read.
+# So much after a label is read.
 _STATED_WITHIN = 4000
 _FENCE = re.compile(r"```[a-z]{0,9}\n|`")
 _DELIMITER = re.compile(
@@ -181,7 +181,7 @@ def _with_its_formula(
 
 
 def _closing_braces(text: str, start: int) -> dict[int, int]:
-    """Where each brace that opens behind `start` closes, one past its end; escaped ones do not."""
+    """Where each brace that opens after `start` closes, one past its end; escaped ones do not."""
     closed: dict[int, int] = {}
     opened: list[int] = []
     for brace in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
@@ -193,7 +193,7 @@ def _closing_braces(text: str, start: int) -> dict[int, int]:
 
 
 def _last_statement(text: str) -> str | None:
-    """What stands behind the last `answer is`."""
+    """What stands after the last `answer is`."""
     places = [match.start() for match in _ANSWER.finditer(text)]
     stated = (_STATEMENT.match(text, place) for place in reversed(places))
     ends = (match.end() for match in stated if match)
@@ -216,7 +216,7 @@ def _sentence(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _formulas_near(text: str, place: int) -> list[Formula]:
-    """The formulas of the paragraph that holds a place, and of all behind it, by their starts."""
+    """The formulas of the paragraph that holds a place, and of all after it, by their starts."""
     return sorted(_formulas(text, max(text.rfind("\n\n", 0, place), 0)))
 
 

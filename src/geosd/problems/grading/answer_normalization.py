@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-# Words behind a number change it more often than not: `12 million`, `12 below zero`. Only these do
+# Words after a number change it more often than not: `12 million`, `12 below zero`. Only these do
 # not: between two semicolons stand the spellings of one unit. Names of up to three letters count in
 # this case alone, for `12 M` are millions.
 _UNITS = """
@@ -36,7 +36,7 @@ vote; ticket; apple; egg; orange; banana; cookie; candy candies; pizza; slice; c
 boxes; bag; ball; marble; coin; card; book; page; word; letter; pencil; pen; toy; flower; tree;
 animal; cow; horse; dog; cat; bird; fish; chicken; car; house; room; table; chair; lap; trip;
 stamp; sticker; grade; square sq; cubic cu; per /; total; altogether; exactly; only"""
-_HARMLESS, _MODIFIERS = {"total", "altogether", "exactly", "only"}, {"square", "cubic", "per"}
+_IGNORED_WORDS, _MODIFIERS = {"total", "altogether", "exactly", "only"}, {"square", "cubic", "per"}
 # Of a gold answer alone: `12 million` is not 12, whatever words a gold answer may have.
 _MULTIPLY = set("dozen gross hundred thousand million billion trillion half third pair".split())
 
@@ -61,14 +61,14 @@ _TEXT_FONTS = "(?:text(?:bf|rm|it|sf|tt|sc|sl|normal)?|mbox|hbox|operatorname|rm
 _FONT = re.compile(
     rf"\\(?:({_MATH_FONTS.replace(' ', '|')})|{_TEXT_FONTS})\*?\s*+\{{([^{{}}]*+)\}}"
 )
-_WIDE, _THIN, _ROW = "  ", "\x1f", "\x1e"  # a space that can separate digit groups is thin
-_SAYS_NOTHING = (
+_SPACE, _THIN_SPACE, _ROW = "  ", "\x1f", "\x1e"  # a space that can separate digit groups is thin
+_IGNORED_COMMANDS = (
     "left right big bigl bigr Big Bigl Bigr bigg biggl biggr Bigg Biggl Biggr limits displaystyle"
     " textstyle bf rm it tiny small normalsize large Large LARGE huge Huge bfseries itshape quad"
     " qquad scriptstyle textbf textit textrm textsf texttt"
 )
 _SPELLINGS = {
-    **dict.fromkeys(f"{_SAYS_NOTHING} {_MATH_FONTS}".split(), _WIDE),
+    **dict.fromkeys(f"{_IGNORED_COMMANDS} {_MATH_FONTS}".split(), _SPACE),
     "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac",
     "leq": r"\le", "leqslant": r"\le", "geqslant": r"\ge", "geq": r"\ge", "neq": r"\ne",
     "lt": "<", "gt": ">", "degree": "°",
@@ -87,7 +87,7 @@ def _in_font(match: re.Match[str]) -> str:
     if is_math and not re.fullmatch(r"\s*+[A-Za-z]{2}[A-Za-z\s]*+", text):
         return text if len(text) == 1 and not text.isdigit() else "{" + text + "}"
     if re.search(r"[0-9]", text) or not re.search(r"[^\W\d_]", text) or text.strip()[0] == "(":
-        return _WIDE + text + _WIDE
+        return _SPACE + text + _SPACE
     return r"\text{" + text + "}"
 
 
@@ -110,12 +110,12 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
     (needed, re.compile(pattern, re.DOTALL), replacement)
     for needed, pattern, replacement in (
         ("\\", _FONT.pattern, _in_font),
-        ("{cases}", _ROW, ","), ("{cases}", r"\\(?:begin|end)\{cases\}", _WIDE),
-        ("color", r"\\(?:text)?color(?:box)?\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _WIDE),
+        ("{cases}", _ROW, ","), ("{cases}", r"\\(?:begin|end)\{cases\}", _SPACE),
+        ("color", r"\\(?:text)?color(?:box)?\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _SPACE),
         ("\\", r"\\([a-zA-Z]++)", lambda command: _SPELLINGS.get(command[1], command[0])),
-        ("", r"(?<!\\)\$|\\[()\[\]]|\n|\t|`", _WIDE),
-        (",", r"\{,\}|,\\!\s*+", ","), ("\\", r"\\[,;:! ]", _THIN), ("~", "(?<=.)~", _THIN),
-        (";", ";", ","),
+        ("", r"(?<!\\)\$|\\[()\[\]]|\n|\t|`", _SPACE),
+        (",", r"\{,\}|,\\!\s*+", ","), ("\\", r"\\[,;:! ]", _THIN_SPACE),
+        ("~", "(?<=.)~", _THIN_SPACE), (";", ";", ","),
         ("circ", r"\^\s*+(?:\\circ(?![a-z])|\{\s*+\\circ\s*+\})", "°"),
         ("%", r"\\%", "%"), ("$", r"\\\$", "$"),
         ("pi", r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi"),
@@ -143,7 +143,7 @@ _BASE = re.compile(
 )
 _THOUSANDS = [
     re.compile(rf"(?<![0-9.,\x1f])([1-9][0-9]{{0,2}})((?:{s}[0-9]{{3}})++)(?![0-9]|{s}[0-9])")
-    for s in (",", _THIN)
+    for s in (",", _THIN_SPACE)
 ]
 _BLANK_GROUPS = re.compile(r"\s*+([+-]?[1-9][0-9]{0,2}(?: [0-9]{3})++)\s*+")
 _TOKEN = re.compile(
@@ -159,14 +159,14 @@ class NormalizedAnswer:
 
     Attributes:
         body: The answer itself, in LaTeX; blanks stand only where two tokens would become one.
-        unit: What stands behind it, in one spelling, `square cm` for `cm^2`; empty without a unit.
-        known: Whether every word of the unit is known not to change the number.
+        unit: What stands after it, in one spelling, `square cm` for `cm^2`; empty without a unit.
+        units_known: Whether every word of the unit is known not to change the number.
         option: The letter of the option in front of it; empty without one.
     """
 
     body: str
     unit: str = ""
-    known: bool = True
+    units_known: bool = True
     option: str = ""
 
 
@@ -175,7 +175,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
 
     Example:
         >>> normalize_answer(r"$\dfrac{1}{2}\text{ cm}$.")
-        NormalizedAnswer(body='\\frac{1}{2}', unit='cm', known=True, option='')
+        NormalizedAnswer(body='\\frac{1}{2}', unit='cm', units_known=True, option='')
         >>> normalize_answer("−1,000").body
         '-1000'
     """
@@ -200,10 +200,10 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
         text = _LIST_WORD.sub(", ", text)
     if "°" in text and re.search(r"(?:sin|cos|tan|cot|sec|csc)(?![a-z])", text):
         text = re.sub(r"([0-9]++(?:\.[0-9]++)?)\s*+°", r"\\frac{\1\\pi}{180}", text)
-    body, unit, known = _split_unit(tokenize(_join_thousands(text)))
+    body, unit, units_known = _split_unit(tokenize(_join_thousands(text)))
     if groups := _BLANK_GROUPS.fullmatch(body):
         body = groups[1].replace(" ", "")
-    return NormalizedAnswer(_written(body), unit, known, option)
+    return NormalizedAnswer(_written(body), unit, units_known, option)
 
 
 def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:
@@ -216,7 +216,7 @@ def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None
         return True
     if not answer.unit:
         return _MULTIPLY.isdisjoint(gold.unit.split())
-    if not answer.known:
+    if not answer.units_known:
         return None
     return not gold.unit and (not answer.unit.startswith("base ") or answer.unit == "base 10")
 
@@ -286,11 +286,11 @@ def _join_thousands(text: str) -> str:
 
     for pattern in _THOUSANDS:
         text = pattern.sub(join, text)
-    return text.replace(_THIN, " ").replace(_ROW, r"\\")
+    return text.replace(_THIN_SPACE, " ").replace(_ROW, r"\\")
 
 
 def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
-    """The value, the unit behind it, and whether all its words are known not to change the value.
+    """The value, the unit after it, and whether all its words are known not to change the value.
 
     A list, and what begins with a bracket, has no unit. A text may hold any words; outside of texts
     every word must be a unit's, and one letter is a factor.
@@ -321,14 +321,14 @@ def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
     for part in parts:
         if part[0] == "^":  # `cm^2` is `square cm`
             words[-1:-1] = ["square" if "2" in part else "cubic"]
-        elif (unit := _unit_named(part)) not in _HARMLESS:
+        elif (unit := _unit_named(part)) not in _IGNORED_WORDS:
             words.append(unit or part.lower())
         named = named or (part[0] != "^" and unit not in _MODIFIERS)
-    known = all(_unit_named(part) or (part[0] == "^" and part != parts[0]) for part in parts)
+    units_known = all(_unit_named(part) or (part[0] == "^" and part != parts[0]) for part in parts)
     # `12\text{ }^2`, `12 per`, `12 %%` say something else.
-    known = known and len(set(words)) == len(words) and (named or not words)
-    known = known and not (words and (words[0] == "per" or words[-1] in _MODIFIERS))
-    return body, " ".join(words), known
+    units_known = units_known and len(set(words)) == len(words) and (named or not words)
+    units_known = units_known and not (words and (words[0] == "per" or words[-1] in _MODIFIERS))
+    return body, " ".join(words), units_known
 
 
 def _unit_named(word: str) -> str | None:
