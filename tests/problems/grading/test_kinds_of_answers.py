@@ -204,6 +204,8 @@ WRITTEN = {
         ("282", r"It is $2\boxed{8}2$.", False),
         ("8.2", r"It is $x=\boxed{8}.2$.", False),
         ("8", r"It is $x=\boxed{8}.2$.", False),
+        ("8", r"It is $x=0.\boxed{8}$.", False),
+        ("8", r"$2+6 = 8. \boxed{8}$", True),
         ("8", r"It is $\frac{\boxed{8}}{3}$.", False),
         (r"\frac{8}{3}", r"It is $\frac{\boxed{8}}{3}$.", True),
         ("8", r"It is $\sqrt{\boxed{8}}$.", False),

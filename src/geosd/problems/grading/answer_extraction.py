@@ -44,7 +44,7 @@ _STYLE = re.compile(
 )
 # What ends a side of a formula: a relation, a separator, words, a mark of the end.
 _END_OF_SIDE = re.compile(
-    r"[=<>≤≥≈&$]|(?<!\\)[:;,]|\\[()\[\]\\]|\.(?![0-9])"
+    r"[=<>≤≥≈&$]|(?<!\\)[:;,]|\\[()\[\]\\]|(?<![0-9])\.(?![0-9])|\.(?=[\s\\])"
     r"|\\(?:[lg]eq?|approx|equiv|implies|[Rr]ightarrow|to|therefore|in|text|mathrm|blacksquare"
     r"|square|checkmark|hfill|tag|begin|end|p?mod|boxed|fbox)(?![a-zA-Z])(?!\{\s?(?:hundred|thousand|million|k\}))"
 )
