@@ -198,7 +198,9 @@ def test_a_formula_that_forgets_empty_slots_is_named_and_not_the_learning_rate(
     # The function that States names.
     run = dataclasses.replace(run, objective=HandWrittenKL(floor=True))
     loss = train_step(run, args, 1)["loss/total"]
-    exact = assemble_run(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    exact = assemble_run(
+        RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
+    )
     exact = dataclasses.replace(exact, objective=build("fwdkl"), skipped=run.skipped)
     assert run.skipped.count == 1 and loss > 0
     assert train_step(exact, args, 1)["loss/total"] == pytest.approx(loss, rel=1e-3)
