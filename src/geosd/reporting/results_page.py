@@ -20,6 +20,8 @@ HEAD = f"""\
 The tables and figures of every study whose outputs the repository ships, each with its caption, and
 with the claims of the paper that it bears on. `make figures STUDY=name` makes them again from the
 shipped tidy tables, without any run. [claims.md](claims.md) says how claims are judged.
+A study whose main table has no column `cut` was run before a truncated response had no answer:
+its accuracies count what such responses say.
 """
 NONE = """\
 No study is shipped yet. `make ship STUDY=name` ships one that has been run.
