@@ -72,8 +72,15 @@ wildcard_constraints:
 # slower than one.
 os.environ |= {
     "OMP_WAIT_POLICY": "passive",
-    # `python` is the interpreter that runs Snakemake, whether or not its venv is activated.
-    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", os.defpath)]),
+    # `python` is the interpreter that runs Snakemake, whether or not its venv is activated, and
+    # `sbatch` is ours, which calls SLURM's.
+    "PATH": os.pathsep.join(
+        [
+            str(Path("workflow/slurm/bin").resolve()),
+            str(Path(sys.executable).parent),
+            os.getenv("PATH", os.defpath),
+        ]
+    ),
 }
 
 if not {"study"} <= config.keys() <= {"study", "allow_missing"}:
