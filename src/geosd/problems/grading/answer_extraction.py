@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 Formula = tuple[int, int, str]
 
 # A quoted tag is a mention, and opens nothing.
-_OPEN_THOUGHT = re.compile(r"(?<![`'\"“])<think>")
+_OPEN_THOUGHT = re.compile(r"<think>(?<![`'\"“]<think>)")  # begins with a literal: faster
 _BOX = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+(?=\{)|\\boxed\s++(?=\S)")
 _BARE_BOX = re.compile(r"[^\s$,.;]++")
 _BETWEEN_BOXES = re.compile(
