@@ -22,8 +22,8 @@ import tyro
 from geosd.models.checkpoints import load_model
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.held_out import is_held_out
+from geosd.problems.miniature.grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
 from geosd.problems.search.policies import FAIL, PASS

@@ -12,8 +12,8 @@ from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
-from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.miniature.grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
 from geosd.rollout.sampler import Completion, SamplingParams

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.held_out import is_held_out
+from geosd.problems.miniature.grader import MiniatureGrader
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 from geosd.problems.search.equations import Question

@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from geosd.problems.grading.miniature_grader import MiniatureGrader
 from geosd.problems.held_out import is_held_out
+from geosd.problems.miniature.grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
 from geosd.problems.search.equations import (

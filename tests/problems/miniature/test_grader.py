@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.miniature_grader import MiniatureGrader
+from geosd.problems.miniature.grader import MiniatureGrader
 
 grade = MiniatureGrader()
 
