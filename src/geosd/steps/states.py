@@ -72,7 +72,7 @@ def main(
     )
     with closing(source.grader()) as grade:
         local = LocalRollouts(student, rollout_settings, problem_sampler, encoding, sampler, grade)
-        rollouts, _ = local.collect(step=0, measured=False)
+        rollouts, _ = local.check_prompts().collect(step=0, measured=False)
     columns = survey_states(
         student,
         rollouts.student_prompts,

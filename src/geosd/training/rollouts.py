@@ -188,8 +188,8 @@ class LocalRollouts:
     grade: Grader
     ranks: Ranks = field(default_factory=Ranks)
 
-    def __post_init__(self) -> None:
-        """Look before the first step whether the prompts of the longest texts fit.
+    def check_prompts(self) -> LocalRollouts:
+        """Look before the first step whether the prompts of the longest texts fit; return self.
 
         Raises:
             geosd.rollout.sampler.ContextError: With its response one would be longer than the
@@ -200,6 +200,7 @@ class LocalRollouts:
         longest = nlargest(LONGEST, pairs, key=lambda pair: len(pair[0].question) + len(pair[1]))
         for problem, solution in longest:
             self._prompts(problem, solution, self.settings.sampling.max_new_tokens)
+        return self
 
     def _prompts(self, problem: Problem, solution: str, cap: int) -> tuple[list[int], list[int]]:
         """Prompts of student and teacher, which leave room for `cap` tokens of a response."""

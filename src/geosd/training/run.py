@@ -132,7 +132,7 @@ class RunInputs:
             ),
             grade=source.grader(),  # its processes, if it starts any, end with this one
             ranks=ranks,
-        )
+        ).check_prompts()
 
 
 @dataclass(frozen=True)
