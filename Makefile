@@ -46,7 +46,7 @@ run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  
 	@$(brief)
 	@$(MAKE) --no-print-directory --silent $(PROVENANCE)
 	@$(if $(filter quick,$(STUDY)),$(MAKE) --no-print-directory --silent dvc.lock)
-	@$(BIN)/python -m geosd.steps.summary --study $(STUDY)
+	@$(BIN)/python -m geosd.cli.summary --study $(STUDY)
 	@echo
 	@echo "Figures  figures/$(STUDY)/"
 	@echo "Logs     logs/$(STUDY)/, of Snakemake .snakemake/log/"
@@ -66,30 +66,30 @@ base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_mod
 	@cd base_models && sha256sum */*/*.* > SHA256SUMS
 
 base_models/%/recipe.json: | .venv/installed
-	$(BIN)/python -m geosd.steps.base_models --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
+	$(BIN)/python -m geosd.cli.base_models --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
 
 ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
-	@$(BIN)/python -m geosd.steps.merge_claims --out figures/$(FAMILY) \
+	@$(BIN)/python -m geosd.cli.merge_claims --out figures/$(FAMILY) \
 	  --ledgers $(wildcard figures/$(FAMILY)/claims.csv figures/$(FAMILY)_*/claims.csv)
 
 select-rates: .venv/installed  ## write the rates that STUDY_selection chose into selected/STUDY.yaml
-	@$(BIN)/python -m geosd.steps.select_rates --study $(STUDY)_selection \
+	@$(BIN)/python -m geosd.cli.select_rates --study $(STUDY)_selection \
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
 plan: .venv/installed  ## what `make run` would do, why, and what it would cost (STUDY=name)
-	@$(BIN)/python -m geosd.steps.plan --study $(STUDY)
+	@$(BIN)/python -m geosd.cli.plan --study $(STUDY)
 	@echo
 	@$(brief) --dry-run
 
 doctor:  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
 	@[ -x $(BIN)/python ] || { printf '%s\n' "There is no .venv." \
 	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1; }
-	@$(BIN)/python -m geosd.steps.doctor --study $(STUDY)
+	@$(BIN)/python -m geosd.cli.doctor --study $(STUDY)
 
 # A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
 figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped (STUDY=name)
 	@$(if $(and $(wildcard figures/$(STUDY)/shipped.json),$(if $(wildcard results/$(STUDY)),,shipped)), \
-	  $(BIN)/python -m geosd.steps.redraw --study $(STUDY), \
+	  $(BIN)/python -m geosd.cli.redraw --study $(STUDY), \
 	  $(snakemake) -- tables figures)
 
 ship: .venv/installed  ## have git keep what a study shows, and all that redraws it; runs what is missing (STUDY=name)
@@ -98,7 +98,7 @@ ship: .venv/installed  ## have git keep what a study shows, and all that redraws
 	@cat logs/$(STUDY)/ship.log
 
 results: .venv/installed  ## write docs/results.md anew from the studies that are shipped
-	@$(BIN)/python -m geosd.steps.results_page
+	@$(BIN)/python -m geosd.cli.results_page
 
 pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
 	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
@@ -142,7 +142,7 @@ test-core:  ## the core alone, and GeoSD inside TRL, in an environment of its ow
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
 
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
-	.venv-vllm/bin/python -m pytest -s tests/rollout/test_installed_vllm.py tests/steps/test_gpu_weight_sync.py
+	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/cli/test_gpu_weight_sync.py
 
 test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
 	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py
@@ -170,17 +170,17 @@ restore: .venv/installed  ## fetch a published study; nothing is left to do (STU
 	@$(BIN)/python workflow/dvc/dvc_publish.py restore --study $(STUDY) $(TARGETS)
 
 stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
-	@$(BIN)/python -m geosd.steps.stale --study $(STUDY)
+	@$(BIN)/python -m geosd.cli.stale --study $(STUDY)
 
 # Environment and pages say that code was accepted, so they are written anew, if all is there.
 accept:  ## take results as made by the code of today, and say so in their manifests (STUDY=name)
-	@$(BIN)/python -m geosd.steps.accept --study $(STUDY)
+	@$(BIN)/python -m geosd.cli.accept --study $(STUDY)
 	@[ ! -e $(REPORT) ] || $(snakemake) --allowed-rules all page front_page environment \
 	  $(basename $(notdir $(wildcard src/geosd/reporting/table_*.py src/geosd/reporting/figure_*.py)))
 	@$(if $(filter quick,$(STUDY)),[ ! -e dvc.lock ] || $(MAKE) --no-print-directory --silent dvc.lock)
 
 gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
-	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.steps.gpu_check
+	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd.cli.gpu_check
 
 bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floors into docs/performance.md; ONLY="steps generation", LONG=1
 	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
@@ -230,7 +230,7 @@ clean-study:  ## remove what is one study's own: tables, figures, logs; shared r
 	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY)
 
 unused:  ## list shared results that no study of params.yaml has any more; `make -s unused | xargs rm -r`
-	@$(BIN)/python -m geosd.steps.unused
+	@$(BIN)/python -m geosd.cli.unused
 
 .venv/installed: pyproject.toml envs/laptop.txt
 	@envs/install.sh

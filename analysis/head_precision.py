@@ -19,8 +19,8 @@ from geosd.geometry import fisher_rao, fisher_rao_squared, union_support
 from geosd.models.checkpoints import load_model
 from geosd.problems.encoding import Encoding
 from geosd.problems.sources import get_data_source
-from geosd.rollout.sampler import SamplingParams
-from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.training.packing import Packed, pack
 from geosd.training.policy import frozen_copy, response_logits
 

@@ -27,8 +27,8 @@ from geosd.problems.miniature.grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
 from geosd.problems.search.policies import FAIL, PASS
-from geosd.rollout.sampler import SamplingParams
-from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
 
 MISMATCH_STATES = 150  # problems with one rollout each whose states are compared

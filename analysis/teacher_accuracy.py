@@ -31,8 +31,8 @@ from geosd.problems.grading import Grader
 from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import Sampler, SamplingParams
+from geosd.sampling.build import build_sampler
+from geosd.sampling.sampler import Sampler, SamplingParams
 from geosd.training.processes import local_device
 
 

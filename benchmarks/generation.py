@@ -41,8 +41,8 @@ from synthetic import Shape
 from torch import Tensor, nn
 from transformers import GenerationConfig
 
-from geosd.rollout.sampler import SamplingParams
-from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.transformers_sampler import TransformersSampler
 
 BATCHES = (8, 64, 256)
 REPETITIONS = {8: 5, 64: 3, 256: 2}

@@ -29,8 +29,8 @@ from measuring import (
 from geosd.allocator import keep_freed_memory
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
-from geosd.rollout.sampler import SamplingParams
-from geosd.rollout.transformers_sampler import TransformersSampler
+from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.training import step as step_module
 from geosd.training.policy import Policy
 from geosd.training.reference_models import ReferenceModels

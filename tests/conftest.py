@@ -38,7 +38,7 @@ def _has_room(folder: Path) -> bool:
 def one_thread() -> None:
     """Two tests run side by side on two cores; a second thread each would slow both sevenfold."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    # tests/rollout/test_compiled_step.py alone compiles: half a minute an architecture.
+    # tests/sampling/test_compiled_step.py alone compiles: half a minute an architecture.
     os.environ["GEOSD_COMPILE"] = "0"
     import torch
 

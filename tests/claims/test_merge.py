@@ -15,10 +15,10 @@ from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
 from geosd.claims.verdicts import judge_claims, without_verdicts
+from geosd.cli import merge_claims
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
 from geosd.scores.tidy_columns import COLUMNS
-from geosd.steps import merge_claims
 
 UP = accuracy("geosd") > accuracy("pi_0")
 DOWN = accuracy("geosd") < accuracy("pi_0")

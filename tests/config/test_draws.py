@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from geosd.cli import runs, unused
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RunFolders, folder_digest, read_index, wanted_snapshots
 from geosd.models.shipped_checkpoints import ShippedCheckpointError
-from geosd.steps import runs, unused
 
 MODEL = "mini-qwen3"
 FOLDERS = ("base", "train", "evaluate")

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.cli import select_rates
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.grids import values_of_candidates
 from geosd.scores.tidy_columns import COLUMNS
-from geosd.steps import select_rates
 
 MODEL = "mini-qwen3"
 

@@ -16,7 +16,7 @@ from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature.grader import MiniatureGrader
 from geosd.problems.miniature.prompts import MiniaturePrompts
 from geosd.problems.records import Problem, Sample
-from geosd.rollout.sampler import Completion, SamplingParams
+from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.seeds import seed_of
 
 DECODING = SamplingParams(0.6, 0.95, 8)

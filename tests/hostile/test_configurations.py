@@ -21,10 +21,10 @@ import yaml
 from made_up_tables import made_up_tables
 from planner import plan
 
+from geosd.cli import claims
 from geosd.config import ConfigError, load, output_needs, resolve, settings
 from geosd.reporting import tables
 from geosd.reporting.specs import output_kind, output_specs
-from geosd.steps import claims
 
 SEED, NUMBER = 0, 300
 SHELL = [

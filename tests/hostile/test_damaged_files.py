@@ -20,16 +20,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.config import load, resolve
-from geosd.config.run_folders import RunFolders, write_index
-from geosd.evaluation.rank_mass import ProbeRollout
-from geosd.files import sha256, write_json, write_jsonl
-from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
-from geosd.problems.records import PooledSolutions, Problem, Sample
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import write_manifest
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.steps import (
+from geosd.cli import (
     alignment,
     analyse,
     claims,
@@ -45,6 +36,15 @@ from geosd.steps import (
     ship,
     train,
 )
+from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders, write_index
+from geosd.evaluation.rank_mass import ProbeRollout
+from geosd.files import sha256, write_json, write_jsonl
+from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
+from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.provenance.manifest import manifest
+from geosd.provenance.manifest_file import write_manifest
+from geosd.scores.tidy_columns import COLUMNS
 
 pytestmark = pytest.mark.slow
 
@@ -141,8 +141,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         patch.chdir(folder)
         for name in ("selected", "base_models"):
             (folder / name).symlink_to(root / name)
-        patch.setattr("geosd.steps.job.load", functools.cache(load))
-        patch.setattr("geosd.steps.merge_claims.load", functools.cache(load))
+        patch.setattr("geosd.cli.job.load", functools.cache(load))
+        patch.setattr("geosd.cli.merge_claims.load", functools.cache(load))
         patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
 
         def go_on(*_, **__):

@@ -31,6 +31,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders
 from geosd.config.weight_readers import weight_readers
@@ -39,7 +40,6 @@ from geosd.problems.dataset_catalogue import CatalogueEntry
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest
 from geosd.scores.tidy_columns import COLUMNS
-from geosd.steps.forkserver import PRELOADED
 
 pytestmark = pytest.mark.slow
 
@@ -77,15 +77,15 @@ RATES = {
 }
 # Programs that no rule runs, but make or a person.
 BY_HAND = (
-    f"python -m geosd.steps.base_models --model {MODEL} --draw {DRAWN}",
-    "python -m geosd.steps.merge_claims --out figures/small --ledgers figures/small/claims.csv",
-    "python -m geosd.steps.select_rates --study rates --scores given/scores.csv"
+    f"python -m geosd.cli.base_models --model {MODEL} --draw {DRAWN}",
+    "python -m geosd.cli.merge_claims --out figures/small --ledgers figures/small/claims.csv",
+    "python -m geosd.cli.select_rates --study rates --scores given/scores.csv"
     " --out selected/rates.yaml",
-    "python -m geosd.steps.redraw --study small",
-    "python -m geosd.steps.results_page",
-    "python -m geosd.steps.remove_weights --study rates --weights {weights} --out removed.json",
-    "python -m geosd.steps.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
-    "python -m geosd.steps.accept --study rates",
+    "python -m geosd.cli.redraw --study small",
+    "python -m geosd.cli.results_page",
+    "python -m geosd.cli.remove_weights --study rates --weights {weights} --out removed.json",
+    "python -m geosd.cli.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
+    "python -m geosd.cli.accept --study rates",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
 """What the programs import only when they need it."""
@@ -114,10 +114,10 @@ def programs() -> set[str]:
     rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
     named = set(re.findall(r"python (?:-m )?(geosd[\w.]*)", rules))
     named |= set(re.findall(r'"(workflow/scripts/[^"]+)"', rules))
-    steps = (ROOT / "src/geosd/steps").glob("*.py")
+    steps = (ROOT / "src/geosd/cli").glob("*.py")
     begun = {path.stem for path in steps if "begin(main)" in path.read_text().splitlines()[-1]}
     assert begun >= WRITES_NOTHING
-    return named | {f"geosd.steps.{name}" for name in begun - WRITES_NOTHING}
+    return named | {f"geosd.cli.{name}" for name in begun - WRITES_NOTHING}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -354,7 +354,7 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     for command in commands:
         of_program[command.program].append(command)
     drawn = [draw.choice(of_one) for of_one in of_program.values()]
-    resumed = of_program["geosd.steps.train"] + of_program["geosd.steps.base_models"]
+    resumed = of_program["geosd.cli.train"] + of_program["geosd.cli.base_models"]
     drawn += [draw.choice(resumed) for _ in range(RESUMED)]
     drawn += [draw.choice(commands) for _ in range(KILLS - len(drawn))]
     for command in drawn:

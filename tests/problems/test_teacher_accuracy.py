@@ -10,7 +10,7 @@ import pytest
 
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.sources import get_data_source
-from geosd.rollout.sampler import SamplingParams
+from geosd.sampling.sampler import SamplingParams
 
 SPLITS = {"train": 6, "select_train": 0, "select_validation": 0, "test_id": 1}
 

@@ -26,17 +26,17 @@ def sources(tmp_path):
     """A package whose step imports a part, which imports another and names a data file."""
     files = {
         "__init__.py": "",
-        "steps/__init__.py": "",
-        "steps/train.py": "import geosd.config\n\ndef main():\n    from geosd.parts import first\n",
-        "steps/evaluate.py": "import geosd.models.model_card, geosd.rollout.build\n",
+        "cli/__init__.py": "",
+        "cli/train.py": "import geosd.config\n\ndef main():\n    from geosd.parts import first\n",
+        "cli/evaluate.py": "import geosd.models.model_card, geosd.sampling.build\n",
         "models/__init__.py": "",
         "models/model_card.py": "",
-        "rollout/__init__.py": "",
-        "rollout/build.py": "from geosd.rollout import transformers_sampler, vllm_sampler\n",
-        "rollout/transformers_sampler.py": "",
-        "rollout/vllm_sampler.py": "from geosd.rollout import vllm_engine, weights\n",
-        "rollout/vllm_engine.py": "",
-        "rollout/weights.py": "",
+        "sampling/__init__.py": "",
+        "sampling/build.py": "from geosd.sampling import transformers_sampler, vllm_sampler\n",
+        "sampling/transformers_sampler.py": "",
+        "sampling/vllm_sampler.py": "from geosd.sampling import vllm_engine, weights\n",
+        "sampling/vllm_engine.py": "",
+        "sampling/weights.py": "",
         "parts/__init__.py": "",
         "parts/first.py": "import geosd.parts.second\nSHAPES = 'shapes.yaml'\n",
         "parts/second.py": "import os\n",
@@ -68,7 +68,7 @@ def names(*arguments, **keywords) -> set[str]:
 def test_imports_are_followed_wherever_they_stand_and_the_configuration_is_not(sources):
     settings = {"objective": {"name": "none"}, "source": "none"}
     found = names("train", settings, sources=sources)
-    assert found == {"steps/train.py", "parts/first.py", "parts/second.py", "parts/shapes.yaml"}
+    assert found == {"cli/train.py", "parts/first.py", "parts/second.py", "parts/shapes.yaml"}
 
 
 def test_what_settings_name_belongs_to_the_step(sources):
@@ -98,11 +98,11 @@ def test_every_objective_and_source_is_where_its_name_says():
 def test_of_two_engines_the_one_that_the_settings_name_belongs_to_the_step(sources):
     def sampling(engine: str) -> set[str]:
         found = names("evaluate", {"source": "no", "rollout": {"engine": engine}}, sources=sources)
-        return found - {"steps/evaluate.py", "rollout/build.py"}
+        return found - {"cli/evaluate.py", "sampling/build.py"}
 
-    assert sampling("transformers") == {"rollout/transformers_sampler.py"}
+    assert sampling("transformers") == {"sampling/transformers_sampler.py"}
     assert sampling("vllm") == {
-        f"rollout/{name}.py" for name in ("vllm_sampler", "vllm_engine", "weights")
+        f"sampling/{name}.py" for name in ("vllm_sampler", "vllm_engine", "weights")
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.steps import render
+from geosd.cli import render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 TABLES = ("architectures", "flops", "memory", "hyperparameters", "kfac_memory")

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from geosd.cli import environment
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import DamagedManifestError, write_manifest
 from geosd.reporting.environment_page import StepManifest, environment_markdown
-from geosd.steps import environment
 
 
 def ran(step="train", **changed):

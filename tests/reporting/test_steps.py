@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from geosd.cli import analyse, claims, render
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import write_jsonl
 from geosd.problems.records import Sample
-from geosd.steps import analyse, claims, render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 SHOWN = ("table_main", "table_benchmarks", "table_significance", "figure_frontier")

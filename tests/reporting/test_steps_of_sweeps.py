@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from made_up_tables import made_up_tables
 
+from geosd.cli import render
 from geosd.config import load, resolve, settings
 from geosd.reporting.specs import output_specs
-from geosd.steps import render
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 STUDIES = """

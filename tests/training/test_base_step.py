@@ -5,13 +5,13 @@ from typing import get_args
 import pytest
 import yaml
 
+from geosd.cli import base, data
 from geosd.config.protocol_schema import Pretraining
 from geosd.files import read_jsonl
 from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
 from geosd.problems.search.equations import BENCHMARKS, Question
-from geosd.steps import base, data
 from geosd.training.base_model import CORPORA
 
 SPLITS = ("train", "select_train", "select_validation", "test")

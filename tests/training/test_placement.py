@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.rollout.sampler import SamplingParams
+from geosd.sampling.sampler import SamplingParams
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import end_process, init_processes

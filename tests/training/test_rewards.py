@@ -4,7 +4,7 @@ import dataclasses
 from types import SimpleNamespace
 
 from geosd.problems.grading import Verdict
-from geosd.rollout.sampler import Completion
+from geosd.sampling.sampler import Completion
 from geosd.training.run import RunInputs, assemble_run
 
 

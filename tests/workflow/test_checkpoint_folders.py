@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from geosd.cli import base, stale
 from geosd.config.run_folders import write_index
 from geosd.files import sha256
 from geosd.models.released_checkpoints import DamagedReleaseError
 from geosd.provenance.manifest_file import read_manifest
-from geosd.steps import base, stale
 
 MODEL = """models:
   own:

@@ -145,7 +145,7 @@ def test_a_study_of_two_draws_and_four_seeds_is_run_to_its_table(root, copied, s
     scores = pd.read_csv(copied.folder / "results/quick/analyse/scores.csv")
     assert {*zip(scores["seed"], scores["draw"], strict=True)} == {(0, 0), (1, 1), (2, 0), (3, 1)}
     assert (copied.folder / "figures/quick/table_main.md").exists()
-    stale = python(copied, "-m", "geosd.steps.stale", "--study", "quick")
+    stale = python(copied, "-m", "geosd.cli.stale", "--study", "quick")
     assert stale.startswith("0 of ")
     assert copied.planned_jobs() == {}
 

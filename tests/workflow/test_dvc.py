@@ -15,10 +15,10 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
+from geosd.cli.stale import current_results
 from geosd.config import load, resolve
 from geosd.provenance.code import digest
 from geosd.provenance.workflow_records import record_path
-from geosd.steps.stale import current_results
 
 # What only the report outputs: nothing to version.
 REPORT_ONLY = ("configuration", "environment", "front_page", "page")

@@ -32,7 +32,7 @@ for name in names.split():
 
 INDEX = """
 from pathlib import Path
-from geosd.steps.runs import main
+from geosd.cli.runs import main
 main("quick", Path("results/quick"))
 """
 
@@ -81,7 +81,7 @@ def origin(done_once, root, tmp_path_factory):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy2(root / name, folder / name)
     workflow = type(done_once)(folder)
-    (folder / "src/geosd/steps/train.py").write_text(QUICK_TRAIN)
+    (folder / "src/geosd/cli/train.py").write_text(QUICK_TRAIN)
     call(workflow, sys.executable, "workflow/dvc/generate.py")
     call(workflow, sys.executable, "-c", INDEX)
     (folder / METRICS).write_text(json.dumps({"mini-qwen3": {"geosd": {"OOD avg@16": 46.5}}}))

@@ -66,7 +66,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
 
 def test_every_rule_with_a_program_has_its_module(root, fresh):
     rules = set(fresh.planned_jobs()) - WITHOUT_STEP
-    steps = {path.stem for path in (root / "src/geosd/steps").glob("*.py")}
+    steps = {path.stem for path in (root / "src/geosd/cli").glob("*.py")}
     shown = {path.stem for path in (root / "src/geosd/reporting").glob("*.py")}
     assert rules <= steps | shown
 

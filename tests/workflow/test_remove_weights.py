@@ -21,7 +21,7 @@ STAND_IN_STEP = """
 import sys
 from pathlib import Path
 from geosd.files import write_text
-from geosd.steps.job import Job
+from geosd.cli.job import Job
 
 FILES = {
     "data": "train.jsonl select_train.jsonl select_validation.jsonl test.jsonl card.json",
@@ -125,8 +125,8 @@ def ran(fresh, root, tmp_path_factory):
     values["studies"] = {"quick": quick, "kept": STUDY, "later": LATER}
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     for step in STEPS.split():
-        (folder / f"src/geosd/steps/{step}.py").write_text(STAND_IN_STEP)
-    (folder / "src/geosd/steps/forkserver.py").write_text("def run_forked(): pass\n")
+        (folder / f"src/geosd/cli/{step}.py").write_text(STAND_IN_STEP)
+    (folder / "src/geosd/cli/forkserver.py").write_text("def run_forked(): pass\n")
     (folder / "dvc.yaml").unlink()
     for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ def test_all_that_is_made_from_weights_is_there_and_nothing_is_left_to_do(ran):
 
 
 def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
-    command = (sys.executable, "-m", "geosd.steps.stale", "--study", "kept")
+    command = (sys.executable, "-m", "geosd.cli.stale", "--study", "kept")
     assert "0 of " in call(ran, *command)
     manifest = next(ran.folder.glob("results/train/*/fwdkl-*/0/manifest.json"))
     before = manifest.read_text()

@@ -65,7 +65,7 @@ def report(fresh, root, tmp_path_factory) -> Path:
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
     outputs = next(line for line in text.splitlines() if line.startswith("    outputs: ["))
     workflow.edit("params.yaml", outputs, f"    outputs: [{', '.join(SHOWN)}]")
-    workflow.append("src/geosd/steps/forkserver.py", FORKED)
+    workflow.append("src/geosd/cli/forkserver.py", FORKED)
 
     outputs = [workflow.folder / name for name in workflow.outputs()]
     for path in outputs:

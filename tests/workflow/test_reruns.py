@@ -73,7 +73,7 @@ def test_what_the_study_does_not_use_reruns_nothing(done, module):
 
 def test_the_engine_that_samples_reruns_all_that_is_sampled(done, root):
     seeds, methods = runs(root)
-    done.append("src/geosd/rollout/transformers_sampler.py", EDIT)
+    done.append("src/geosd/sampling/transformers_sampler.py", EDIT)
     jobs = done.planned_jobs()
     assert jobs["train"] == jobs["evaluate"] == seeds * methods
     assert jobs["pool"] == 1 and jobs["evaluate_pi_0"] == seeds and jobs["base"] == 0
@@ -87,7 +87,7 @@ from geosd.files import sha256
 from geosd.provenance.code import digest
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest
-from geosd.steps.stale import current_results
+from geosd.cli.stale import current_results
 study = resolve(load("params.yaml"), "quick")
 write_index(Path("results/quick/runs.csv"), RunFolders(study).rows())
 for result, now in current_results(study, Path("figures")).items():
@@ -120,7 +120,7 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     done.append("src/geosd/files.py", EDIT)  # of every step
     jobs = done.planned_jobs()
     assert jobs["train"] == seeds * methods and jobs["data"] == jobs["claims"] == 1
-    printed = run_in(done.folder, "-m", "geosd.steps.accept", "--study", "quick")
+    printed = run_in(done.folder, "-m", "geosd.cli.accept", "--study", "quick")
     found = int(printed.split()[2])
     assert printed.startswith(f"{found} of {found} results of study quick") and found > 30
     # What has no manifest in which to say it: the page of the manifests, and what is drawn.
@@ -130,7 +130,7 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     (accepted,) = read_manifest(folder)["accepted"]
     assert list(accepted["files"]) == ["geosd/files.py"]
     assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
-    run_in(done.folder, "-m", "geosd.steps.stale", "--study", "quick")
+    run_in(done.folder, "-m", "geosd.cli.stale", "--study", "quick")
     shutil.copy2(root / "Makefile", done.folder)
     dry = ["make", "-n", f"BIN={Path(sys.executable).parent}", "accept"]
     printed = subprocess.run(dry, cwd=done.folder, capture_output=True, text=True, check=True)

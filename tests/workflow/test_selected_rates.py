@@ -8,10 +8,10 @@ import shutil
 import pandas as pd
 import pytest
 
+from geosd.cli import select_rates
 from geosd.config import load, resolve
 from geosd.config.grids import values_of_candidates
 from geosd.scores.tidy_columns import COLUMNS
-from geosd.steps import select_rates
 
 GRIDS = """
   small_rates:

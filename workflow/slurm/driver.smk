@@ -21,7 +21,7 @@ def check_prerequisites():
     if not jobs or workflow.touch:
         return
     executor = "local" if workflow.local_exec else "slurm"
-    command = [sys.executable, "-m", "geosd.steps.doctor", "--study", STUDY.name, "--no-probe"]
+    command = [sys.executable, "-m", "geosd.cli.doctor", "--study", STUDY.name, "--no-probe"]
     command += ["--executor", executor, "--models", *sorted({job.wildcards.model for job in jobs})]
     if subprocess.run(command).returncode and not ALLOW_MISSING:
         raise WorkflowError(
@@ -38,7 +38,7 @@ onstart:
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/orphaned_jobs.py")
     check_prerequisites()
-    # On this machine programs are forked with torch loaded (geosd.steps.forkserver): its servers lie
+    # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     if workflow.local_exec:
         servers = tempfile.mkdtemp(prefix="geosd-")
@@ -58,4 +58,4 @@ def print_cost():
     if workflow.dryrun and any(
         PARAMS.resources_of(model).job("train").gpus for model in STUDY.models
     ):
-        subprocess.run([sys.executable, "-m", "geosd.steps.plan", "--study", STUDY.name])
+        subprocess.run([sys.executable, "-m", "geosd.cli.plan", "--study", STUDY.name])

@@ -9,7 +9,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
 from geosd.problems.judging import judge_response
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
-from geosd.rollout.sampler import (
+from geosd.sampling.sampler import (
     Completion,
     PromptBatch,
     Sampler,

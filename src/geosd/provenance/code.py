@@ -37,7 +37,7 @@ READS = {
     "evaluate": ("source",),
 }
 """Steps that find modules by name, and the settings that name them."""
-ENGINES = {name: f"geosd.rollout.{name}_" for name in ("transformers", "vllm")}
+ENGINES = {name: f"geosd.sampling.{name}_" for name in ("transformers", "vllm")}
 """Engines of `rollout.engine`, and how the names of their own modules begin."""
 
 
@@ -52,19 +52,19 @@ def code_of(
     Of the engines that sample, only the one that the settings name belongs to it.
 
     Args:
-        step: Name of the step's module in `geosd.steps`.
+        step: Name of the step's module in `geosd.cli`.
         settings: The step's settings, which may name a data source, an objective and an engine.
         modules: Further modules that the step finds by name: a table's or a figure's.
         sources: The folder that holds the package.
 
     Returns:
-        Path of each file from `sources`, as `geosd/steps/train.py`, sorted -> its `meaning`.
+        Path of each file from `sources`, as `geosd/cli/train.py`, sorted -> its `meaning`.
     """
     settings = settings or {}
     named = [module_of(key, settings[key]) for key in READS.get(step, ())]
     engine = settings.get("rollout", {}).get("engine")
     others = [begins for name, begins in ENGINES.items() if engine not in (None, name)]
-    files = _closure((f"geosd.steps.{step}", *named, *modules), (*LEFT_OUT, *others), sources)
+    files = _closure((f"geosd.cli.{step}", *named, *modules), (*LEFT_OUT, *others), sources)
     return {file: meaning(sources / file) for file in files}
 
 

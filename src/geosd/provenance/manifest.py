@@ -32,7 +32,7 @@ def manifest(
     """The manifest of one run of a step: code, packages, machine, time, memory, files.
 
     Args:
-        step: Name of the step's module in `geosd.steps`.
+        step: Name of the step's module in `geosd.cli`.
         inputs: Files and folders that the step read. A folder counts with every file in it.
             Where a step has their SHA-256 already, path -> SHA-256: weights are not read twice.
         settings: The resolved settings that the step ran with (plain values).

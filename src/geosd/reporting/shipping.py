@@ -9,7 +9,7 @@
         .gitignore               git keeps this folder, unlike those of other studies
 
 All but the tidy tables and the settings is made from these two, so a clone without any run makes it
-again; the same code makes the same bytes (`geosd.steps.redraw`).
+again; the same code makes the same bytes (`geosd.cli.redraw`).
 """
 
 from __future__ import annotations

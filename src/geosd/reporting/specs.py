@@ -5,7 +5,7 @@ A module `table_*` or `figure_*` of geosd.reporting is all that a table or figur
     SPEC = OutputSpec(title=..., caption=..., reads=("scores",), settings=("models", "methods"))
 
 and has a function, `build` or `draw`, whose arguments are named like what it reads. Of that the
-workflow makes its rule, the configuration its settings, and `geosd.steps.render` the files.
+workflow makes its rule, the configuration its settings, and `geosd.cli.render` the files.
 Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy_columns`) is a DataFrame;
 `models` are in the study's order; `methods` are its variants in any order, drawn in the paper's;
 `candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the

@@ -1,7 +1,7 @@
 """What a study shows, as Markdown: its frontier, verdicts and main table first, then the rest.
 
 One study in `figures/` is a part of docs/results.md where it is shipped, and the study's front page
-(`geosd.steps.front_page`) in any case. Links are relative to the page.
+(`geosd.cli.front_page`) in any case. Links are relative to the page.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from geosd.rollout.sampler import Completion, Sampler, SamplingParams
+from geosd.sampling.sampler import Completion, Sampler, SamplingParams
 from geosd.training.packing import pack
 from geosd.training.policy import Policy, response_logits
 from geosd.training.processes import Ranks

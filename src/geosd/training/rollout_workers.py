@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.optim.distributed import copy_full_into
-from geosd.rollout.weight_transfer import named_weights
+from geosd.sampling.weight_transfer import named_weights
 from geosd.training.policy import Policy, copy_parameters, frozen_copy
 from geosd.training.processes import Ranks, WorkerLink
 from geosd.training.response_scoring import ResponseScorer, StreamingSampler

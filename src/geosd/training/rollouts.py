@@ -19,8 +19,8 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
 from geosd.problems.judging import judge_response
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.rollout.sampler import Sampler, SamplingParams, check_context, named_problems
-from geosd.rollout.weight_transfer import named_weights
+from geosd.sampling.sampler import Sampler, SamplingParams, check_context, named_problems
+from geosd.sampling.weight_transfer import named_weights
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
 from geosd.training.processes import Ranks
@@ -192,7 +192,7 @@ class LocalRollouts:
         """Look before the first step whether the prompts of the longest texts fit; return self.
 
         Raises:
-            geosd.rollout.sampler.ContextError: With its response one would be longer than the
+            geosd.sampling.sampler.ContextError: With its response one would be longer than the
                 model's context.
         """
         solutions = self.problem_sampler.solutions

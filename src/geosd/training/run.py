@@ -21,8 +21,8 @@ from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
 from geosd.problems.record_files import read_pool, read_problems
 from geosd.problems.sources import get_data_source
-from geosd.rollout.build import build_sampler
-from geosd.rollout.sampler import SamplingParams
+from geosd.sampling.build import build_sampler
+from geosd.sampling.sampler import SamplingParams
 from geosd.training.chunked_logits import ChunkedLogits, recomputes
 from geosd.training.packing import Microbatch, split_into_microbatches
 from geosd.training.policy import Policy, response_logits

@@ -1,0 +1,88 @@
+"""Score every run of a study from its samples, and read off how far training moved it.
+
+Writes the tidy `scores.csv`, `drift.csv`, `consensus.csv` and `training_curves.csv`, of these the
+few numbers of `metrics.json`, and, last, a manifest. No model is needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from geosd.cli import begin
+from geosd.cli.job import Job
+from geosd.config.run_folders import read_index
+from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
+from geosd.provenance.checkpoint_files import WEIGHTS
+from geosd.provenance.proof import prove, prove_run
+from geosd.scores import consensus_table, drift_tables, score_table, training_curves
+from geosd.scores.dvc_metrics import dvc_metrics
+from geosd.scores.score_table import Run, read_samples
+
+
+def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Analyse a study: score every run from its samples, and read off its drift.
+
+    Args:
+        study: Name of the study.
+        runs: The study's index of runs.
+        out: Folder of the tables.
+        params: The configuration.
+    """
+    job = Job("analyse", params, study)
+    settings = job.settings
+    rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
+    prove([runs])
+    expected = set(product(*map(settings.get, ("models", "methods", "seeds"))))
+    if other := expected ^ {(run.model, run.variant, run.seed) for run in rows}:
+        raise DamagedFileError(
+            f"{runs}: run {min(other)} is missing, or is none of the study's; expected are the runs"
+            f" of models, methods and seeds of study {study}.\n{remake_hint(runs)}"
+        )
+    logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
+    files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
+    scored, consensus = {}, {}
+    inputs: dict[Path, str] = {}
+    problems: dict[str, dict[Path, Counter[tuple[str, str]]]] = {}
+    for run, row in rows.items():
+        named = {"model": run.model, "seed": run.seed, "draw": run.draw}
+        prove_run(Path(row.evaluate), Path(row.train or row.base) / WEIGHTS, **named)
+    for run, file in files.items():  # one at a time: those of all would not fit into memory
+        samples = read_samples(run, file)
+        inputs |= prove([file])
+        of_model = problems.setdefault(run.model, {})
+        of_model[file] = Counter((sample.benchmark, sample.problem_id) for sample in samples)
+        k = settings["samples"]
+        scored[run] = score_table.score_run(
+            [s for s in samples if s.sample < k], settings["pass_k"]
+        )
+        consensus[run] = consensus_table.consensus_rows(samples, first=k)
+    for run, row in rows.items():
+        if row.pool:
+            counts = Path(row.pool) / "counts.json"
+            inputs |= prove([counts])
+            of_pool = score_table.pool_scores(counts)
+            scored[run] = pd.concat([scored[run], of_pool], ignore_index=True)
+    for of_model in problems.values():
+        score_table.check_same_problems(of_model)
+    drift = drift_tables.collect_drift(logs)
+    inputs |= prove(logs.values())
+    tables = {
+        "scores": score_table.collect_scores(scored),
+        "drift": drift,
+        "consensus": consensus_table.collect_consensus(consensus),
+        "training_curves": training_curves.collect_training_curves(logs),
+    }
+    for name, table in tables.items():
+        with atomic_write(out / f"{name}.csv") as temporary:
+            table.to_csv(temporary, index=False)
+    write_json(out / "metrics.json", dvc_metrics(tables["scores"]))
+    written = [*(out / f"{name}.csv" for name in tables), out / "metrics.json"]
+    job.write_manifest(out, inputs, written)
+
+
+if __name__ == "__main__":
+    begin(main)

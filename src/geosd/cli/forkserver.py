@@ -1,0 +1,296 @@
+"""A server that forks programs which have torch and transformers loaded.
+
+To import both costs three seconds of processor time, for jobs that may need no more for their work.
+On one machine Snakemake names a folder, `FOLDER`, for the time of its run. The first program of
+`SERVED` that starts then starts a server there, which imports what they all need, and forks. This
+and each later program hands its arguments, folder and standard streams over, waits, passes signals
+on, and ends as its fork ends. So it remains the ordinary program that it is without the folder.
+
+A server has one environment, the whole of it: a program with any other variable, as another number
+of threads, starts another server. It ends with the process of Snakemake, after its last program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import hashlib
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FOLDER = "GEOSD_FORKSERVER"
+"""The variable that names the folder of the sockets, in the environment of Snakemake's jobs."""
+OWNER = "GEOSD_FORKSERVER_OWNER"
+"""The process by whose end the servers end."""
+SERVED = frozenset({"alignment", "base", "evaluate", "pool", "states", "train"})
+"""The steps of jobs that import torch."""
+PRELOADED = (
+    "torch",
+    "torch.distributed.checkpoint.state_dict",
+    "torch.distributed.fsdp",
+    "accelerate",
+    "accelerate.tracking",
+    "safetensors.torch",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.llama.modeling_llama",
+    "transformers.models.olmo3.modeling_olmo3",
+    "transformers.models.qwen3.modeling_qwen3",
+    "pydantic",
+    "tqdm",
+    "tyro",
+    "yaml",
+)
+"""No module of geosd, whose code may be edited during a run; none that starts a thread (pandas)."""
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+UNREAD = {"PWD", "OLDPWD", "SHLVL", "_"}
+"""Variables of a shell, which no library reads."""
+START_S = 30.0
+"""How long a program waits for a server that another one is starting."""
+
+
+def run_forked() -> None:
+    """Run the program of this command line, `python -m MODULE ...`, in a fork of the server.
+
+    Returns only where the program must run here: it is not served, or no server can be had.
+
+    Raises:
+        SystemExit: With the status of the program.
+    """
+    folder = os.environ.get(FOLDER)
+    words = sys.orig_argv
+    module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
+    served = module.removeprefix("geosd.cli.") in SERVED
+    if not folder or not served or "RANK" in os.environ or not _forks():
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # until there is a fork to pass them on to
+    try:
+        connection = _connected(Path(folder))
+        process = _handed_over(connection, module)
+    except (OSError, EOFError):
+        return
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    sys.exit(_wait(connection, process))
+
+
+def _forks() -> bool:
+    """Whether a fork can do the work: on Linux, and not on a GPU, which allows no forks."""
+    gpu = any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/kfd"))
+    return sys.platform == "linux" and not gpu
+
+
+def _connected(folder: Path) -> socket.socket:
+    """A connection to the server of this environment, which is started where there is none."""
+    variables = sorted((name, text) for name, text in os.environ.items() if name not in UNREAD)
+    key = json.dumps([sys.executable, variables])
+    path = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):
+            return _connect(path)
+        path.unlink(missing_ok=True)
+        subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import main; main()", str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C reaches the programs, not their server
+        )
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+            with contextlib.suppress(OSError):
+                return _connect(path)
+    raise TimeoutError(f"{path}: no server has started")
+
+
+def _connect(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(path))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _handed_over(connection: socket.socket, module: str) -> int:
+    """The process of the program, to which all signals are passed on."""
+    umask = os.umask(0)
+    os.umask(umask)
+    program = {
+        "module": module,
+        "arguments": sys.argv[1:],
+        "folder": os.getcwd(),
+        "umask": umask,
+        "environment": dict(os.environ),
+    }
+    body = json.dumps(program).encode()
+    socket.send_fds(connection, [len(body).to_bytes(8, "big")], [0, 1, 2])
+    connection.sendall(body)
+    process = int.from_bytes(_read(connection, 8), "big")
+    for number in PASSED_ON:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: _kill(process, number))
+    return process
+
+
+def _wait(connection: socket.socket, process: int) -> int:
+    """The exit status of the program; where a signal ended it, that signal ends this process."""
+    try:
+        status = int.from_bytes(_read(connection, 8), "big", signed=True)
+    except (OSError, EOFError):
+        _kill(process, signal.SIGKILL)
+        raise SystemExit("the server of this program has died") from None
+    if status < 0:
+        with contextlib.suppress(OSError):  # SIGKILL cannot be set
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status
+
+
+def _kill(process: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+class Server:
+    """Forks one process a connection, and answers with its number and, at its end, its status."""
+
+    def __init__(self, path: Path, owner: int) -> None:
+        """Listen; programs that connect wait from here on."""
+        self._path = path
+        self._owner = os.pidfd_open(owner)
+        self._listener = socket.socket(socket.AF_UNIX)
+        partial = path.with_suffix(".new")
+        self._listener.bind(str(partial))
+        self._listener.listen(64)
+        partial.rename(path)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._owner, selectors.EVENT_READ)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._children: dict[int, tuple[int, socket.socket]] = {}  # by the descriptor of a process
+        self._waiting: dict[Any, int] = {}  # the process of each client that is still there
+        self._ended = False
+
+    def serve(self) -> dict[str, Any] | None:
+        """Serve until the owner has ended; None. In each fork: the program to be run."""
+        while self._children or not self._ended:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._listener:
+                    program = self._accept()
+                    if program is not None:
+                        return program
+                elif key.fd == self._owner:
+                    self._ended = True
+                    self._selector.unregister(self._owner)
+                    self._selector.unregister(self._listener)
+                    self._path.unlink(missing_ok=True)
+                elif key.fd in self._children:
+                    self._finish(key.fd)
+                elif process := self._waiting.pop(key.fileobj, 0):  # its client has died
+                    os.kill(process, signal.SIGKILL)
+                    self._selector.unregister(key.fileobj)
+        return None
+
+    def _accept(self) -> dict[str, Any] | None:
+        """Fork for one connection; in the fork: its program."""
+        connection, _ = self._listener.accept()
+        streams: list[int] = []
+        try:
+            head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+            program = json.loads(_read(connection, int.from_bytes(head, "big")))
+        except (OSError, EOFError, ValueError):  # it died before it had asked
+            process = None
+        else:
+            gc.freeze()
+            process = os.fork()
+            if not process:
+                self._close(connection)
+                return {**program, "streams": streams}
+        for stream in streams:
+            os.close(stream)
+        if process is None:
+            connection.close()
+            return None
+        with contextlib.suppress(OSError):  # it died meanwhile: select() says so next
+            connection.sendall(process.to_bytes(8, "big"))
+        descriptor = os.pidfd_open(process)
+        self._children[descriptor] = (process, connection)
+        self._selector.register(descriptor, selectors.EVENT_READ)
+        self._waiting[connection] = process
+        self._selector.register(connection, selectors.EVENT_READ)
+        return None
+
+    def _finish(self, descriptor: int) -> None:
+        process, connection = self._children.pop(descriptor)
+        _, status = os.waitpid(process, 0)
+        self._selector.unregister(descriptor)
+        os.close(descriptor)
+        if self._waiting.pop(connection, 0):
+            self._selector.unregister(connection)
+        with contextlib.suppress(OSError):
+            exit_code = os.waitstatus_to_exitcode(status)
+            connection.sendall(exit_code.to_bytes(8, "big", signed=True))
+        connection.close()
+
+    def _close(self, connection: socket.socket) -> None:
+        """In a fork: close what is the server's."""
+        for other in (connection, self._listener, *(c for _, c in self._children.values())):
+            other.close()
+        for descriptor in (self._owner, *self._children):
+            os.close(descriptor)
+        self._selector.close()
+
+
+def _become(program: Mapping[str, Any]) -> None:
+    """Make this process the one that `python -m MODULE ...` would be."""
+    for target, stream in enumerate(program["streams"]):
+        os.dup2(stream, target)
+        os.close(stream)
+    os.chdir(program["folder"])
+    os.umask(program["umask"])
+    os.environ.clear()
+    os.environ.update(program["environment"])
+    del os.environ[FOLDER]  # it is here already
+    sys.orig_argv[1:] = ["-m", program["module"], *program["arguments"]]
+    sys.argv[:] = ["-m", *program["arguments"]]
+    sys.path[0] = program["folder"]
+    for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
+        del sys.modules[name]
+
+
+def main() -> None:
+    """Serve at the path that the command line names, and run the program in each fork."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    gc.disable()
+    server = Server(Path(sys.argv[1]), int(os.environ[OWNER]))
+    for name in PRELOADED:
+        importlib.import_module(name)
+    program = server.serve()
+    if program is not None:
+        _become(program)
+        runpy.run_module(program["module"], run_name="__main__", alter_sys=True)

@@ -1,0 +1,153 @@
+"""Judge the responses of a JSON-lines file, whatever made them.
+
+Every row needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
+and `reason`; where the row already had one of these, the old value is kept as `recorded_...`. A row
+whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tqdm import tqdm
+
+from geosd.cli import begin
+from geosd.files import DamagedFileError, DamagedLineError, atomic_write
+from geosd.problems.grading import Verdict
+from geosd.problems.grading.answer_comparison import GraderMode
+from geosd.problems.grading.typed_grader import (
+    LIMIT_SECONDS,
+    TypedGrader,
+    grade_answer,
+    grade_response,
+)
+from geosd.problems.judging import judge_response, reason_counts
+
+_ADDED = ("answer", "correct", "reason")
+# What Python's encoder of JSON writes for certain: it fails near a thousand levels.
+MOST_NESTED = 100
+FINISH = "finish_reason"
+"""Field of a row that says why its response ended, as servers of models give it."""
+
+
+def main(
+    source: Annotated[Path, tyro.conf.arg(name="in")],
+    out: Path,
+    grader: GraderMode = "auto",
+    answer_field: str | None = None,
+    guess: bool = False,
+    seconds: float = LIMIT_SECONDS,
+    workers: int = 2,
+) -> None:
+    """Grade the responses of a JSON-lines file, row by row in order.
+
+    Args:
+        source: The rows.
+        out: The rows with their verdicts; written whole or not at all.
+        grader: `auto` lets each gold's type choose; `symbolic` also compares answers to integer
+            golds as formulas.
+        answer_field: A field that holds an extracted answer, judged where the response is null or
+            states none.
+        guess: Whether the last formula or number counts where no answer is stated.
+        seconds: Limit on comparing one answer as a formula, in seconds of processor time.
+        workers: Processes that do so.
+    """
+    rows = list(_rows(source, answer_field))
+    if not rows:
+        raise DamagedFileError(
+            f"{source}: no row; expected one JSON object a line.\nHint: run again what writes the"
+            " responses; nothing was written."
+        )
+
+    def judge(row: dict[str, Any]) -> Verdict:
+        def grade(response: str, gold: str) -> Verdict:
+            verdict = grade_response(response, gold, pool, grader=grader, guess=guess)
+            if verdict.reason == "no answer" and answer_field and row[answer_field]:
+                return grade_answer(row[answer_field], gold, pool, grader=grader)
+            return verdict
+
+        truncated = row.get(FINISH) == "length"
+        return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
+
+    with TypedGrader(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
+        try:
+            verdicts = list(
+                tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row")
+            )
+        except BaseException:
+            threads.shutdown(cancel_futures=True)  # or every row left would still be graded
+            raise
+    # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
+    with (
+        atomic_write(out) as temporary,
+        temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
+    ):
+        for row, verdict in zip(rows, verdicts, strict=True):
+            lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
+    print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
+    print(_rule_of_truncation(rows))
+
+
+def _rows(path: Path, answer_field: str | None) -> Iterator[dict[str, Any]]:
+    nullable = ["response"] + ([answer_field] if answer_field else [])
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                _check(row, nullable)
+            except (ValueError, RecursionError) as error:
+                raise DamagedLineError(
+                    f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
+                    f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
+                    " line; nothing was written."
+                ) from error
+            yield row
+
+
+def _check(row: Any, nullable: list[str]) -> None:
+    if not isinstance(row, dict):
+        raise ValueError(f"a JSON {type(row).__name__} instead of an object")
+    for field in ("gold", *nullable):
+        if field not in row:
+            raise ValueError(f"missing {field}")
+        if not isinstance(row[field], str) and (field == "gold" or row[field] is not None):
+            raise ValueError(f"{field} is a JSON {type(row[field]).__name__}, not text")
+    if not isinstance(row.get(FINISH), str | None):
+        raise ValueError(f"{FINISH} is a JSON {type(row[FINISH]).__name__}, not text or null")
+    if _levels(row) > MOST_NESTED:
+        raise ValueError(f"fields nested deeper than {MOST_NESTED} levels")
+
+
+def _levels(value: Any) -> int:
+    """How deep lists and objects lie in each other, counted without recursion."""
+    levels, inside = 0, [value]
+    while inside := [part for part in inside if isinstance(part, dict | list)]:
+        levels += 1
+        parts = (part.values() if isinstance(part, dict) else part for part in inside)
+        inside = list(itertools.chain.from_iterable(parts))
+    return levels
+
+
+def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    fields = {f"recorded_{name}" if name in _ADDED else name: value for name, value in row.items()}
+    # A file graded twice keeps what was recorded first.
+    fields |= {name: value for name, value in row.items() if name not in _ADDED}
+    return fields | {name: getattr(verdict, name) for name in _ADDED}
+
+
+def _rule_of_truncation(rows: Sequence[dict[str, Any]]) -> str:
+    """Which rows the rule of truncated responses was applied to, in words."""
+    unknown = sum(row.get(FINISH) is None for row in rows)
+    rule = f'A row whose {FINISH} is "length" is truncated: it has no answer.'
+    whole = f" {unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses."
+    return rule + whole * bool(unknown)
+
+
+if __name__ == "__main__":
+    begin(main)

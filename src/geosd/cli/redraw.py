@@ -1,0 +1,116 @@
+"""Make the outputs of a shipped study again from its tidy tables, without any run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from geosd.cli import begin
+from geosd.cli.claims import judge
+from geosd.files import DamagedFileError, write_text
+from geosd.provenance.code import code_of
+from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.proof import prove
+from geosd.reporting.rendering import render
+from geosd.reporting.shipping import (
+    IGNORE,
+    SOURCE,
+    ShippedManifest,
+    changed_files,
+    hashes_of,
+    package_versions,
+    read_shipped,
+    write_caption,
+    write_manifest,
+    write_source_data,
+)
+from geosd.reporting.specs import output_specs, rendering_modules
+from geosd.scores.tidy_files import read_tidy
+
+CLAIMS = "claims"
+"""The one output that is no table and no figure."""
+
+
+def main(study: str, figures: Path = Path("figures")) -> None:
+    """Make every table, figure and verdict of a shipped study again, and its manifest.
+
+    The settings are those of the manifest, so later edits of params.yaml change nothing.
+
+    Args:
+        study: Name of the study.
+        figures: Where the outputs of studies lie, each study in its own folder.
+
+    Raises:
+        ValueError: The study is not shipped, or a tidy table is not the one that was shipped.
+    """
+    folder = figures / study
+    shipped = read_shipped(folder)
+    if changed := changed_files(folder, shipped.inputs):
+        raise ValueError(
+            f"{folder / changed[0]} is not the tidy table that was shipped: its SHA-256 is not that"
+            " of the manifest.\nHint: take it from git again, or run `make ship` where the study"
+            " was run."
+        )
+    write_outputs(study, shipped.about, shipped.outputs, folder)
+
+
+def write_outputs(
+    study: str, about: str, outputs: Mapping[str, dict[str, Any]], folder: Path
+) -> None:
+    """Write all files of a shipped study but its tidy tables, which lie in its folder already.
+
+    Args:
+        study: Name of the study.
+        about: What it is for.
+        outputs: Settings of each table, figure and of `claims`.
+        folder: Of the study.
+    """
+    sources = sorted((folder / SOURCE).glob("*.csv"))
+    tables = {path.stem: read_tidy(path.stem, path) for path in sources}
+    made = [folder / ".gitignore"]
+    write_text(made[0], IGNORE)
+    for name, settings in outputs.items():
+        if name == CLAIMS:
+            made += _judge_anew(study, tables, settings, folder)
+            continue
+        reads = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
+        made += render(name, reads, settings, folder)
+        source_data = write_source_data(name, settings, folder)
+        made += [path for path in source_data if path not in sources]
+        models = settings.get("models", ())
+        made.append(write_caption(name, models, source_data, folder))
+    manifest = ShippedManifest(
+        study=study,
+        about=about,
+        outputs=dict(outputs),
+        packages=package_versions(),
+        code=code_hashes(outputs),
+        inputs=hashes_of(folder, sources),
+        files=hashes_of(folder, made),
+    )
+    write_manifest(folder, manifest)
+
+
+def _judge_anew(
+    study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
+) -> list[Path]:
+    """The ledger's files; the manifest of a run's ledger goes where the verdicts are others."""
+    files = judge(study, tables, settings, folder)
+    try:
+        prove(files)
+    except DamagedFileError:
+        (folder / f"{CLAIMS}.{MANIFEST}").unlink()
+    return files
+
+
+def code_hashes(outputs: Mapping[str, Any]) -> dict[str, str]:
+    """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
+    modules = [module for name in outputs if name != CLAIMS for module in rendering_modules(name)]
+    return code_of("redraw", modules=modules)
+
+
+if __name__ == "__main__":
+    begin(main)

@@ -1,0 +1,43 @@
+"""Remove the weights of a run once everything that is made from them is there (`keep: samples`).
+
+The file stays where another study of params.yaml keeps weights, or has yet to read it: that study
+removes it. The run's manifest keeps the hash of what is removed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from geosd.cli import begin
+from geosd.config import load, resolve
+from geosd.config.weight_readers import kept_for, weight_readers
+from geosd.files import write_json
+
+
+def main(study: str, weights: Path, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Remove a file of weights that every study has read; write down whether it went.
+
+    Args:
+        study: Name of the study, whose own results made from the weights are there.
+        weights: The file.
+        out: File that says whether it was removed, and else for which studies it stays.
+        params: The configuration.
+
+    Raises:
+        ValueError: The study has no such file of weights; nothing is removed.
+    """
+    resolved = resolve(load(params), study)
+    # Another spelling of a file's path would find no study that keeps it.
+    if str(weights) not in (known := weight_readers(resolved)):
+        raise ValueError(
+            f"{weights} is no file of weights of study {study}; nothing was removed.\nHint: name"
+            f" it from the root of the project, as {next(iter(known), 'results/train/...')}."
+        )
+    studies = kept_for(resolved).get(str(weights), [])
+    if not studies:
+        weights.unlink(missing_ok=True)
+    write_json(out, {"weights": str(weights), "removed": not studies, "kept_for": studies})
+
+
+if __name__ == "__main__":
+    begin(main)

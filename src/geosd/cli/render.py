@@ -1,0 +1,58 @@
+"""Write any table or draw any figure from tidy files; its own module says how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from geosd.cli import begin
+from geosd.config import load, resolve, settings
+from geosd.config.output_needs import unmet_needs
+from geosd.provenance.proof import prove
+from geosd.reporting.rendering import render
+from geosd.reporting.specs import output_specs
+from geosd.scores.tidy_files import read_tidy
+
+
+def main(
+    name: Annotated[str, tyro.conf.Positional],
+    study: str,
+    out: Path,
+    tidy: tuple[Path, ...] = (),
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Render a table or a figure from tidy files.
+
+    Args:
+        name: Its name, that of its module in geosd.reporting, e.g. figure_frontier.
+        study: Name of the study.
+        out: Folder of the table or figure.
+        tidy: The tidy files that it reads, each known by its own name.
+        params: The configuration.
+    """
+    resolved = resolve(load(params), study)
+    shown = settings(name, resolved)
+    for missing in unmet_needs(resolved, output_specs()[name]):
+        raise ValueError(f"{name} {missing}, for {study}.\nHint: params.yaml says what it has.")
+    files: dict[str, list[Path]] = {}
+    for path in tidy:
+        files.setdefault(path.stem, []).append(path)
+    reads = output_specs()[name].reads
+    if set(files) != set(reads):
+        raise ValueError(
+            f"{name} reads {_listed(reads)}, and was given {_listed(files)}.\nHint: let the"
+            " workflow call this program, or give `--tidy` the files it reads."
+        )
+    tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
+    prove(tidy)
+    render(name, tables, shown, out)
+
+
+def _listed(names: object) -> str:
+    return ", ".join(f"{name}.csv" for name in names) or "no tidy file"
+
+
+if __name__ == "__main__":
+    begin(main)

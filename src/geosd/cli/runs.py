@@ -1,0 +1,46 @@
+"""Write the index of a study: which folders belong to each variant and seed.
+
+Writes `runs.csv`, which programs read, its manifest, and links by which people find a run:
+`runs/<model>/<variant>/<seed>/{train,evaluate}`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from geosd.cli import begin
+from geosd.cli.job import Job
+from geosd.config.run_folders import RunFolders, RunRow, write_index
+from geosd.provenance.manifest_file import MANIFEST
+
+
+def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Write the index of a study's runs, and links by which people find a run.
+
+    Args:
+        study: Name of the study.
+        out: Folder of the index.
+        params: The configuration.
+    """
+    job = Job("runs", params, study)
+    rows = RunFolders(job.study).rows()
+    _link(rows, out / "runs")
+    index = out / "runs.csv"
+    write_index(index, rows)
+    job.write_manifest(out, [], [index], name=f"runs.{MANIFEST}")
+
+
+def _link(rows: list[RunRow], folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for row in rows:
+        names = folder / row.model / row.variant / str(row.seed)
+        names.mkdir(parents=True)
+        for step in ("train", "evaluate"):
+            if target := getattr(row, step):
+                (names / step).symlink_to(os.path.relpath(target, names))
+
+
+if __name__ == "__main__":
+    begin(main)

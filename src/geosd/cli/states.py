@@ -1,0 +1,117 @@
+"""Sample pi_0 once on every training problem, and look at each state it visits.
+
+Writes `states.csv`, one row a response position, and `states.jsonl`, the rollouts themselves with
+their most uncertain positions: the states that the rule `alignment` asks every checkpoint about.
+The manifest comes last.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+from torch import Tensor
+
+from geosd.cli import begin
+from geosd.cli.job import Job
+from geosd.evaluation.rank_mass import ProbeRollout
+from geosd.evaluation.state_survey import survey_states
+from geosd.files import atomic_write, write_jsonl
+from geosd.models.checkpoints import load_model
+from geosd.problems.record_files import read_pool, read_problems
+from geosd.problems.sources import get_data_source
+from geosd.provenance.proof import prove, prove_checkpoint
+from geosd.sampling.build import build_sampler
+from geosd.sampling.sampler import SamplingParams
+from geosd.scores.state_table import most_uncertain
+from geosd.scores.tidy_columns import COLUMNS
+from geosd.seeds import seed_of
+from geosd.training.rollouts import LocalRollouts, ProblemSampler, RolloutBatchSettings, Rollouts
+
+
+def main(
+    study: str,
+    model: str,
+    base: Path,
+    problems: Path,
+    pool: Path,
+    out: Path,
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Sample the states that pi_0 visits, and survey student and teacher at each.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        base: Folder of the base model.
+        problems: Training problems.
+        pool: Their verified solutions; the teacher is shown one of each problem's, drawn.
+        out: Folder of `states.csv`, `states.jsonl` and, last, `manifest.json`.
+        params: The configuration.
+    """
+    job = Job("states", params, study, model)
+    settings = job.settings
+    inputs = prove_checkpoint(base) | prove([problems, pool])
+    student, tokenizer = load_model(base)
+    source = get_data_source(settings["source"])
+    encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
+    seed = seed_of(settings["seed"], "states")
+    training = read_problems(problems)
+    problem_sampler = ProblemSampler(training, read_pool(pool, training), seed)
+    # One step on all problems at once: what a first epoch would visit if nothing were learnt.
+    rollout_settings = RolloutBatchSettings(
+        source="student",
+        problems=len(problem_sampler.problems),
+        group=1,
+        sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
+        privilege=settings["privilege"],
+    )
+    sampler = build_sampler(
+        settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
+    )
+    with closing(source.grader()) as grade:
+        local = LocalRollouts(student, rollout_settings, problem_sampler, encoding, sampler, grade)
+        rollouts, _ = local.check_prompts().collect(step=0, measured=False)
+    columns = survey_states(
+        student,
+        rollouts.student_prompts,
+        rollouts.teacher_prompts,
+        rollouts.responses,
+        encoding.pad_id,
+        top_k=settings["top_k"],
+        batch_size=settings["problems"],
+        chunk=settings["chunk"],
+    )
+    ranked = columns.pop("ranked")
+    table = pd.DataFrame({name: value.numpy() for name, value in columns.items()})
+    table["model"] = model
+    table["problem_id"] = [rollouts.problems[row].id for row in table["rollout"]]
+    table["selected"] = most_uncertain(table["entropy"], table["rollout"])
+    write_jsonl(out / "states.jsonl", _probe_rollouts(rollouts, table, ranked))
+    with atomic_write(out / "states.csv") as temporary:
+        table[list(COLUMNS["states"])].to_csv(temporary, index=False, float_format="%.9g")
+    written = [out / name for name in ("states.csv", "states.jsonl")]
+    job.write_manifest(out, inputs, written, model=model)
+
+
+def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:
+    """The rollouts with their selected positions, and the teacher's best tokens there."""
+    rows = []
+    for row, states in table.groupby("rollout", sort=True):
+        chosen = states[states["selected"]]
+        rows.append(
+            ProbeRollout(
+                problem_id=rollouts.problems[row].id,
+                student=tuple(rollouts.student_prompts[row]),
+                teacher=tuple(rollouts.teacher_prompts[row]),
+                response=tuple(rollouts.responses[row]),
+                selected=tuple(chosen["position"].tolist()),
+                ranked=tuple(map(tuple, ranked[chosen.index.tolist()].tolist())),
+            )
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    begin(main)

@@ -1,0 +1,150 @@
+"""Train one student: one variant of one model with one seed.
+
+Writes the final weights in Hugging Face form, the step log as `steps.csv`, the settings that made
+them, a manifest and, after it, a model card, which decides no result. A run that was killed goes on
+from its scratch folder. The weights after the steps of `--snapshots` lie in `snapshots/`, there
+before the final ones are.
+
+Started by `accelerate launch`, its processes train one student in shards: the same result up to
+rounding, from the same state files. SIGTERM ends a run after the step under way; its state is
+saved, and the exit code 75 says that the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+from geosd.cli import begin
+from geosd.cli.job import Job, written_files
+from geosd.files import atomic_write, write_json
+from geosd.models.checkpoints import save_model
+from geosd.models.model_card import write_model_card
+from geosd.models.precision import cast_parameters, resolve_precision
+from geosd.problems.record_files import read_pool, read_problems
+from geosd.problems.sources import get_data_source
+from geosd.provenance.manifest import computed_by
+from geosd.provenance.proof import prove, prove_checkpoint
+from geosd.sampling.solution_pool import require_solutions
+from geosd.scores.irregular_steps import count_irregular_steps
+from geosd.training.fsdp import full_model
+from geosd.training.loop import train
+from geosd.training.processes import end_process, init_processes, local_device
+from geosd.training.resume_state import (
+    EXIT_CODE,
+    PreemptionError,
+    ResumeState,
+    Snapshots,
+    catch_sigterm,
+)
+from geosd.training.rollout_workers import RemoteRollouts, serve
+from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.step_log import StepLog, check_trackers
+
+
+def main(
+    study: str,
+    model: str,
+    variant: str,
+    seed: int,
+    base: Path,
+    problems: Path,
+    pool: Path,
+    out: Path,
+    scratch: Path,
+    params: Path = Path("params.yaml"),
+    snapshots: tuple[int, ...] = (),
+    workers: int = 0,
+) -> int:
+    """Train one student; returns the exit status, which says whether the run is to be continued.
+
+    Args:
+        study: Name of the study.
+        model: Name of the model.
+        variant: Name of the variant.
+        seed: Seed of problems, solutions, rollouts and curvature tokens.
+        base: Folder of the base model.
+        problems: Training problems.
+        pool: Verified solutions of the training problems.
+        out: Folder of the trained student.
+        scratch: Folder of the state that a killed run continues from.
+        params: The configuration.
+        snapshots: Steps after which the weights are kept too.
+        workers: Processes of the rollout worker, which samples and scores: the last ones that
+            accelerate has started. 0 leaves both to the processes that train.
+    """
+    job = Job("train", params, study, model, variant, seed=seed)
+    trackers = job.study.params.trackers
+    check_trackers(trackers)
+    settings = job.settings
+    precision = resolve_precision(settings["precision"], local_device())
+    resolved = {**settings, "precision": precision}
+    inputs = prove_checkpoint(base) | prove([problems, pool])
+    # No result depends on this share, so no folder's name does.
+    least_share = job.study.section("pool", model)["least_share"]
+    require_solutions(read_pool(pool, read_problems(problems)), least_share)
+    identity = {
+        **computed_by("train", settings),
+        "settings": resolved,
+        "seed": seed,
+        "inputs": list(inputs.values()),
+    }
+    resume = ResumeState(scratch, identity)
+    storage = getattr(torch, settings.get("storage", "float32"))
+    saved = Snapshots(out / "snapshots", snapshots, storage)
+    run_name = f"{model}/{variant}/{seed}"
+    with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
+        run_inputs = RunInputs(resolved, base, problems, pool, seed)
+        if ranks is None:  # this process is the worker
+            serve(assemble_rollout_worker(run_inputs, link.worker), link)
+            return 0
+        run = assemble_run(run_inputs, ranks, link)
+        try:
+            log = train(
+                run,
+                training_arguments(resolved),
+                resume,
+                lambda step: StepLog(scratch / "log", step, trackers, run_name, settings),
+                saved,
+                stop_requested,
+            )
+        except PreemptionError as preemption:
+            print(preemption, file=sys.stderr)
+            return EXIT_CODE
+        finally:  # a failure elsewhere ends all processes: accelerate sees to it
+            failed = isinstance(sys.exception(), Exception)
+            if isinstance(run.rollout_source, RemoteRollouts) and not failed:
+                run.rollout_source.end()
+        student = full_model(run.student)
+        if ranks.is_main:
+            with atomic_write(out / "steps.csv") as temporary:
+                log.table().to_csv(temporary)
+            write_json(out / "settings.json", settings)
+            prompt = run.encoding.text(run.encoding.student(run.problem_sampler.problems[0]))
+            card = {"prompt": prompt, "limits": get_data_source(settings["source"]).limits}
+            save_model(cast_parameters(student, storage), run.encoding.tokenizer, out)
+            kept = sorted((out / "snapshots").glob("step_*"))
+            job.write_manifest(
+                out,
+                inputs,
+                [*written_files(out), *kept],
+                model=model,
+                seed=seed,
+                draw=job.draw,
+                snapshots=saved.steps,
+                irregular_steps=count_irregular_steps(out / "steps.csv", settings["steps"]),
+                precision=precision,
+                ranks=ranks.size,
+                sampler=run.rollout_source.record(),
+                card=card,
+            )
+            write_model_card(out, model=model, seed=seed, settings=settings, **card)
+            resume.clear()
+        ranks.barrier()
+    return 0
+
+
+if __name__ == "__main__":
+    end_process(begin(main))

@@ -1,0 +1,85 @@
+"""From plain values to a sampler: the one place that chooses between engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from geosd.models.checkpoints import load_model
+from geosd.models.precision import resolve_precision
+from geosd.problems.encoding import Encoding
+from geosd.sampling.sampler import Sampler
+from geosd.sampling.transformers_sampler import TransformersSampler
+from geosd.sampling.vllm_engine import require_vllm, start_engine
+from geosd.sampling.vllm_sampler import VllmSampler
+from geosd.sampling.weight_transfer import named_weights
+
+ENGINES = ("transformers", "vllm")
+
+
+def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an engine, with the precision that they stand for on this machine."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if settings["engine"] != "vllm":  # transformers loads a checkpoint on the CPU
+        device = torch.device("cpu")
+    precision = resolve_precision(settings.get("precision", "float32"), device)
+    return {**settings, "precision": precision}
+
+
+def build_sampler(
+    settings: Mapping[str, Any],
+    checkpoint: Path | str,
+    encoding: Encoding,
+    model: nn.Module | None = None,
+    live: bool = False,
+    progress: str | None = None,
+) -> Sampler:
+    """A sampler of a checkpoint, or of a model in training.
+
+    Args:
+        settings: `engine`, `sequences` and `precision` (float32 where it is left out), and vLLM's
+            own where it is the engine; see `geosd.sampling.vllm_engine.start_engine`.
+        checkpoint: Folder of the weights; of a live model, those that it began with.
+        encoding: Says which tokens end a response.
+        model: The same weights, loaded, where the caller has them anyway. A model that is not live
+            is sampled only where it has the precision.
+        live: Whether the model is being trained: every call then samples it as it is.
+        progress: What the progress bar says; None shows none.
+
+    Raises:
+        ValueError: There is no such engine.
+        ModuleNotFoundError: The engine is vllm, and it is not installed.
+    """
+    settings = resolve_engine(settings)
+    engine, options = settings["engine"], {k: v for k, v in settings.items() if k != "engine"}
+    if engine == "transformers":
+        dtype = getattr(torch, options["precision"])
+        usable = model is not None and (live or next(model.parameters()).dtype == dtype)
+        sampled = model if usable else load_model(checkpoint, dtype)[0]
+        return TransformersSampler(
+            sampled,
+            encoding.end_ids,
+            encoding.pad_id,
+            rows=options["sequences"],
+            compiled=options.get("compile", False),
+            progress=progress,
+        )
+    if engine != "vllm":
+        raise ValueError(
+            f"{engine!r} is no engine; allowed are {', '.join(ENGINES)}.\nHint: rollout.engine in"
+            " params.yaml."
+        )
+    require_vllm()
+    if model is None and torch.cuda.is_available():  # no model beside it: vLLM's own share, 0.9
+        options.pop("memory", None)
+    return VllmSampler(
+        partial(start_engine, checkpoint, live=live, **options),
+        encoding.end_ids,
+        weights=partial(named_weights, model) if live else None,
+        progress=progress,
+    )

@@ -1,0 +1,181 @@
+"""A batch of responses in progress: logits of each row's next token, and rows that leave.
+
+B = rows, P = longest prompt of the batch, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
+from geosd.sampling.key_value_cache import KeyValueCache, grown, with_room
+
+
+class DecodeSession(Protocol):
+    """What a decode loop needs of a model.
+
+    Attributes:
+        logits: Of each row's next token [B, V].
+    """
+
+    logits: Tensor
+
+    def step(self, ids_B: Tensor) -> None:
+        """Append one token to each row."""
+        ...
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop all rows but `rows`."""
+        ...
+
+
+class PreallocatedSession:
+    """Prompts and tokens in a preallocated cache.
+
+    Args:
+        model: A causal language model.
+        step: Computes one token of every row.
+        prompts: Token ids of each row, not empty.
+        pad_id: Fills the left of short prompts.
+        new_tokens: Most tokens that each row will append.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        step: DecodeStep,
+        prompts: Sequence[Sequence[int]],
+        pad_id: int,
+        new_tokens: int,
+    ) -> None:
+        """Run the prompts through the model."""
+        self._step = step
+        self.logits, self.cache = prefill(model, prompts, pad_id, new_tokens)
+
+    def step(self, ids_B: Tensor) -> None:
+        """Append one token to each row."""
+        self.logits = self._step(ids_B, self.cache)
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop all rows but `rows`."""
+        self.logits = self.logits[rows]
+        self.cache.keep(rows)
+
+
+def prefill(
+    model: nn.Module, prompts: Sequence[Sequence[int]], pad_id: int, new_tokens: int
+) -> tuple[Tensor, KeyValueCache]:
+    """Run the prompts through the model; each distinct prompt once, however often it stands there.
+
+    Args:
+        model: A causal language model.
+        prompts: Token ids of each row, not empty.
+        pad_id: Fills the left of short prompts.
+        new_tokens: Most tokens that each row will append.
+
+    Returns:
+        Logits [B, V] of the first new token, and a cache with room for those that follow.
+    """
+    place_of: dict[tuple[int, ...], int] = {}
+    places = [place_of.setdefault(tuple(prompt), len(place_of)) for prompt in prompts]
+    ids_BP, first_B = left_padded(list(place_of), pad_id, next(model.parameters()).device)
+    width, padded = ids_BP.shape[1], len(set(map(len, place_of))) > 1
+    columns_P = torch.arange(width, device=ids_BP.device)
+    kept = DynamicCache()  # without the configuration no layer forgets what has left its window
+    logits_BV = model(
+        input_ids=ids_BP,
+        attention_mask=(columns_P >= first_B[:, None]).long() if padded else None,
+        position_ids=(columns_P - first_B[:, None]).clamp(min=0),
+        past_key_values=kept,
+        use_cache=True,
+        logits_to_keep=1,
+    ).logits[:, -1]
+    rows = None
+    if len(place_of) < len(prompts):
+        rows = torch.tensor(places, device=ids_BP.device)
+        logits_BV, first_B = logits_BV[rows], first_B[rows]
+    limit = width + new_tokens
+    columns, kind = min(limit, grown(width)), ids_BP.device.type
+    # Under autocast the attention would cast all that is kept at every token.
+    cast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+    layers = [
+        tuple(
+            with_room(part.to(cast or part.dtype), rows, width, columns)
+            for part in (layer.keys, layer.values)
+        )
+        for layer in kept.layers
+    ]
+    return logits_BV, KeyValueCache(layers, first_B, padded, width, limit)
+
+
+def left_padded(
+    prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Prompts as one tensor [B, P], padded on the left, and the column where each begins [B]."""
+    width = max(map(len, prompts))
+    padded = [[pad_id] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+    begins = [width - len(prompt) for prompt in prompts]
+    return torch.tensor(padded, device=device), torch.tensor(begins, device=device)
+
+
+class ModelCacheSession:
+    """Prompts and tokens in the cache and by the attention that a model brings itself.
+
+    For models whose attention is more than a softmax over scaled products, or whose layers keep
+    more than keys and values.
+
+    Args:
+        model: Any causal language model of transformers.
+        prompts: Token ids of each row, not empty.
+        pad_id: Fills the left of short prompts.
+    """
+
+    def __init__(self, model: nn.Module, prompts: Sequence[Sequence[int]], pad_id: int) -> None:
+        """Run the prompts through the model."""
+        self.model, self.cache = model, DynamicCache(config=model.config)
+        ids_BP, begins_B = left_padded(prompts, pad_id, next(model.parameters()).device)
+        columns_P = torch.arange(ids_BP.shape[1], device=ids_BP.device)
+        self.mask = (columns_P >= begins_B[:, None]).long()
+        self._run(ids_BP)
+
+    def step(self, ids_B: Tensor) -> None:
+        """Append one token to each row."""
+        self.mask = torch.cat([self.mask, torch.ones_like(self.mask[:, :1])], 1)
+        self._run(ids_B[:, None])
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop all rows but `rows`."""
+        self.logits, self.mask = self.logits[rows], self.mask[rows]
+        self.cache.reorder_cache(rows)
+
+    def _run(self, ids_BT: Tensor) -> None:
+        positions_BT = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -ids_BT.shape[1] :]
+        self.logits = self.model(
+            input_ids=ids_BT,
+            attention_mask=self.mask,
+            position_ids=positions_BT,
+            past_key_values=self.cache,
+            use_cache=True,
+            logits_to_keep=1,
+        ).logits[:, -1]
+
+
+def takes_preallocated_cache(model: nn.Module) -> bool:
+    """Whether one token of a model can be computed by `EagerStep`; a token is, to find out."""
+    if not getattr(model, "_supports_attention_backend", False) or not hasattr(model, "model"):
+        return False
+    layers = DynamicCache(config=model.config).layers
+    if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers):
+        return False
+    try:
+        session = PreallocatedSession(model, EagerStep(model), [[0]], pad_id=0, new_tokens=1)
+        session.step(session.logits.argmax(-1))
+    except UnsupportedAttentionError:
+        return False
+    return True

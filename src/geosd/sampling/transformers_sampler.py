@@ -1,0 +1,214 @@
+"""The sampler that needs nothing but transformers: the laptop's, and everyone's fallback."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from geosd.models.output_head import float32_logits
+from geosd.sampling.compiled_step import CompiledStep, open_compiled_step
+from geosd.sampling.decode_session import (
+    DecodeSession,
+    ModelCacheSession,
+    PreallocatedSession,
+    takes_preallocated_cache,
+)
+from geosd.sampling.decode_step import DecodeStep, EagerStep
+from geosd.sampling.sampler import (
+    Completion,
+    NonFiniteLogitsError,
+    OnFinish,
+    PromptBatch,
+    SamplingParams,
+    check_context,
+)
+from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms
+
+CPU_STRIDE = 1  # tokens between two looks for rows that have ended
+ACCELERATOR_STRIDE = 8  # each look waits for the device
+WORTHWHILE = 0.75  # a batch is copied without its ended rows when at most this share goes on
+
+logger = logging.getLogger(__name__)
+
+
+class TransformersSampler:
+    """Samples from a live transformers model, so weights never need to be moved to it.
+
+    B = rows of one batch, R = most tokens of a response.
+
+    Args:
+        model: A causal language model; its current weights are what is sampled.
+        end_ids: Tokens that end a response.
+        pad_id: Fills the left of short prompts; never seen by the model behind the mask.
+        rows: Prompts generated together.
+        compiled: Whether one step of an fp32 model on a CPU is compiled, once per architecture and
+            machine; without a compiler the model's own modules compute it.
+        progress: What the progress bar says; None shows none.
+    """
+
+    copies_weights = False
+
+    def __init__(
+        self,
+        model: nn.Module,
+        end_ids: Iterable[int],
+        pad_id: int,
+        rows: int = 256,
+        compiled: bool = False,
+        progress: str | None = None,
+    ) -> None:
+        """Remember what to sample from and how."""
+        self.model, self.rows, self.compiled, self.progress = model, rows, compiled, progress
+        self.end_ids, self.pad_id = sorted(set(end_ids)), pad_id
+        self.on_finish: OnFinish | None = None
+        self._step_record: dict[str, Any] = {"kind": "none yet"}
+
+    @torch.inference_mode()
+    def sample(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
+    ) -> list[Completion]:
+        """One completion per prompt, in the prompts' order; see `Sampler.sample`.
+
+        Prompts of like length share a batch. A request's draws depend on the seed and its place in
+        the call alone, so what shares its batch changes a completion only by rounding.
+
+        Raises:
+            ContextError: A prompt and its response may be longer than the model's context.
+            NonFiniteLogitsError: A row of logits is not finite; see `draw_tokens`.
+        """
+        context = getattr(self.model.config, "max_position_embeddings", None)
+        longest = max(map(len, prompts), default=0)
+        check_context(context, longest, sampling.max_new_tokens)
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        starts = range(0, len(order), self.rows)
+        bar = tqdm(starts, desc=self.progress, mininterval=2, disable=self.progress is None)
+        done: dict[int, Completion] = {}
+        training = self.model.training
+        self.model.eval()
+        try:
+            for start in bar:
+                places = order[start : start + self.rows]
+                with float32_logits(self.model):
+                    session = self._open([prompts[i] for i in places], sampling.max_new_tokens)
+                    done.update(self._complete(session, places, sampling, seed))
+        finally:
+            self.model.train(training)
+        return [done[i] for i in range(len(prompts))]
+
+    def sample_batches(
+        self, batches: Sequence[PromptBatch], sampling: SamplingParams
+    ) -> list[list[Completion]]:
+        """One batch after another, so that each has the same rounding alone and among others."""
+        done: list[list[Completion]] = []
+        for batch in batches:
+            try:
+                done.append(self.sample(batch.prompts, sampling, batch.seed))
+            except NonFiniteLogitsError as error:
+                place = sum(map(len, done)) + error.place
+                raise NonFiniteLogitsError(place, error.position) from error
+        return done
+
+    def record(self) -> dict[str, Any]:
+        """Engine, version, rows, how a step is computed, and how requests are seeded."""
+        return {
+            "engine": "transformers",
+            "version": transformers.__version__,
+            "rows": self.rows,
+            "step": self._step_record,  # of the latest batch
+            "request_seeds": 'seed_of(seed of the call, "request", place in the call)',
+        }
+
+    @cached_property
+    def _step(self) -> DecodeStep | None:
+        """What computes a step; None is the model with its own cache and attention."""
+        if not takes_preallocated_cache(self.model):
+            return None
+        if self.compiled:
+            try:
+                return open_compiled_step(self.model)
+            except (RuntimeError, OSError) as error:
+                logger.warning("sampling without a compiled step: %s", error)
+        return EagerStep(self.model)
+
+    def _open(self, prompts: list[Sequence[int]], new_tokens: int) -> DecodeSession:
+        step = self._step
+        # Autocast, and weights of another type or on another device, are not in the program.
+        if isinstance(step, CompiledStep) and (
+            torch.is_autocast_enabled("cpu") or not step.read_weights()
+        ):
+            step = EagerStep(self.model)
+        if step is None:
+            self._step_record = {"kind": "by the model's own cache"}
+            return ModelCacheSession(self.model, prompts, self.pad_id)
+        if isinstance(step, CompiledStep):
+            self._step_record = {"kind": "compiled", "sha256": step.sha256}
+        else:
+            self._step_record = {"kind": "eager"}
+        return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
+
+    def _complete(
+        self, session: DecodeSession, places: list[int], sampling: SamplingParams, seed: int
+    ) -> dict[int, Completion]:
+        """Completions of a batch by the prompts' places in the call."""
+        device = session.logits.device
+        stride = CPU_STRIDE if device.type == "cpu" else ACCELERATOR_STRIDE
+        ends_V = torch.zeros(session.logits.shape[1] + 1, dtype=torch.bool)
+        ends_V[[*self.end_ids, NO_TOKEN]] = True  # which is the last one: broken logits end a row
+        ends_V = ends_V.to(device)
+        cap = sampling.max_new_tokens
+        uniforms_RB = request_uniforms(seed, places, cap).to(device)
+        tokens_RB = torch.empty(cap, len(places), dtype=torch.long, device=device)
+        ended_B = torch.zeros(len(places), dtype=torch.bool, device=device)
+        rows = list(places)  # the place in the call of each row that is still computed
+        known = 0  # rows among them that have ended
+        done: dict[int, Completion] = {}
+        for token in range(cap):
+            ids_B = draw_tokens(session.logits, uniforms_RB[token], sampling)
+            tokens_RB[token] = ids_B
+            ended_B |= ends_V[ids_B]
+            if token + 1 == cap:
+                break
+            if (token + 1) % stride == 0 and int(ended_B.sum()) > known:
+                self._collect(rows, ended_B, tokens_RB[: token + 1], done)
+                going_on = (~ended_B).nonzero()[:, 0]
+                if len(going_on) == 0:
+                    return done
+                known = len(rows) - len(going_on)
+                if len(going_on) <= WORTHWHILE * len(rows):
+                    known = 0
+                    session.keep(going_on)
+                    ids_B, ended_B = ids_B[going_on], ended_B[going_on]
+                    tokens_RB, uniforms_RB = tokens_RB[:, going_on], uniforms_RB[:, going_on]
+                    rows = [rows[row] for row in going_on.tolist()]
+            session.step(ids_B.clamp(min=0))
+        self._collect(rows, ended_B, tokens_RB, done)
+        for place, ids in zip(rows, tokens_RB.T.tolist(), strict=True):
+            done.setdefault(place, Completion(tuple(ids), "length"))
+        return done
+
+    def _collect(
+        self, rows: list[int], ended_B: Tensor, tokens_TB: Tensor, done: dict[int, Completion]
+    ) -> None:
+        """Put responses that have ended among `done`, and report those that were not there.
+
+        Raises:
+            NonFiniteLogitsError: Broken logits have ended one.
+        """
+        for row in ended_B.nonzero()[:, 0].tolist():
+            place = rows[row]
+            if place not in done:
+                ids = tokens_TB[:, row].tolist()
+                ends = (*self.end_ids, NO_TOKEN)
+                length = 1 + next(t for t, token in enumerate(ids) if token in ends)
+                if ids[length - 1] == NO_TOKEN:
+                    raise NonFiniteLogitsError(place, length)
+                done[place] = Completion(tuple(ids[:length]), "stop")
+                if self.on_finish is not None:
+                    self.on_finish(place, done[place])

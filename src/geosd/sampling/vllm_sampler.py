@@ -1,0 +1,223 @@
+"""The sampler for models that a laptop cannot hold: vLLM, and the student's weights brought to it.
+
+vLLM samples from a copy. Before it completes the first prompt of a call it gets the weights that
+the trainer has now, and forgets what it has cached of the old ones.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any
+
+from safetensors.torch import save_file
+from tqdm import tqdm
+
+from geosd.sampling.sampler import (
+    Completion,
+    NonFiniteLogitsError,
+    OnFinish,
+    PromptBatch,
+    SamplingParams,
+    check_context,
+)
+from geosd.sampling.vllm_engine import StartedEngine
+from geosd.sampling.weight_transfer import SHARD, NamedTensor, shards
+from geosd.seeds import seed_of
+
+LOWEST_TEMPERATURE = 0.01  # vLLM raises any lower temperature to this, and only logs it
+
+
+class VllmSampler:
+    """Samples through vLLM.
+
+    Args:
+        open_engine: Starts the engine; called when the first prompt comes, because a method that
+            samples nothing (SFT) should not pay for it.
+        end_ids: Tokens that end a response.
+        weights: Names and tensors of the model that is sampled, as it is when this is called; None
+            samples the checkpoint that the engine was started on.
+        progress: What the progress bar says; None shows none.
+        shard: Bytes of weights that are on their way at once.
+    """
+
+    def __init__(
+        self,
+        open_engine: Callable[[], StartedEngine],
+        end_ids: Iterable[int],
+        weights: Callable[[], Iterable[NamedTensor]] | None = None,
+        progress: str | None = None,
+        shard: int = SHARD,
+    ) -> None:
+        """Remember what to sample from and how; start nothing."""
+        self.end_ids, self.weights, self.progress = sorted(set(end_ids)), weights, progress
+        self.copies_weights = weights is not None
+        self.syncs = 0
+        self.on_finish: OnFinish | None = None
+        self._open_engine, self._shard = open_engine, shard
+
+    @cached_property
+    def engine(self) -> StartedEngine:
+        """The engine, started by the first look at it."""
+        return self._open_engine()
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
+    ) -> list[Completion]:
+        """One completion per prompt, in the prompts' order; see `Sampler.sample`.
+
+        Each request has a seed of its own, made of the call's seed and its place in the call: its
+        draws do not depend on what shares a batch with it.
+
+        Raises:
+            ValueError: A prompt is too long for the engine, or the temperature too low.
+            NonFiniteLogitsError: A row of logits has a NaN. vLLM does not look for infinities.
+            RuntimeError: The engine gave a request up.
+        """
+        return self.sample_batches([PromptBatch(prompts, seed)], sampling)[0]
+
+    def sample_batches(
+        self, batches: Sequence[PromptBatch], sampling: SamplingParams
+    ) -> list[list[Completion]]:
+        """What `sample` gives for each batch, all in one queue; see `Sampler.sample_batches`.
+
+        `on_finish` gets a prompt's place among those of all batches.
+        """
+        prompts = [prompt for batch in batches for prompt in batch.prompts]
+        parameters = [
+            self._parameters(sampling, batch.seed, place)
+            for batch in batches
+            for place in range(len(batch.prompts))
+        ]
+        self._check(prompts, sampling)
+        if self.weights is not None:
+            self.sync(self.weights())
+        llm = self.engine.llm
+        requests = llm.enqueue(
+            [{"prompt_token_ids": list(prompt)} for prompt in prompts],
+            parameters,
+            use_tqdm=False,
+        )
+        # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
+        places = {request.partition("-")[0]: place for place, request in enumerate(requests)}
+        done: dict[int, Completion] = {}
+        silent = self.progress is None
+        bar = tqdm(total=len(prompts), desc=self.progress, mininterval=2, disable=silent)
+        with bar, _nans_raise(llm.llm_engine.engine_core, places):
+            # What generate() does, but each completion is reported when it ends.
+            while llm.llm_engine.has_unfinished_requests():
+                for output in llm.llm_engine.step():
+                    if output.finished:
+                        place = places[output.request_id]
+                        done[place] = _completion(output.outputs[0])
+                        if self.on_finish is not None and done[place].finish == "stop":
+                            self.on_finish(place, done[place])
+                        bar.update()
+        completions = iter([done[place] for place in range(len(prompts))])
+        return [list(islice(completions, len(batch.prompts))) for batch in batches]
+
+    def sync(self, weights: Iterable[NamedTensor]) -> None:
+        """Replace the engine's weights, and forget what it has cached of the old ones.
+
+        Args:
+            weights: Names and whole tensors of all parameters; a tied head only as its embedding.
+
+        Raises:
+            RuntimeError: Parameters are missing, or the cache was in use and could not be reset.
+        """
+        llm = self.engine.llm
+        llm.start_weight_update()
+        with tempfile.TemporaryDirectory(
+            prefix="geosd-weights-", dir=_folder_in_memory(2 * self._shard)
+        ) as folder:
+            for number, shard in enumerate(shards(weights, self.engine.dtype, self._shard)):
+                path = Path(folder) / f"{number}.safetensors"
+                save_file(shard, path)
+                llm.update_weights({"update_info": {"path": str(path)}})
+                path.unlink()
+        self.syncs += 1
+        llm.finish_weight_update(weight_version=str(self.syncs))
+        # Neither step above does it: a prompt seen before would go on from the old model's states.
+        if not llm.reset_prefix_cache():
+            raise RuntimeError(
+                "vLLM did not reset its prefix cache after the weights had changed.\nHint: a"
+                " request was still running; sample from one thread."
+            )
+
+    def record(self) -> dict[str, Any]:
+        """What the engine is, how often it got new weights, and how requests are seeded."""
+        if "engine" not in self.__dict__:
+            return {"engine": "vllm", "started": False}
+        seeds = 'seed_of(seed of the call, "request", place in the call)'
+        return {**self.engine.record, "weight_syncs": self.syncs, "request_seeds": seeds}
+
+    def _check(self, prompts: Sequence[Sequence[int]], sampling: SamplingParams) -> None:
+        if 0 < sampling.temperature < LOWEST_TEMPERATURE:
+            raise ValueError(
+                f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
+                f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
+            )
+        longest = max(map(len, prompts), default=0)
+        check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
+
+    def _parameters(self, sampling: SamplingParams, seed: int, place: int) -> Any:
+        return self.engine.parameters(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=0,  # all tokens; transformers says it in the same way
+            max_tokens=sampling.max_new_tokens,
+            # Ours alone end a response: vLLM would add those that it finds beside the model.
+            ignore_eos=True,
+            stop_token_ids=self.end_ids,
+            seed=seed_of(seed, "request", place),
+            detokenize=False,
+        )
+
+
+@contextmanager
+def _nans_raise(core: Any, places: Mapping[str, int]) -> Iterator[None]:
+    """Context in which an output of vLLM's core with a NaN among its logits is an error.
+
+    vLLM counts them for each request, and tells its statistics alone.
+    """
+    tokens: Counter[int] = Counter()
+    inner = core.get_output
+
+    def get_output() -> Any:
+        outputs = inner()
+        for output in outputs.outputs:
+            place = places[output.request_id.partition("-")[0]]
+            tokens[place] += len(output.new_token_ids)
+            if output.num_nans_in_logits:
+                raise NonFiniteLogitsError(place, tokens[place])
+        return outputs
+
+    core.get_output = get_output
+    try:
+        yield
+    finally:
+        core.get_output = inner
+
+
+def _completion(output: Any) -> Completion:
+    if output.finish_reason not in ("stop", "length"):
+        raise RuntimeError(
+            f"vLLM ended a request with {output.finish_reason!r}.\nHint: its log says why; run with"
+            " VLLM_LOGGING_LEVEL=INFO."
+        )
+    return Completion(tuple(output.token_ids), output.finish_reason)
+
+
+def _folder_in_memory(needed: int) -> str | None:
+    """Where files cost no disk, if there is room; None is the system's folder for temporary ones.
+
+    Containers are often given 64 MB of it.
+    """
+    shared = Path("/dev/shm")
+    return str(shared) if shared.is_dir() and disk_usage(shared).free > needed else None

@@ -1,0 +1,176 @@
+"""`make doctor` on made-up machines: one that has everything, and ones that each lack something."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from geosd.cli import doctor, plan
+from geosd.config import load, resolve
+from geosd.prerequisites.packages import locked_versions
+
+MODEL = "qwen3-8b"
+RAW = "train/dapo-math-17k.parquet bench/aime24.jsonl bench/aime25.jsonl bench/amc23.jsonl"
+
+
+@pytest.fixture
+def machine(root, tmp_path, monkeypatch):
+    """A machine that has what study paper needs of one model, to be spoilt."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")  # a training of Olmo-3 asks for four
+    installed = locked_versions(root / "envs/gpu.txt")
+    monkeypatch.setattr(doctor.packages, "installed_versions", lambda: installed)
+    monkeypatch.setattr(doctor, "cached_checkpoint", lambda *_: tmp_path)
+    monkeypatch.setattr(doctor, "cached_file", lambda _: None)
+    monkeypatch.setattr(doctor, "hub_answers", lambda *_: False)
+    monkeypatch.setattr(
+        doctor.shutil, "disk_usage", lambda _: SimpleNamespace(free=machine.free_bytes)
+    )
+    for name in (*RAW.split(), "bench/math500.jsonl"):
+        (tmp_path / "data/raw" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data/raw" / name).touch()
+
+    for name in ("base_models", "selected"):  # params.yaml names files in them
+        (tmp_path / name).symlink_to(root / name)
+
+    def run(study="paper", models=(MODEL,), **more):
+        with contextlib.chdir(tmp_path):
+            doctor.main(
+                study,
+                root / "params.yaml",
+                models,
+                **{"executor": "local", "locks": root / "envs", **more},
+            )
+
+    machine = SimpleNamespace(
+        run=run, installed=installed, folder=tmp_path, free_bytes=10**14, root=root
+    )
+    return machine
+
+
+@pytest.fixture
+def short_context(root, tmp_path, monkeypatch):
+    """The folder of a mini-qwen3 of another context, or of one that nobody knows."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "selected").symlink_to(root / "selected")
+    shipped = tmp_path / "base_models"
+    shipped.mkdir()
+    for each in (root / "base_models").iterdir():
+        if each.name != "mini-qwen3":
+            (shipped / each.name).symlink_to(each)
+
+    def make(tokens):
+        config = json.loads((root / "base_models/mini-qwen3/0/config.json").read_text())
+        (shipped / "mini-qwen3/0").mkdir(parents=True)
+        (shipped / "mini-qwen3/0/config.json").write_text(
+            json.dumps(config | {"max_position_embeddings": tokens})
+        )
+
+    return make
+
+
+def printed_when_refused(machine, capsys, **options):
+    """What is printed where something is missing, after the subjects in the last words."""
+    with pytest.raises(SystemExit) as end:
+        machine.run(**options)
+    assert "Hint:" in str(end.value)
+    subjects = str(end.value).partition("missing: ")[2].partition(".\n")[0].split("; ")
+    return subjects, capsys.readouterr().out
+
+
+def test_a_machine_that_has_everything_is_ok(machine, capsys):
+    machine.run()
+    machine.run(models=())  # all of the study, with its disk
+    lines = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if line.startswith("missing")]
+    for subject in ("vllm", "math-verify", "raw files", "checkpoint of qwen3-8b", "GPUs", "disk"):
+        assert any(line.startswith(f"ok       {subject}") for line in lines), subject
+
+
+@pytest.mark.parametrize("package", ["vllm", "math-verify"])
+def test_a_missing_package_is_named(machine, capsys, package):
+    del machine.installed[package]
+    subjects, printed = printed_when_refused(machine, capsys)
+    assert len(subjects) == 2 and package in subjects and "envs/gpu.txt" in subjects[0]
+    assert "Hint: make .venv/installed-gpu" in printed
+
+
+def test_a_wrong_version_is_named(machine, capsys):
+    machine.installed["torch"] = "2.6.0"
+    subjects, printed = printed_when_refused(machine, capsys)
+    assert len(subjects) == 1 and "torch 2.6.0 (locked: 2.13.0)" in printed
+
+
+def test_missing_raw_data_are_named_until_the_data_are_drawn(machine, capsys):
+    (machine.folder / "data/raw/bench/amc23.jsonl").unlink()
+    subjects, printed = printed_when_refused(machine, capsys)
+    assert subjects == ["raw files"] and "amc23" in printed and "aime24" not in printed
+    folders = doctor.RunFolders(doctor.resolve(doctor.load(machine.root / "params.yaml"), "paper"))
+    drawn = machine.folder / folders.train_problems
+    drawn.parent.mkdir(parents=True)
+    drawn.touch()
+    machine.run()
+
+
+def test_too_few_gpus_are_named(machine, capsys, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    subjects, printed = printed_when_refused(machine, capsys)
+    assert subjects == ["GPUs"] and "asks for 3" in printed
+
+
+def test_a_full_disk_is_named(machine, capsys):
+    machine.free_bytes = 10**11
+    subjects, printed = printed_when_refused(machine, capsys, models=())
+    # The states of two trainings of 8 billion parameters alone: 0.5 TB.
+    assert "disk" in subjects and "0.10 TB free" in printed
+
+
+@pytest.mark.slow
+def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
+    laptop = locked_versions(machine.root / "envs/laptop.txt")
+    machine.installed.clear()
+    machine.installed.update(laptop)
+    machine.run("quick", (), executor="auto")
+    packages, context = capsys.readouterr().out.splitlines()
+    assert packages == (
+        f"ok       packages of {machine.root}/envs/laptop.txt: {len(laptop)} at the locked versions"
+    )
+    assert context.startswith("ok       context of mini-qwen3: ")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reader"), [(84, "teacher"), (52, "student"), (None, None), (85, "")]
+)
+def test_a_context_that_holds_no_question_is_named(short_context, root, capsys, tokens, reader):
+    """Study quick: 52 tokens of an evaluation; 42 of a solution and 42 of a training's response."""
+    short_context(tokens)
+    params = root / "params.yaml"
+    study = resolve(load(params), "quick")
+    check = doctor._context(study, "mini-qwen3")
+    if reader:
+        assert check.state == "missing" and "max_position_embeddings" in check.cure
+        assert f"the {reader} of mini-qwen3 may have to read {tokens + 1} tokens" in check.found
+        with pytest.raises(SystemExit, match=f"(?s)the {reader} of mini-qwen3.*Hint: "):
+            plan.main("quick", None, params)
+        return
+    assert check.state == ("ok" if tokens else "unknown")
+    plan.main("quick", None, params)
+    assert ("1 for the teacher" in capsys.readouterr().out) == bool(tokens)
+
+
+def test_a_cluster_that_does_not_answer_is_named(machine, capsys, monkeypatch):
+    (machine.folder / "bin").mkdir()
+    scontrol = machine.folder / "bin/scontrol"
+    scontrol.write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", str(scontrol.parent))
+    subjects, printed = printed_when_refused(machine, capsys, executor="slurm")
+    assert subjects == ["SLURM"] and "Unable to contact slurm controller" in printed
+
+
+def test_the_example_of_the_site_is_what_the_doctor_reads(root):
+    known = yaml.safe_load((root / "profiles/slurm/site.yaml").read_text())
+    assert set(doctor.slurm.Site._fields) <= set(known)

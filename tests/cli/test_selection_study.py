@@ -1,0 +1,30 @@
+"""A selection trains and judges on problems that no other study touches."""
+
+from geosd.cli import data
+from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders
+from geosd.files import read_jsonl
+from geosd.problems.records import Problem
+
+
+def drawn(folder, name):
+    return read_jsonl(folder / f"{name}.jsonl", Problem)
+
+
+def test_a_selection_swaps_in_its_own_problems(small):
+    folder = small.folder / "data"
+    for name in ("select_train", "select_validation"):
+        assert drawn(folder, name) and {p.benchmark for p in drawn(folder, name)} == {name}
+    own = drawn(folder, "select_train") + drawn(folder, "select_validation")
+    others = {p.question for name in ("train", "test") for p in drawn(folder, name)}
+    assert not {p.question for p in own} & others
+
+
+def test_a_selection_and_its_study_have_the_same_problems_and_the_same_pi_0(small, tmp_path):
+    params = load(small.shared["params"])
+    study, selection = (RunFolders(resolve(params, n)) for n in ("quick", "quick_selection"))
+    assert study.data == selection.data
+    assert study.base("mini-qwen3") == selection.base("mini-qwen3")
+    data.main(out=tmp_path, study="quick_selection", params=small.shared["params"])
+    for name in ("train.jsonl", "select_train.jsonl", "select_validation.jsonl", "test.jsonl"):
+        assert (tmp_path / name).read_bytes() == (small.folder / "data" / name).read_bytes()

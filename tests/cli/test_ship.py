@@ -1,0 +1,229 @@
+"""What is shipped of a study draws it again, byte for byte, and git keeps it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geosd.cli import merge_claims, redraw, ship
+from geosd.config import load, resolve
+from geosd.files import sha256
+from geosd.provenance.manifest import manifest as step_manifest
+from geosd.provenance.manifest_file import write_manifest
+from geosd.reporting.captions import output_title
+from geosd.reporting.results_page import results_markdown
+from geosd.reporting.shipping import changed_files, read_shipped, shown_rows
+from geosd.reporting.specs import output_specs
+from geosd.reporting.study_page import claims_on
+from geosd.scores.tidy_columns import COLUMNS
+
+ROOT = Path(__file__).parents[2]
+STUDY = resolve(load(ROOT / "params.yaml"), "quick")
+
+
+def made_up_tables() -> dict[str, pd.DataFrame]:
+    """Tidy tables of study quick with made-up numbers, and runs of a foreign variant."""
+    draw, rows, drift, curves = np.random.default_rng(3), [], [], []
+    runs = [(m, v, s, 0) for m in STUDY.models for v in STUDY.methods for s in STUDY.seeds]
+    for run in [*runs, *((*run[:1], "left_over", *run[2:]) for run in runs[:3])]:
+        drift.append((*run, "drift/pi_0", draw.uniform(0, 0.1)))
+        for quantity in ("rollout/accuracy", "drift/pi_0", "overlap"):
+            curves += [(*run, step, quantity, draw.uniform(0, 1)) for step in (0, 50, 100)]
+        for benchmark in ("id", "long", "easy", "ood_avg"):
+            split = "ID" if benchmark == "id" else "OOD"
+            for metric, k in (("avg@k", 16), ("pass@k", 1), ("pass@k", 16)):
+                rows.append((*run, benchmark, split, metric, k, draw.uniform(20, 80)))
+    tables = {"scores": rows, "drift": drift, "consensus": [], "training_curves": curves}
+    return {name: pd.DataFrame(of, columns=list(COLUMNS[name])) for name, of in tables.items()}
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory) -> Path:
+    """The folder of a shipped study."""
+    results, figures = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("figures")
+    files = []
+    for name, table in made_up_tables().items():
+        files.append(results / f"{name}.csv")
+        table.to_csv(files[-1], index=False)
+    params = results / "params.yaml"  # with verdicts, so that the pages have something to show
+    text = (ROOT / "params.yaml").read_text()
+    params.write_text(text.replace("\n  quick:\n", "\n  quick:\n    verdicts: true\n"))
+    for name in ("selected", "base_models"):
+        (results / name).symlink_to(ROOT / name)
+    ship.main("quick", tuple(files), figures, params, pipeline=results / "none")
+    return figures / "quick"
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): sha256(p) for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.slow
+def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path):
+    study, path = tmp_path / "quick", tmp_path / "quick/claims.manifest.json"
+    shutil.copytree(shipped, study)
+    outputs = {name: sha256(study / name) for name in ("claims.csv", "claims.md")}
+    write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs))
+    redraw.main("quick", tmp_path)
+    assert path.exists()
+    write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs | {"claims.csv": "0" * 64}))
+    redraw.main("quick", tmp_path)
+    assert not path.exists()
+    merge_claims.main(tmp_path, (study / "claims.csv",), ROOT / "params.yaml")
+
+
+@pytest.mark.slow
+def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_path):
+    manifest = read_shipped(shipped)
+    clone = tmp_path / "quick"
+    shutil.copytree(shipped / "source", clone / "source")
+    shutil.copy(shipped / "shipped.json", clone)
+    redraw.main("quick", tmp_path)
+    assert hashes(clone) == hashes(shipped)
+    assert set(hashes(shipped)) == {"shipped.json", *manifest.inputs, *manifest.files}
+
+
+def test_every_output_has_its_files_caption_and_source_data(shipped):
+    files = set(read_shipped(shipped).files)
+    for name in STUDY.outputs:
+        if name == "claims":
+            assert {"claims.csv", "claims.md"} <= files
+            continue
+        endings = ("pdf", "svg", "png") if name.startswith("figure") else ("csv", "md", "tex")
+        assert {f"{name}.{ending}" for ending in endings} <= files
+        caption = (shipped / f"{name}.caption.md").read_text()
+        assert output_specs()[name].caption.split()[:5] == caption.partition("** ")[2].split()[:5]
+        links = re.findall(r"\]\(([^)]+)\)", caption)
+        assert links and all((shipped / link).exists() for link in links)
+
+
+def test_source_data_are_lines_of_the_tidy_table_digit_for_digit(shipped):
+    whole = (shipped / "source/scores.csv").read_text().splitlines()
+    shown = (shipped / "figure_frontier.scores.csv").read_text().splitlines()
+    assert shown == [line for line in whole if "left_over" not in line]
+    assert len(shown) < len(whole)
+
+
+def test_rows_of_a_sweep_are_those_of_its_points_and_of_the_base_model():
+    table = pd.DataFrame(
+        {"model": ["m", "m", "m", "n"], "variant": ["pi_0", "geosd-a", "geosd-b", "geosd-a"]}
+    )
+    points = {"m": [{"run": "geosd-a", "variant": "geosd"}]}
+    rows = shown_rows(table, {"models": ["m"], "points": points})
+    assert rows["variant"].tolist() == ["pi_0", "geosd-a"]
+    assert len(shown_rows(table, {})) == 4
+
+
+def test_a_tidy_table_that_was_changed_is_refused(shipped, tmp_path):
+    shutil.copytree(shipped, tmp_path / "quick")
+    scores = tmp_path / "quick/source/scores.csv"
+    scores.write_text(scores.read_text().replace("0", "1", 1))
+    with pytest.raises(ValueError, match="(?s)scores.csv is not the tidy table.*Hint:"):
+        redraw.main("quick", tmp_path)
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"study": 3}'])
+def test_a_manifest_that_is_not_whole_is_refused(tmp_path, text):
+    (tmp_path / "quick").mkdir()
+    if text is not None:
+        (tmp_path / "quick/shipped.json").write_text(text)
+    with pytest.raises(ValueError, match="(?s)no whole manifest.*Hint:"):
+        redraw.main("quick", tmp_path)
+
+
+def test_what_dvc_keeps_is_not_shipped(tmp_path):
+    pipeline = tmp_path / "dvc.yaml"
+    pipeline.write_text("outs:\n- figures/quick/claims.md:\n")
+    with pytest.raises(ValueError, match="(?s)keeps figures/quick.*Hint:"):
+        ship.main("quick", (), Path("figures"), ROOT / "params.yaml", pipeline)
+
+
+def test_what_was_published_with_dvc_is_not_shipped(tmp_path):
+    pointer = tmp_path / "published/figures/quick.dvc"
+    pointer.parent.mkdir(parents=True)
+    pointer.touch()
+    with pytest.raises(ValueError, match="(?s)quick.dvc lets DVC keep figures/quick.*Hint:"):
+        ship.main("quick", (), Path("figures"), ROOT / "params.yaml", tmp_path / "dvc.yaml")
+
+
+def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    shutil.copytree(shipped, tmp_path / "figures/quick")
+    (tmp_path / "figures/other").mkdir()
+    (tmp_path / "figures/other/claims.md").touch()
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "add", "."], check=True)
+    kept = subprocess.run(
+        ["git", "-C", tmp_path, "ls-files", "figures"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert set(kept) == {f"figures/quick/{name}" for name in hashes(shipped)}
+
+
+def test_the_page_shows_each_output_with_its_caption_and_the_verdicts_on_its_claims(shipped):
+    page = shipped.parent / "docs/results.md"
+    text = results_markdown([shipped], page)
+    for name in STUDY.outputs:
+        if name != "claims":
+            assert f"### {output_title(name)}\n" in text
+    links = re.findall(r"\]\((\.\./[^)]+)\)", text)
+    assert len(links) > 12
+    assert all((page.parent / link).resolve().is_file() for link in links)
+    ledger = pd.read_csv(shipped / "claims.csv", keep_default_na=False)
+    bearing = ledger[ledger["place"].str.contains("Table main_id_ood")]
+    tested = bearing[bearing["verdict"] != "not tested"]
+    assert len(tested) > 5
+    for row in tested.itertuples():
+        (line,) = [at for at in text.splitlines() if at.startswith(f"| {row.statement} ")][:1]
+        assert f"| {row.verdict} " in line
+
+
+def test_a_claim_bears_on_the_item_that_its_place_names_and_on_no_longer_name():
+    claims = pd.DataFrame(
+        {
+            "place": ["Section 1; Figure scale", "Figure scale_b", "Figure scale A"],
+            "verdict": ["reproduced", "reproduced", "not tested"],
+        }
+    )
+    assert claims_on(claims, output_specs()["figure_scale"]).index.tolist() == [0]
+    assert claims_on(claims, output_specs()["figure_rates"]).empty
+
+
+REPOSITORY = sorted(ROOT.glob("figures/*/shipped.json"))
+
+
+@pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
+def test_shipped_files_are_those_of_their_manifest(manifest):
+    recorded = read_shipped(manifest.parent)
+    assert not changed_files(manifest.parent, {**recorded.inputs, **recorded.files})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
+def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
+    study = manifest.parent.name
+    shutil.copytree(manifest.parent, tmp_path / study)
+    redraw.main(study, tmp_path)
+    redrawn = json.loads((tmp_path / study / "shipped.json").read_text())["files"]
+    recorded = read_shipped(manifest.parent).files
+    changed = {name for name, digest in recorded.items() if redrawn[name] != digest}
+    assert not changed, f"make figures STUDY={study}, and look at what git shows"
+
+
+def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path):
+    family = ROOT / "figures/miniature"
+    ledgers = [path.with_name("claims.csv") for path in REPOSITORY if "miniature" in str(path)]
+    merge_claims.main(tmp_path, tuple(filter(Path.exists, ledgers)), ROOT / "params.yaml")
+    for name in ("claims_all.csv", "claims_all.md"):
+        assert (tmp_path / name).read_bytes() == (family / name).read_bytes(), "make ledger"
+
+
+def test_the_page_of_results_is_that_of_what_is_shipped():
+    page = ROOT / "docs/results.md"
+    assert page.read_text() == results_markdown([path.parent for path in REPOSITORY], page)

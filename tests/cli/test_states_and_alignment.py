@@ -1,0 +1,114 @@
+"""From pi_0 to its states, and from a run's snapshots to the mass on the teacher's ranks."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+import yaml
+
+from geosd.cli import alignment, drift_over_steps, states
+from geosd.config.run_folders import RunRow, write_index
+from geosd.evaluation.rank_mass import ProbeRollout
+from geosd.files import DamagedFileError, read_jsonl
+
+MODEL = "mini-qwen3"
+
+
+def look(small, out):
+    states.main(
+        model=MODEL,
+        base=small.base,
+        problems=small.train,
+        pool=small.folder / "pool.jsonl",
+        out=out,
+        **small.shared,
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def looked(small, tmp_path_factory):
+    return look(small, tmp_path_factory.mktemp("states"))
+
+
+@pytest.fixture(scope="module")
+def run(small, tmp_path_factory):
+    """A run of four steps with a snapshot after the second, and the study it belongs to."""
+    folder = tmp_path_factory.mktemp("results")
+    values = yaml.safe_load(small.shared["params"].read_text())
+    quick = values["studies"]["quick"]
+    quick |= {"methods": ["pi_0", "geosd"], "seeds": [0]}
+    quick["variants"] = {"geosd": {"training": {"snapshots": [2], "learning_rate": 1e-2}}}
+    params = folder / "params.yaml"
+    params.write_text(yaml.safe_dump(values))
+    small.trained(folder / "student", snapshots=[2], params=params)
+    write_index(
+        folder / "runs.csv",
+        [
+            RunRow(MODEL, "pi_0", 0, 0, "base", "", "samples of pi_0"),
+            RunRow(MODEL, "geosd", 0, 0, "base", str(folder / "student"), "samples"),
+        ],
+    )
+    return folder
+
+
+def test_the_states_are_the_same_bytes_each_time(small, looked, tmp_path):
+    again = look(small, tmp_path)
+    for name in ("states.csv", "states.jsonl"):
+        assert (again / name).read_bytes() == (looked / name).read_bytes()
+
+
+def test_table_and_rollouts_speak_of_the_same_positions(looked):
+    table = pd.read_csv(looked / "states.csv")
+    rollouts = read_jsonl(looked / "states.jsonl", ProbeRollout)
+    assert len(table) == sum(len(rollout.response) for rollout in rollouts)
+    for row, rollout in enumerate(rollouts):
+        of_rollout = table[table["rollout"] == row]
+        assert of_rollout["token"].tolist() == list(rollout.response)
+        assert of_rollout.loc[of_rollout["selected"], "position"].tolist() == list(rollout.selected)
+        assert set(of_rollout["problem_id"]) == {rollout.problem_id}
+        top = of_rollout.loc[of_rollout["selected"], "top_token"].tolist()
+        assert top == [tokens[0] for tokens in rollout.ranked]
+        assert rollout.teacher != rollout.student
+
+
+@pytest.mark.slow
+def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked, run):
+    alignment.main(
+        study="quick",
+        model=MODEL,
+        variant="geosd",
+        seed=0,
+        base=small.base,
+        checkpoint=run / "student",
+        states=looked / "states.jsonl",
+        out=run / "alignment",
+        params=run / "params.yaml",
+    )
+    table = pd.read_csv(run / "alignment/alignment.csv")
+    assert sorted(table["step"].unique()) == [0, 2, 4]
+    mass = table.pivot(index=["ranking", "step"], columns="rank", values="mass")
+    # pi_0 ranks as pi_0 does; the student moved at each checkpoint.
+    pd.testing.assert_series_equal(
+        mass.loc["pi_0", 0], mass.loc["live", 0], check_names=False, rtol=1e-6
+    )
+    assert (mass.loc["pi_0", 2] != mass.loc["pi_0", 0]).all()
+    assert (mass.loc["pi_0", 4] != mass.loc["pi_0", 2]).all()
+    assert (table["positions"] == table["positions"].iloc[0]).all()
+
+
+def test_a_run_that_the_index_lacks_is_named(run, tmp_path):
+    index = tmp_path / "runs.csv"
+    lines = (run / "runs.csv").read_text().splitlines(keepends=True)
+    variant = lines[-1].split(",")[1]
+    index.write_text("".join(line for line in lines if f",{variant}," not in line))
+    with pytest.raises(DamagedFileError, match=rf"run \S+/{variant}/\d+ is missing(.|\n)*Hint:"):
+        drift_over_steps.main("quick", index, tmp_path, run / "params.yaml")
+
+
+def test_drift_over_steps_is_what_the_step_log_says(run):
+    drift_over_steps.main("quick", run / "runs.csv", run / "analyse", run / "params.yaml")
+    table = pd.read_csv(run / "analyse/drift_over_steps.csv")
+    log = pd.read_csv(run / "student/steps.csv")
+    assert table["step"].tolist() == [0, 2, 4]  # every second step and the end
+    assert table["value"].tolist() == log["drift/pi_0"].dropna().tolist()

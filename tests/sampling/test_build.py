@@ -1,0 +1,111 @@
+"""The choice between engines."""
+
+import os
+
+import pytest
+import torch
+
+from geosd.models.checkpoints import save_model
+from geosd.models.tiny_architectures import build
+from geosd.problems.encoding import Encoding
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.search.documents import VOCABULARY
+from geosd.sampling import build as build_module
+from geosd.sampling import vllm_engine
+from geosd.sampling.build import build_sampler
+from geosd.sampling.sampler import SamplingParams
+
+TOKENIZER = build_tokenizer(VOCABULARY)
+ENCODING = Encoding(TOKENIZER, MiniaturePrompts())
+PROMPTS = [TOKENIZER(f"Q: {i} + {i} S:").input_ids for i in range(5)]
+COLD = SamplingParams(0.0, 1.0, 6)
+LAPTOP = {"engine": "transformers", "sequences": 3}
+CLUSTER = {
+    "engine": "vllm",
+    "sequences": 3,
+    "tensor_parallel": 1,
+    "precision": "float32",
+    "memory": 0.1,
+    "process": "own",
+}
+
+
+@pytest.fixture
+def model():
+    return build(
+        "mini-qwen3-xs", len(TOKENIZER), ENCODING.pad_id, ENCODING.end_ids[0], seed=0
+    ).eval()
+
+
+def test_transformers_samples_a_checkpoint_as_it_does_the_model_that_was_saved(model, tmp_path):
+    save_model(model, TOKENIZER, tmp_path)
+    loaded = build_sampler(LAPTOP, tmp_path, ENCODING)
+    given = build_sampler(LAPTOP, tmp_path, ENCODING, model=model)
+    assert loaded.sample(PROMPTS, COLD, seed=0) == given.sample(PROMPTS, COLD, seed=0)
+
+
+def test_transformers_samples_a_live_model_as_it_is(model, tmp_path):
+    live = build_sampler(LAPTOP, tmp_path, ENCODING, model=model, live=True)
+    before = live.sample(PROMPTS, COLD, seed=0)
+    with torch.no_grad():
+        model.lm_head.weight.copy_(model.lm_head.weight.flip(0))
+    assert live.sample(PROMPTS, COLD, seed=0) != before
+
+
+def test_the_record_of_transformers_says_version_and_rows(model, tmp_path):
+    record = build_sampler(LAPTOP, tmp_path, ENCODING, model=model).record()
+    assert record["engine"] == "transformers" and record["rows"] == 3 and record["version"]
+
+
+def test_an_unknown_engine_is_refused(model, tmp_path):
+    with pytest.raises(ValueError, match=r"'sglang' is no engine(.|\n)*transformers, vllm"):
+        build_sampler({**LAPTOP, "engine": "sglang"}, tmp_path, ENCODING, model=model)
+
+
+def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
+    model, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(vllm_engine.importlib.util, "find_spec", lambda name: None)
+    hint = r"Hint: (.|\n)*installed-gpu(.|\n)*rollout\.engine"
+    with pytest.raises(ModuleNotFoundError, match=hint):
+        build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
+
+
+def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, monkeypatch):
+    engine_options = []
+    monkeypatch.setattr(build_module, "require_vllm", lambda: None)
+    monkeypatch.setattr(
+        build_module, "start_engine", lambda *_, **options: engine_options.append(options)
+    )
+    for gpu in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
+        for trained in (None, model):
+            sampler = build_sampler({**CLUSTER, "memory": 0.6}, "nowhere", ENCODING, model=trained)
+            sampler._open_engine()
+    assert [options.get("memory") for options in engine_options] == [None, 0.6, 0.6, 0.6]
+
+
+def test_one_process_drives_one_device(monkeypatch):
+    monkeypatch.setattr(vllm_engine, "require_vllm", lambda: None)
+    with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):
+        vllm_engine.start_engine("nowhere", live=False, tensor_parallel=2, process="same")
+
+
+@pytest.mark.parametrize(
+    ("before", "device", "inside"),
+    [(None, 0, None), ("4,5", 0, "4,5"), (None, 2, "2,3"), ("3,4,5,6", 2, "5,6")],
+)
+def test_vllm_sees_the_devices_of_the_worker_and_none_of_the_trainers(
+    monkeypatch, before, device, inside
+):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: device)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    with vllm_engine.visible_devices(2):
+        assert os.environ.get("CUDA_VISIBLE_DEVICES") == inside
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == before

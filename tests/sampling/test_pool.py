@@ -1,0 +1,103 @@
+import pytest
+
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading import Verdict
+from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.miniature.grader import MiniatureGrader
+from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.records import Problem
+from geosd.problems.search.documents import VOCABULARY
+from geosd.sampling.sampler import Completion, SamplingParams
+from geosd.sampling.solution_pool import (
+    count_pool,
+    pool_solutions,
+    pool_summary,
+    require_solutions,
+)
+
+PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
+CORRECT, LONGER, WRONG = "1 + 1 = 2 ; A: 2", "1 + 1 = 2 ; 2 + 0 = 2 ; A: 2", "1 + 1 = 3 ; A: 3"
+
+
+class Scripted:
+    """A sampler whose completions are given texts."""
+
+    def __init__(self, texts, finish="stop"):
+        self.texts, self.finish = texts, finish
+
+    def sample(self, prompts, sampling, seed):
+        assert len(prompts) == len(self.texts)
+        ids = build_tokenizer(VOCABULARY)
+        return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
+
+
+def pool(texts, keep=10, finish="stop", grade=None, opens_thought=False):
+    encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
+    encoding.opens_thought = opens_thought
+    return pool_solutions(
+        PROBLEMS,
+        Scripted(texts, finish),
+        encoding,
+        grade or MiniatureGrader(),
+        rollouts=4,
+        keep=keep,
+        sampling=SamplingParams(1.0, 1.0, 8),
+        seed=0,
+    )
+
+
+def test_only_distinct_verified_solutions_are_kept_in_the_order_drawn():
+    first, second = pool([WRONG, CORRECT, CORRECT, LONGER] + [WRONG] * 4)
+    assert first.solutions == (CORRECT, LONGER)
+    assert (first.drawn, first.verified) == (4, 3)
+    assert second.solutions == ()
+
+
+def test_no_more_than_the_cap_are_kept():
+    first, _ = pool([CORRECT, LONGER, CORRECT, LONGER] + [WRONG] * 4, keep=1)
+    assert first.solutions == (CORRECT,)
+
+
+def test_a_truncated_rollout_is_no_solution():
+    first, _ = pool([CORRECT] * 4 + [WRONG] * 4, finish="length")
+    assert first.solutions == () and first.verified == 0
+    assert first.reasons == {"truncated": 4}
+
+
+def test_a_rollout_in_a_thought_that_the_prompt_opened_is_judged_as_one():
+    first, _ = pool([CORRECT] * 8, grade=TypedGrader(), opens_thought=True)
+    assert first.reasons == {"no answer": 4}
+
+
+def test_exclusions_are_counted():
+    rows = pool([WRONG, CORRECT, CORRECT, LONGER] + [WRONG] * 4)
+    assert count_pool(rows) == {
+        "problems": 2,
+        "problems_without_solution_excluded": 1,
+        "problems_trained_on": 1,
+        "rollouts_drawn": 8,
+        "rollouts_undecided": 0,
+        "rollouts_by_reason": {"correct": 3, "wrong answer": 5},
+        "rollouts_verified": 3,
+        "distinct_solutions_kept": 2,
+    }
+
+
+def test_answers_that_the_grader_cannot_decide_on_are_counted_and_not_kept():
+    def undecided(response, gold):
+        return Verdict("2", False, "timeout" if response == CORRECT else "wrong answer")
+
+    rows = pool([CORRECT, CORRECT, WRONG, LONGER] + [WRONG] * 4, grade=undecided)
+    assert [(row.verified, row.undecided) for row in rows] == [(0, 2), (0, 0)]
+    assert count_pool(rows)["rollouts_undecided"] == 2
+
+
+def test_a_pool_with_solutions_of_too_few_problems_is_refused_and_says_how_it_was_judged():
+    rows = pool([CORRECT, WRONG, "1 + 1", LONGER] + [WRONG] * 4)
+    summary = pool_summary(rows)
+    assert summary.startswith("1 of the 2 training problems have a verified solution;")
+    assert summary.endswith("8 rollouts: 5 wrong answer, 2 correct, 1 no answer")
+    require_solutions(rows, 0.5)
+    with pytest.raises(ValueError, match="(?s)1 of the 2 .*5 wrong answer.*50.0%.*51.0%.*Hint:"):
+        require_solutions(rows, 0.51)

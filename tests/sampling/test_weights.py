@@ -1,0 +1,87 @@
+"""The weights that a live model sends to an engine."""
+
+import pytest
+import torch
+from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from geosd.sampling.weight_transfer import named_weights, shards
+
+
+def model(tied=False):
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=24,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        intermediate_size=32,
+        tie_word_embeddings=tied,
+    )
+    return LlamaForCausalLM(config)
+
+
+def sent(weights, dtype=torch.float32, size=2**31):
+    return [dict(shard) for shard in shards(weights, dtype, size)]
+
+
+def test_every_weight_goes_under_its_name_in_a_checkpoint(tmp_path):
+    student = model()
+    student.save_pretrained(tmp_path)
+    from safetensors.torch import load_file
+
+    kept = load_file(tmp_path / "model.safetensors")
+    (arrived,) = sent(named_weights(student))
+    assert arrived.keys() == kept.keys()
+    assert all(torch.equal(arrived[name], kept[name]) for name in kept)
+
+
+def test_a_tied_head_goes_once_as_the_embedding():
+    names = [name for name, _ in named_weights(model(tied=True))]
+    assert "model.embed_tokens.weight" in names and "lm_head.weight" not in names
+    assert "lm_head.weight" in [name for name, _ in named_weights(model())]
+
+
+def test_shards_hold_little_and_together_everything():
+    student = model()
+    parts = sent(named_weights(student), size=3000)
+    assert len(parts) > 3
+    largest = max(value.nbytes for _, value in named_weights(student))
+    assert all(sum(v.nbytes for v in part.values()) < 3000 + largest for part in parts)
+    assert [name for part in parts for name in part] == [name for name, _ in named_weights(student)]
+
+
+def test_what_is_sent_has_the_engines_type_and_no_longer_changes_with_the_model():
+    student = model()
+    (arrived,) = sent(named_weights(student), torch.bfloat16)
+    (same,) = sent(named_weights(student))
+    norm = student.model.norm.weight
+    before = norm.detach().clone()
+    with torch.no_grad():
+        norm.mul_(2)
+    assert arrived["model.norm.weight"].dtype == torch.bfloat16
+    assert torch.equal(same["model.norm.weight"], before)
+    assert not any(value.requires_grad for value in arrived.values())
+
+
+@pytest.fixture
+def mesh():
+    store = distributed.HashStore()
+    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    distributed.destroy_process_group()
+
+
+def test_a_sharded_model_sends_whole_tensors(mesh):
+    expected = dict(named_weights(model()))
+    sharded = model()
+    for layer in sharded.model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(sharded, mesh=mesh)
+    arrived = dict(named_weights(sharded))
+    assert arrived.keys() == expected.keys()
+    for name, value in arrived.items():
+        assert type(value) is torch.Tensor and torch.equal(value, expected[name])
