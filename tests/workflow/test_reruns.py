@@ -64,7 +64,7 @@ def test_an_operator_of_the_geometry_retrains_all_methods_that_use_it_and_sample
 
 
 @pytest.mark.parametrize(
-    "module", ["rollout/vllm_engine", "rollout/vllm_sampler", "models/model_card"]
+    "module", ["sampling/vllm_engine", "sampling/vllm_sampler", "models/model_card"]
 )
 def test_what_the_study_does_not_use_reruns_nothing(done, module):
     done.append(f"src/geosd/{module}.py", EDIT)
