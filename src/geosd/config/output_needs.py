@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from geosd.config.grids import sweep_points
 from geosd.config.study import Study
+from geosd.config.sweeps import sweep_points
 from geosd.reporting.specs import OutputSpec
 
 

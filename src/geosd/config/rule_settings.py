@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from geosd.config.errors import raise_if_unknown
-from geosd.config.grids import sweep_points, values_of_candidates
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study
+from geosd.config.sweeps import sweep_points, values_of_candidates
 from geosd.models.shipped_checkpoints import pinned_files
 from geosd.nested import dotted_items
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint
