@@ -8,7 +8,7 @@ import re
 import pytest
 
 from geosd.config import ConfigError, load
-from geosd.config.code_names import ModelSize, model_size
+from geosd.config.model_sizes import ModelSize, model_size
 
 
 @pytest.fixture

@@ -33,8 +33,7 @@ import yaml
 
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RunFolders
-from geosd.config.weight_readers import weight_readers
+from geosd.config.run_folders import RunFolders, weight_readers
 from geosd.files import write_text
 from geosd.problems.dataset_catalogue import CatalogueEntry
 from geosd.provenance.manifest import manifest

@@ -24,7 +24,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path("src/geosd")
-IMPORTED = ("geosd.config.job_counts", "geosd.config.weight_readers", "geosd.reporting.specs")
+IMPORTED = ("geosd.config.job_counts", "geosd.config.run_folders", "geosd.reporting.specs")
 """What the Snakefile imports, with all that these import."""
 TOUCHED = 0.01
 """Seconds between two jobs of --touch. Snakemake's own tenth is for file systems of such clocks."""

@@ -24,8 +24,7 @@ from geosd.provenance import code
 from geosd.reporting import captions, specs
 from geosd.config import resolve, settings
 from geosd.config.job_counts import threads_of
-from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
-from geosd.config.weight_readers import weight_readers
+from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots, weight_readers
 from geosd.problems.sources import reads_raw
 
 min_version("9.20")  # pathvars, subpath

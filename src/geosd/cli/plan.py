@@ -19,10 +19,9 @@ import yaml
 
 from geosd.cli import begin
 from geosd.config import ConfigError, Study, load, resolve
-from geosd.config.code_names import model_size
 from geosd.config.job_counts import job_counts
-from geosd.config.run_folders import RunFolders
-from geosd.config.weight_readers import kept_for
+from geosd.config.model_sizes import model_size
+from geosd.config.run_folders import RunFolders, kept_for
 from geosd.costs import hours, training_memory
 from geosd.costs.disk import PeakPart, peak_disk
 from geosd.costs.update_operations import UpdateSize

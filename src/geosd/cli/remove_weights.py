@@ -10,7 +10,7 @@ from pathlib import Path
 
 from geosd.cli import begin
 from geosd.config import load, resolve
-from geosd.config.weight_readers import kept_for, weight_readers
+from geosd.config.run_folders import kept_for, weight_readers
 from geosd.files import write_json
 
 

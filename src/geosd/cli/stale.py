@@ -16,8 +16,7 @@ from geosd.cli import begin
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.job_counts import ALIGNMENT
-from geosd.config.run_folders import RESULTS, RunFolders, read_index
-from geosd.config.weight_readers import run_of, weight_readers
+from geosd.config.run_folders import RESULTS, RunFolders, read_index, run_of, weight_readers
 from geosd.files import DamagedFileError
 from geosd.provenance.code import code_of
 from geosd.provenance.manifest_file import MANIFEST

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.json_schema import SCHEMA, json_schema
+from geosd.config.loading import SCHEMA, json_schema
 from geosd.config.rule_settings import configuration
 from geosd.files import write_text
 

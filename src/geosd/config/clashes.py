@@ -14,17 +14,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from geosd.config.code_names import ModelSize, model_size, tiny_architectures
 from geosd.config.errors import KeyPath, alternatives
 from geosd.config.inheritance import lineage
-from geosd.config.job_resources import TrainingResources
-from geosd.config.objective_schema import ROLLOUTS
+from geosd.config.model_sizes import ModelSize, model_size, tiny_architectures
 from geosd.config.output_needs import unmet_needs
-from geosd.config.protocol_schema import Data, Evaluation, Pool, Pretraining, Rollout
+from geosd.config.params_schema import TrainingResources
+from geosd.config.protocol_schema import (
+    ROLLOUTS,
+    Data,
+    Evaluation,
+    Pool,
+    Pretraining,
+    Rollout,
+    Training,
+)
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
-from geosd.config.training_schema import Training
 from geosd.models.shipped_checkpoints import SHIPPED
 from geosd.problems.sources import names, reads_raw
 from geosd.reporting.specs import output_specs
