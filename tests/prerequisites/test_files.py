@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.prerequisites.files import (
+from geosd.prerequisites.machine import (
     bytes_below,
     check_cache,
     check_checkpoint,

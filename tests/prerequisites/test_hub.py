@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from geosd.prerequisites.hub import hub_answers
+from geosd.prerequisites.machine import hub_answers
 
 
 @pytest.fixture

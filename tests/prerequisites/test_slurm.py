@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.gpus import check_job_gpus, check_local_gpus
+from geosd.prerequisites.machine import check_job_gpus, check_local_gpus
 from geosd.prerequisites.slurm import Request, Site
 
 SITE = Site(None, "h100", 8, 20, {"cpu": {"max_runtime": 1440}, "gpu": {"max_gpu": 4}})
@@ -42,18 +42,18 @@ def states(checks):
 
 
 def test_a_cluster_that_has_all_is_ok():
-    checks = slurm.check_settings(slurm.settings(LISTING), SITE, gpus=3)
+    checks = slurm.check_settings(slurm.cluster_settings(LISTING), SITE, gpus=3)
     assert set(states(checks).values()) == {"ok"}
 
 
 def test_a_cluster_without_gpus_is_no_use_to_a_study_that_asks_for_some():
-    values = slurm.settings(LISTING.replace("= gpu", "= (null)"))
+    values = slurm.cluster_settings(LISTING.replace("= gpu", "= (null)"))
     assert states(slurm.check_settings(values, SITE, gpus=3))["SLURM's GPUs"] == "missing"
     assert "SLURM's GPUs" not in states(slurm.check_settings(values, SITE, gpus=0))
 
 
 def test_a_job_must_be_remembered_for_three_looks():
-    values = slurm.settings(LISTING.replace("300 sec", "59 sec"))
+    values = slurm.cluster_settings(LISTING.replace("300 sec", "59 sec"))
     [check] = [c for c in slurm.check_settings(values, SITE, 0) if "memory" in c.subject]
     assert check.state == "missing" and "check_seconds: 19 " in check.cure
 

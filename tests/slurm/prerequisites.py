@@ -14,7 +14,7 @@ import yaml
 from study import SITE
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.gpus import check_job_gpus
+from geosd.prerequisites.machine import check_job_gpus
 
 SMALL = slurm.Request(gpus=0, mem_mb=1000, minutes=5, threads=1)
 
@@ -22,7 +22,7 @@ SMALL = slurm.Request(gpus=0, mem_mb=1000, minutes=5, threads=1)
 def main() -> None:
     """Hold each check to what the made-up cluster is."""
     site = slurm.Site(**{name: SITE[name] for name in slurm.Site._fields})
-    values = slurm.settings(slurm.run("scontrol", "show", "config").stdout)
+    values = slurm.cluster_settings(slurm.run("scontrol", "show", "config").stdout)
     assert {check.state for check in slurm.check_settings(values, site, gpus=2)} == {"ok"}
     existing = slurm.run("sinfo", "--noheader", "--format=%R").stdout.split()
     assert slurm.check_partitions(["cpu", "gpu"], existing).state == "ok"

@@ -25,9 +25,8 @@ from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
 from geosd.models.released_checkpoints import cached_checkpoint
-from geosd.prerequisites import files, gpus, packages, slurm
-from geosd.prerequisites.check import Check, missing, report
-from geosd.prerequisites.hub import hub_answers
+from geosd.prerequisites import machine, packages, slurm
+from geosd.prerequisites.machine import Check, hub_answers, missing, report
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_catalogue import load_catalogue
 from geosd.problems.dataset_download import cached_file
@@ -70,7 +69,7 @@ def main(
         if most:
             no_slurm = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
             checks += [] if shutil.which("sinfo") else [no_slurm]
-            checks.append(gpus.check_local_gpus(most, visible_gpus(os.environ)))
+            checks.append(machine.check_local_gpus(most, visible_gpus(os.environ)))
     elif probe:
         checks += _slurm(requests, site)
     print(report(checks), flush=True)
@@ -133,15 +132,15 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
     if not entries and not checkpoints:
         return
     answers = hub_answers(constants.ENDPOINT, constants.HF_HUB_OFFLINE)
-    yield files.check_cache(Path(constants.HF_HUB_CACHE), get_token() is not None, on_nodes)
+    yield machine.check_cache(Path(constants.HF_HUB_CACHE), get_token() is not None, on_nodes)
     if entries:
         cached = [entry.name for entry in entries if cached_file(entry)]
         names = [entry.name for entry in entries]
-        yield files.check_raw_files(Path(data["raw"]), names, cached, answers)
+        yield machine.check_raw_files(Path(data["raw"]), names, cached, answers)
     for model, checkpoint in checkpoints:
         pinned = (checkpoint["repo"], checkpoint["revision"])
         cached = cached_checkpoint(*pinned) is not None
-        yield files.check_checkpoint(model, *pinned, cached, answers, on_nodes)
+        yield machine.check_checkpoint(model, *pinned, cached, answers, on_nodes)
 
 
 def _context(study: Study, model: str) -> Check:
@@ -164,9 +163,9 @@ def _disk(study: Study) -> Iterator[Check]:
     if not (parts := study_peak(study, DEFAULTS)):
         return
     planned = sum(part.bytes for part in parts)
-    written = files.bytes_below(map(Path, RunFolders(study).shared()))
+    written = machine.bytes_below(map(Path, RunFolders(study).shared()))
     folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
-    yield files.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
+    yield machine.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
 
 
 def _slurm(requests: dict[slurm.Request, list[str]], path: Path) -> Iterator[Check]:
@@ -179,7 +178,7 @@ def _slurm(requests: dict[slurm.Request, list[str]], path: Path) -> Iterator[Che
     known = yaml.safe_load(path.read_text(encoding="utf-8"))
     site = slurm.Site(**{name: known[name] for name in slurm.Site._fields})
     most = max(request.gpus for request in requests)
-    yield from slurm.check_settings(slurm.settings(listing.stdout), site, most)
+    yield from slurm.check_settings(slurm.cluster_settings(listing.stdout), site, most)
     existing = slurm.run("sinfo", "--noheader", "--format=%R").stdout.split()
     yield slurm.check_partitions(list(site.partitions), sorted(set(existing)))
     largest: dict[str | None, slurm.Request] = {}
@@ -206,7 +205,7 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield Check(f"a node of {name}", "unknown", found, cure)
         return
     if request.gpus:
-        yield gpus.check_job_gpus(name, request.gpus, seen)
+        yield machine.check_job_gpus(name, request.gpus, seen)
     yield slurm.check_shared_folder(name, seen, text)
     yield slurm.check_clock(name, seen)
 

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from geosd.prerequisites.check import Check
+from geosd.prerequisites.machine import Check
 
 SHOWN = 5
 """Packages that a line names; it counts the others."""
@@ -52,9 +52,7 @@ def installed_versions() -> dict[str, str]:
 def required_packages(extras: Iterable[str], requirements: Iterable[str]) -> set[str]:
     """The packages that some extras of geosd name, those of extras within extras too.
 
-    Args:
-        extras: Extras of pyproject.toml.
-        requirements: What `importlib.metadata.requires("geosd")` returns.
+    `requirements` is what `importlib.metadata.requires("geosd")` returns.
     """
     declared = [Requirement(text) for text in requirements]
     left, seen, names = [*extras], set(), set()
@@ -80,14 +78,8 @@ def check_lock(
 ) -> Check:
     """Compare the installed packages with a lock.
 
-    A local label (`2.13.0+cpu`) is the same version: it says how the package was built.
-
-    Args:
-        lock: Name of the lock.
-        pins: Its versions (`locked_versions`).
-        installed: The versions of this interpreter (`installed_versions`).
-        needed: The packages that must be there; any other pin counts only where it is installed.
-        cure: What installs the lock.
+    A local label (`2.13.0+cpu`) is the same version: it says how the package was built. The needed
+    packages must be there; any other pin counts only where it is installed.
     """
     subject = f"packages of {lock}"
     absent = sorted(name for name in needed if name not in installed)
@@ -106,18 +98,12 @@ def check_lock(
 def check_package(
     names: Collection[str], installed: Mapping[str, str], purpose: str, cure: str
 ) -> Check:
-    """Look for a package that a study cannot do without.
-
-    Args:
-        names: Packages; one of them is enough. The first is the usual one.
-        installed: The versions of this interpreter (`installed_versions`).
-        purpose: What the study needs it for.
-        cure: What installs it.
-    """
+    """Look for a package that a study needs for a purpose; one of the names is enough."""
+    usual = next(iter(names))
     found = [f"{name} {installed[name]}" for name in names if name in installed]
     if not found:
-        return Check(next(iter(names)), "missing", f"not installed; {purpose} needs it", cure)
-    return Check(next(iter(names)), "ok", f"{found[0]}, for {purpose}")
+        return Check(usual, "missing", f"not installed; {purpose} needs it", cure)
+    return Check(usual, "ok", f"{found[0]}, for {purpose}")
 
 
 def _some(names: list[str]) -> str:

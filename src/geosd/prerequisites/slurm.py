@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from geosd.prerequisites import node_report
-from geosd.prerequisites.check import Check
+from geosd.prerequisites.machine import Check
 
 WAIT_S = 60
 """Seconds that a job of a check may wait for a node."""
@@ -52,20 +52,14 @@ def run(*command: str, timeout_s: float = 120) -> subprocess.CompletedProcess[st
         return subprocess.CompletedProcess(command, 124, "", f"no answer within {timeout_s} s")
 
 
-def settings(listing: str) -> dict[str, str]:
+def cluster_settings(listing: str) -> dict[str, str]:
     """The settings of a cluster: name -> value, from what `scontrol show config` prints."""
     pairs = (line.partition("=") for line in listing.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def check_settings(values: Mapping[str, str], site: Site, gpus: int) -> list[Check]:
-    """Hold a cluster's settings to what the profile relies on.
-
-    Args:
-        values: The cluster's settings (`settings`).
-        site: The cluster's values, of profiles/slurm/site.yaml.
-        gpus: GPUs of the study's largest job.
-    """
+    """Hold a cluster's settings to what the profile relies on; `gpus` are the largest job's."""
     checks = []
     if gpus and "gpu" not in values.get("GresTypes", "").split(","):
         found = f"GresTypes is {values.get('GresTypes')!r}, without gpu"
@@ -98,10 +92,7 @@ def check_partitions(named: Sequence[str], existing: Sequence[str]) -> Check:
 def choose_partition(request: Request, site: Site, file: Path) -> str | None:
     """The partition to which Snakemake's SLURM plugin would submit a job; None for the default one.
 
-    Args:
-        request: What the job asks for.
-        site: The cluster's values, of profiles/slurm/site.yaml.
-        file: The site's file, which the plugin reads.
+    The plugin reads the file of the site itself.
     """
     from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
 
@@ -141,11 +132,7 @@ def _gres(request: Request, site: Site) -> str:
 def check_request(rules: str, request: Request, site: Site, partition: str | None) -> Check:
     """Ask SLURM whether it would take a job (`sbatch --test-only`); none is submitted.
 
-    Args:
-        rules: The models and rules whose jobs these are.
-        request: What such a job asks for.
-        site: The cluster's values, of profiles/slurm/site.yaml.
-        partition: Where it would go; None for the default partition.
+    `rules` are the models and rules whose jobs these are; a partition of None is the default one.
     """
     requested = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
     requested += f" on each of {request.nodes} nodes" if request.nodes > 1 else ""
@@ -161,14 +148,9 @@ def check_request(rules: str, request: Request, site: Site, partition: str | Non
 def report_of_node(
     request: Request, site: Site, partition: str | None, folder: Path, file: Path
 ) -> tuple[dict[str, Any] | None, str]:
-    """Run `node_report` in a small job with a partition's GPUs.
+    """Run `node_report` in a small job with the GPUs of a partition's largest job.
 
-    Args:
-        request: What the largest job of the partition asks for; memory and time are not taken.
-        site: The cluster's values, of profiles/slurm/site.yaml.
-        partition: The partition; None for the default one.
-        folder: The project's folder.
-        file: A file in it, whose text the node is to read.
+    The node is to read the text of a file in the project's folder.
 
     Returns:
         The report with `asked_at` and `told_at`, this machine's times before and after; None where
