@@ -34,11 +34,7 @@ class PeakPart(NamedTuple):
 def weights_side_by_side(jobs: int, trainings: int, of_reader: float, of_run: float) -> float:
     """Most bytes of weights that are on disk at once while `jobs` run, `trainings` of them at most.
 
-    Args:
-        jobs: Jobs side by side.
-        trainings: Trainings among them.
-        of_reader: Bytes of weights that a job reads, at most.
-        of_run: Bytes of weights that a run leaves.
+    A job reads at most `of_reader` bytes of weights, and a run leaves `of_run`.
     """
     side_by_side = min(trainings, jobs)
     return (jobs - side_by_side) * of_reader + side_by_side * of_run

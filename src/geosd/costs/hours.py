@@ -128,17 +128,11 @@ def evaluation_savings(
 ) -> dict[str, float]:
     """Hours of one evaluation as it is, and without each of the means by which it takes less.
 
-    Args:
-        work: What the model's jobs do.
-        calls: Benchmarks, and their further samples, that would wait for one another.
-        memory: Share of a GPU's memory that the engine has beside a training's models.
-        assumed: What is taken for granted.
+    `calls` are the benchmarks, and their further samples, that would wait for one another; `memory`
+    is the share of a GPU's memory that the engine has beside a training's models.
     """
-    model, gpus, sampling = (
-        architecture(work.model),
-        work.gpu_requests["evaluate"].gpus,
-        work.evaluation,
-    )
+    model, gpus = architecture(work.model), work.gpu_requests["evaluate"].gpus
+    sampling = work.evaluation
     apart = sampling._replace(calls=calls)
     cases = {
         "as it is": (sampling, assumed),

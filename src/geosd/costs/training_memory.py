@@ -25,16 +25,16 @@ GB = 1e9
 
 @dataclass(frozen=True)
 class TrainingMemory:
-    """Bytes of a model's training state, over all GPUs together."""
+    """Bytes of a model's training state, over all GPUs together.
+
+    `base` is what every method keeps: weights, gradients and moments. `full` are dense fp32
+    covariances, which nobody forms, `kfac` blocked ones and their inverses, `snapshot` the anchor.
+    """
 
     base: int
-    """What every method keeps: weights, gradients and moments."""
     full: int
-    """Dense fp32 covariances, which nobody forms."""
     kfac: int
-    """Blocked covariances and their inverses."""
     snapshot: int
-    """The anchor's weights."""
 
     @property
     def extra(self) -> int:
@@ -128,9 +128,9 @@ def training_gpu_memory(
         ]
     tables = model.parameters - model.projections - model.norms
     gathered = tables + 2 * model.projections / model.layers
-    weights, formula = (
-        (model.parameters, "2 N") if n == 1 else (gathered, "embedding, head, two blocks")
-    )
+    weights, formula = gathered, "embedding, head, two blocks"
+    if n == 1:
+        weights, formula = model.parameters, "2 N"
     logits = training.chunk * model.vocabulary * (FP32 * (models + 1) + BF16)
     tokens = training.microbatch * (assumed.prompt + training.cap)
     parts += [
@@ -139,11 +139,9 @@ def training_gpu_memory(
         *_activations(model, training.recompute, tokens),
         MemoryPart("logits", logits, f"chunk of {training.chunk}, {models} models"),
     ]
-    return (
-        parts
-        if request.inference
-        else parts + inference_gpu_memory(model, training, request, assumed)
-    )
+    if not request.inference:
+        parts += inference_gpu_memory(model, training, request, assumed)
+    return parts
 
 
 def _activations(model: Architecture, recompute: bool, tokens: int) -> list[MemoryPart]:
@@ -177,25 +175,13 @@ def inference_gpu_memory(
     scoring = 1 + ("anchor" in training.needs)
     tables = model.parameters - model.projections - model.norms
     gathered = BF16 * (scoring * tables + 2 * model.projections / model.layers)
-    sizes = {
-        "weights that sample": BF16,
-        "the student's, as they come": BF16,
-        "pi_0, for the drift": BF16,
-        **({"anchor": SNAPSHOT_BYTES} if "anchor" in training.needs else {}),
-    }
+    held = ["weights that sample", "the student's, as they come", "pi_0, for the drift"]
+    held += ["anchor"] if "anchor" in training.needs else []
+    parts = [MemoryPart(name, BF16 * model.parameters / m, f"{BF16} N / {m}") for name in held]
+    if request.inference > 1:
+        parts.append(MemoryPart("gathered to score", gathered, "embeddings, heads, two blocks"))
     cache = sequences * (assumed.prompt + training.cap) * kv_bytes(model) / m
-    return [
-        *(
-            MemoryPart(k, each * model.parameters / m, f"{each} N / {m}")
-            for k, each in sizes.items()
-        ),
-        *(
-            [MemoryPart("gathered to score", gathered, "embeddings, heads, two blocks")]
-            if request.inference > 1
-            else []
-        ),
-        MemoryPart("KV cache", cache, f"{sequences} sequences at the cap / {m}"),
-    ]
+    return [*parts, MemoryPart("KV cache", cache, f"{sequences} sequences at the cap / {m}")]
 
 
 def total_bytes(parts: Iterable[MemoryPart]) -> float:

@@ -28,18 +28,14 @@ def projection_sizes(model: Architecture) -> Dimensions:
 
 @dataclass(frozen=True)
 class UpdateSize:
-    """Sequences and tokens of one update.
-
-    Attributes:
-        sequences: The student's sequences, the paper's 8.
-        tokens: Tokens of one of them; the paper gives the cap of 4096 and no mean.
-        teacher_ratio: Length of the teacher's sequence, which holds the solution too, in lengths of
-            the student's. Not given; 1.5 is what the paper's 3 units imply.
-    """
+    """The student's sequences of one update, and the tokens of one of them."""
 
     sequences: int = 8
     tokens: int = 4096
+    """The paper gives the cap of 4096 and no mean."""
     teacher_ratio: float = 1.5
+    """Length of the teacher's sequence, which holds the solution too, in lengths of the student's.
+    Not given; 1.5 is what the paper's 3 units imply."""
 
     @property
     def total(self) -> int:
@@ -63,21 +59,18 @@ def forward_units(model: Architecture, tokens: float) -> float:
 
 @dataclass(frozen=True)
 class KfacUnits:
-    """Model-pass units that K-FAC adds to an update.
-
-    Attributes:
-        covariance: a a^T and delta delta^T summed over the subsampled tokens.
-        inverse: Factorising and inverting every damped block, d^3 operations for a block of d.
-        precondition: G^-1 dW A^-1 of every projection.
-    """
+    """Model-pass units that K-FAC adds to an update."""
 
     covariance: float
+    """a a^T and delta delta^T summed over the subsampled tokens."""
     inverse: float
+    """Factorising and inverting every damped block, d^3 operations for a block of d."""
     precondition: float
+    """G^-1 dW A^-1 of every projection."""
 
     @property
     def total(self) -> float:
-        """All units that K-FAC adds to an update."""
+        """The sum of the three."""
         return self.covariance + self.inverse + self.precondition
 
 
@@ -93,8 +86,7 @@ def kfac_units(
 
     Covariances scale with the tokens, inverses and products do not, so their share falls as an
     update grows. `blocks` is the paper's g (1 is dense), `subsample` its s, the share of the tokens
-    that enter the covariances; `share_inputs` as in
-    `geosd.costs.training_memory.training_memory`.
+    that enter the covariances; `share_inputs` as in `costs.training_memory.training_memory`.
     """
     layers = list(projection_sizes(model).projections())
     names = [name for name, _, _ in layers]
@@ -131,11 +123,7 @@ def _power(side: int, blocks: int, exponent: int) -> int:
 class UpdateUnits:
     """Model-pass units of an update by component; None where a method has none.
 
-    Attributes:
-        student: Forward and backward pass of the student.
-        teacher: Forward pass on the longer sequence that holds the solution.
-        anchor: Forward pass of the checkpoint.
-        kfac: All of K-FAC that is counted.
+    The student has a forward and a backward pass, teacher and anchor a forward pass each.
     """
 
     student: float
@@ -145,7 +133,7 @@ class UpdateUnits:
 
     @property
     def total(self) -> float:
-        """All model-pass units of an update."""
+        """The sum over components."""
         return self.student + self.teacher + (self.anchor or 0) + (self.kfac or 0)
 
 

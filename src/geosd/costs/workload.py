@@ -120,16 +120,9 @@ class KfacSettings(NamedTuple):
 class TrainingWorkload:
     """What a planned training consists of, as far as its time and memory go.
 
-    Attributes:
-        steps: Updates.
-        update: Size of one, at the mean length of a response.
-        cap: Longest response, in tokens.
-        generates: Whether it samples responses; SFT takes those of the pool.
-        needs: Models besides the student that the objective reads: teacher, anchor, reference.
-        kfac: None without K-FAC.
-        recompute: Whether the backward pass makes the blocks' activations again.
-        chunk: Positions whose logits are held at once.
-        microbatch: Sequences that a GPU runs forward and backward at once.
+    `update` is at the mean length of a response; `cap` is the longest in tokens. `needs` are the
+    models besides the student that the objective reads: teacher, anchor, reference. SFT, which
+    takes responses of the pool, does not generate. The last three are keys of `training`.
     """
 
     steps: int
@@ -157,17 +150,7 @@ class StoredWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelWorkload:
-    """What the jobs of one model do in a study.
-
-    Attributes:
-        model: Its name.
-        jobs: Jobs by rule.
-        gpu_requests: GPUs by rule.
-        pool: What the pool samples.
-        evaluation: What one evaluation samples.
-        trainings: What each variant's training consists of.
-        stored: Weights that runs leave.
-    """
+    """What the jobs of one model do in a study; jobs and GPUs by rule, trainings by variant."""
 
     model: str
     jobs: Mapping[str, int]

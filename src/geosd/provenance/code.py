@@ -47,15 +47,10 @@ def code_of(
     modules: Iterable[str] = (),
     sources: Path = SOURCES,
 ) -> dict[str, str]:
-    """The code behind a step: its module and all that it imports of this package.
+    """The code behind a step: its module in `geosd.cli` and all that it imports of this package.
 
-    Of the engines that sample, only the one that the settings name belongs to it.
-
-    Args:
-        step: Name of the step's module in `geosd.cli`.
-        settings: The step's settings, which may name a data source, an objective and an engine.
-        modules: Further modules that the step finds by name: a table's or a figure's.
-        sources: The folder that holds the package.
+    The step's settings may name a data source, an objective, and the one engine that samples;
+    `modules` are further ones that the step finds by name: a table's or a figure's.
 
     Returns:
         Path of each file from `sources`, as `geosd/cli/train.py`, sorted -> its `meaning`.
@@ -160,9 +155,8 @@ def _written(tree: ast.AST) -> list[str]:
 
     def write(node: Any) -> None:
         if isinstance(node, ast.Constant):
-            words.append(
-                f"Constant({ascii(node.value)})"
-            )  # repr depends on the version's table of characters
+            # repr depends on the version's table of characters
+            words.append(f"Constant({ascii(node.value)})")
         elif isinstance(node, ast.AST):
             words.append(f"{type(node).__name__}(")
             for field in node._fields:

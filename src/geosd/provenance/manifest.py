@@ -35,15 +35,13 @@ def manifest(
         step: Name of the step's module in `geosd.cli`.
         inputs: Files and folders that the step read. A folder counts with every file in it.
             Where a step has their SHA-256 already, path -> SHA-256: weights are not read twice.
-        settings: The resolved settings that the step ran with (plain values).
-        seconds: Wall-clock time of the step in seconds.
+        settings: The resolved settings, plain values.
+        seconds: Of wall-clock time.
         outputs: What the step wrote: name from the manifest's folder -> SHA-256.
         code: The step's `code_hashes` when it began.
 
     Returns:
-        Plain values for `geosd.provenance.manifest_file.write_manifest`: `code`, `packages`,
-        `device`, `wall_s`, `peak_memory_bytes`, `inputs` (path as given -> sha256), `outputs` and
-        `settings`.
+        Plain values for `geosd.provenance.manifest_file.write_manifest`.
 
     Raises:
         FileNotFoundError: An input is missing.
@@ -68,16 +66,10 @@ def code_version(
 ) -> dict[str, Any]:
     """A manifest's `code`: the package's version, the commit, and the files behind the step.
 
-    Args:
-        step: Name of the step's module.
-        settings: The step's settings.
-        begun_with: The step's `code_hashes` when it began.
-
-    Returns:
-        `version`, `commit`, `dirty` (whether the sources differ from the commit), `digest` and
-        `files`. Commit and dirty are None where git or the history is absent (an installed wheel, a
-        container without git): a run must not fail for want of a label. The digest is None where
-        the hash of a file is.
+    `begun_with` are the step's `code_hashes` when it began. Commit and `dirty`, whether the sources
+    differ from it, are None where git or the history is absent (an installed wheel, a container
+    without git): a run must not fail for want of a label. The digest is None where the hash of a
+    file is.
     """
     folder = SOURCES / "geosd"
     commit = _git(folder, "rev-parse", "HEAD")
@@ -95,12 +87,10 @@ def code_version(
 
 
 def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]:
-    """The entry of a manifest that holds the hashes of the code files behind its step.
+    """The code behind a step, as `code_of` has it.
 
-    Returns:
-        Path from the folder that holds the package -> hash of its meaning; None where the file has
-        been edited since the step began: nobody knows any more what was loaded. A date in the
-        future, as of another machine's clock, says nothing of an edit.
+    The hash is None where the file has been edited since the step began: nobody knows any more what
+    was loaded. A date in the future, as of another machine's clock, says nothing of an edit.
     """
     now = time.time()
     return {
@@ -147,12 +137,7 @@ def package_versions() -> dict[str, str]:
 
 
 def device() -> dict[str, Any]:
-    """A manifest's `device`: node, processor and, where torch sees one, accelerator.
-
-    Returns:
-        `node`, `job` (SLURM's number, or None), `visible` (what CUDA_VISIBLE_DEVICES lists, or
-        None), `platform`, `machine`, `cpus`, `accelerators` and, with torch, `threads`.
-    """
+    """A manifest's `device`: node, job of SLURM, processor and, with torch, accelerators."""
     described: dict[str, Any] = {
         "node": os.environ.get("SLURMD_NODENAME", platform.node()),
         "job": os.environ.get("SLURM_JOB_ID"),
@@ -173,11 +158,7 @@ def device() -> dict[str, Any]:
 
 
 def peak_memory() -> dict[str, int]:
-    """A manifest's `peak_memory_bytes`: of this process and, with CUDA, of the device.
-
-    Returns:
-        `host`, and `device` (the largest over devices) where CUDA is in use.
-    """
+    """A manifest's `peak_memory_bytes`: of this process and, with CUDA, the largest of devices."""
     unit = 1 if sys.platform == "darwin" else 1024  # Linux counts ru_maxrss in KiB, macOS in bytes.
     peak = {"host": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
     torch = sys.modules.get("torch")

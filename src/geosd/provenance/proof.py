@@ -54,12 +54,10 @@ def prove_checkpoint(folder: Path) -> dict[Path, str]:
 
 
 def prove_run(folder: Path, weights: Path, **run: object) -> None:
-    """Compare the manifest of a run's samples with the run that they are taken for.
+    """Compare the manifest in a folder of samples with the run that they are taken for.
 
-    Args:
-        folder: Of the samples.
-        weights: Of the checkpoint that they must be of.
-        run: Keys of the manifest and their values: model, seed, draw.
+    They must be of the checkpoint's weights, and `run` has keys of the manifest and their values:
+    model, seed, draw.
 
     Raises:
         UnprovenFileError: They are of another run, or of weights that lie there no more.

@@ -25,17 +25,12 @@ ABSENT = "(absent)"
 
 @dataclass(frozen=True)
 class Current:
-    """Settings and code of today, against which a result's staleness is judged.
-
-    Attributes:
-        settings: The settings that its step may read.
-        code: The code behind its step, as `geosd.provenance.code.code_of` has it.
-        former: Where the result was before its settings changed; None: where it is now.
-    """
+    """Settings and code (`code_of`) of today, against which a result's staleness is judged."""
 
     settings: Mapping[str, Any]
     code: Mapping[str, str]
     former: Path | None = None
+    """Where the result was before its settings changed; None: where it is now."""
 
 
 def stale(
@@ -156,11 +151,7 @@ def recorded_code(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
 def accept(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
     """Take a result as made by today's code, and say so in its manifest under `accepted`.
 
-    Args:
-        manifest: The manifest, to which the record is added: date, digest before and after, and of
-            each file that differs both hashes.
-        now: The code behind its step, as `geosd.provenance.code.code_of` has it.
-        date: Of today.
+    The record has the date, the digest before and after, and of each file that differs both hashes.
 
     Returns:
         Whether its code differed, and the manifest says by meaning what it was.
