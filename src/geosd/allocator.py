@@ -17,10 +17,8 @@ MEGABYTE = 2**20
 def keep_freed_memory() -> bool:
     """Make glibc's allocator keep freed blocks below 32 MB in this process, for its next tensors.
 
-    Larger ones, such as logits over a real vocabulary, are given back as before.
-
-    Returns:
-        Whether the allocator took the settings; False where it is not glibc's.
+    Larger ones, such as logits over a real vocabulary, are given back as before. Returns whether
+    the allocator took the settings; False where it is not glibc's.
     """
     if not sys.platform.startswith("linux"):
         return False

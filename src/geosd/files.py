@@ -124,15 +124,9 @@ def write_jsonl(path: Path | str, rows: Iterable[Any]) -> None:
 def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
     """Read a JSON-lines file into rows of a dataclass.
 
-    Values are checked strictly: a bool or a text is no number, a JSON list becomes a tuple.
-
-    Args:
-        path: The file; every line one JSON object with exactly the fields of `cls`.
-        cls: A dataclass with annotated fields. A field with a default may be missing: files from
-            before it was kept stay readable.
-
-    Returns:
-        The rows, in the file's order.
+    Every line is one JSON object with exactly the fields of `cls`; one with a default may be
+    missing: files from before it was kept stay readable. Values are checked strictly: a bool or a
+    text is no number, a JSON list becomes a tuple.
 
     Raises:
         DamagedLineError: A line is not JSON, or its fields are not those of `cls`; the error names

@@ -11,11 +11,7 @@ SURE, UNLIKELY = 0.8, 0.1
 
 
 def in_mismatch_region(q_star: Any, p_star: Any) -> Any:
-    """Whether q* >= SURE and p* <= UNLIKELY, elementwise.
-
-    Args:
-        q_star: Numbers, arrays, series or tensors in [0, 1].
-        p_star: Of the same shape.
+    """Whether q* >= SURE and p* <= UNLIKELY, elementwise: numbers, arrays, series or tensors.
 
     Source: the paper, "Teacher top-token support".
     """

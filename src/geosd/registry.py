@@ -24,11 +24,9 @@ def did_you_mean(word: object, allowed: Iterable[object]) -> str:
 
 
 class Registry(Generic[Base]):
-    """A registry of classes by name, such as all objectives.
+    """Classes of a `kind`, as errors call it, which the modules of a package register by name.
 
-    Attributes:
-        kind: What one of them is called in errors, such as "objective".
-        package: Package whose modules register them, such as "geosd.objectives".
+    Example: Registry("objective", "geosd.objectives").
     """
 
     def __init__(self, kind: str, package: str) -> None:

@@ -23,14 +23,7 @@ class UnevenSamplesError(ValueError):
 
 @dataclass(frozen=True)
 class ProblemCounts:
-    """Counts of one problem's samples and of the correct ones, from which accuracy follows.
-
-    Attributes:
-        benchmark: Which benchmark the problem is of.
-        problem_id: Which problem.
-        n: Samples drawn.
-        c: Samples that are correct.
-    """
+    """Counts of one problem's samples, n, and of the correct ones, c."""
 
     benchmark: str
     problem_id: str
@@ -90,11 +83,6 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
     The k are drawn without replacement. Computes 1 - C(n-c, k) / C(n, k) as
     1 - prod_{i=n-c+1}^{n} (1 - k/i): no factor leaves [0, 1], where the binomials overflow.
-
-    Args:
-        n: Samples of the problem.
-        c: Correct ones, 0 <= c <= n.
-        k: Size of the draw, 1 <= k <= n.
 
     Returns:
         The estimate in [0, 1]; for k = n it is 1 if c > 0 else 0.

@@ -19,28 +19,19 @@ THRESHOLD = 0.75
 
 
 def is_strong(strength: Any, threshold: float = THRESHOLD) -> Any:
-    """Whether C(x) >= tau, elementwise.
-
-    Args:
-        strength: C(x), numbers or a series.
-        threshold: tau.
-    """
+    """Whether C(x) >= tau, elementwise, for numbers or a series."""
     # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
     return strength >= threshold - 1e-12
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """Consensus of one problem's samples: the majority answer, its share, whether it is right.
-
-    Attributes:
-        majority: The answer that most samples give; None if no sample gives an answer.
-        strength: C(x), the share of all m samples that give it; 0 if none gives an answer.
-        correct: Whether the majority answer is right.
-    """
+    """Consensus of one problem's samples: the majority answer, its share, whether it is right."""
 
     majority: str | None
+    """None if no sample gives an answer."""
     strength: float
+    """C(x), the share of all m samples that give it; 0 if none gives an answer."""
     correct: bool
 
     def is_false(self, threshold: float = THRESHOLD) -> bool:
@@ -85,8 +76,6 @@ def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
 
 def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = THRESHOLD) -> float:
     """Share of problems whose samples agree strongly on a wrong answer, in [0, 1].
-
-    The threshold is the paper's tau.
 
     Raises:
         ValueError: There are no problems.

@@ -29,13 +29,7 @@ RANKS = 8
 class ProbeRollout:
     """A rollout of pi_0 with the positions and tokens at which every checkpoint's mass is measured.
 
-    Attributes:
-        problem_id: Whose problem was sampled.
-        student: Prompt ids of the question alone.
-        teacher: Prompt ids of the question with a solution.
-        response: Response ids, sampled from pi_0.
-        selected: Positions of the response at which pi_0 is least certain, ascending.
-        ranked: At each of these, the tokens that pi_0 with the solution prefers, best first.
+    `student` are the ids of the prompt with the question alone, `teacher` of that with a solution.
     """
 
     problem_id: str
@@ -43,7 +37,9 @@ class ProbeRollout:
     teacher: tuple[int, ...]
     response: tuple[int, ...]
     selected: tuple[int, ...]
+    """Positions of the response at which pi_0 is least certain, ascending."""
     ranked: tuple[tuple[int, ...], ...]
+    """At each of these, the tokens that pi_0 with the solution prefers, best first."""
 
 
 @torch.no_grad()
@@ -52,12 +48,8 @@ def mass_on_ranks(
 ) -> dict[str, Tensor]:
     """The student's mean mass on the tokens that the teacher ranks 1..R, at fixed positions.
 
-    Args:
-        model: A checkpoint; the student, and with the solution the live teacher.
-        rollouts: The fixed rollouts.
-        pad_id: Fills the right of short rows.
-        batch_size: Rollouts of one forward pass.
-        chunk: Positions whose logits are held at once.
+    The model is the student, and with the solution the live teacher. A forward pass has
+    `batch_size` rollouts; logits of `chunk` positions are held at once.
 
     Returns:
         For each of `RANKINGS`, [R] in float64: the mean over all selected positions of all

@@ -10,7 +10,6 @@ from geosd.problems.grading import Grader
 from geosd.problems.judging import judge_response
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.sampling.sampler import (
-    Completion,
     PromptBatch,
     Sampler,
     SamplingParams,
@@ -38,8 +37,8 @@ def evaluate(
     Args:
         sampler: What draws; it splits one seed into those of single completions.
         encoding: The checkpoint's tokenizer, and how a question is worded.
-        grade: Judges a whole response; its reasons are kept with the samples.
-        problems: The test problems, in any order.
+        grade: Judges a whole response.
+        problems: In any order.
         samples: Samples of each problem, the k of avg@k; 16 in the paper.
         coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
             Those beyond are drawn apart, so the first `samples` are the same with and without them.
@@ -83,28 +82,24 @@ def evaluate(
         completions = chain.from_iterable(sampler.sample_batches(batches, decoding))
     rows: dict[tuple[str, str], list[Sample]] = {}
     for (problem, number), completion in zip(places, completions, strict=True):
-        row = _graded(problem, number, completion, encoding, grade)
+        text = encoding.text(completion.ids)
+        verdict = judge_response(
+            text,
+            problem.answer,
+            grade,
+            truncated=completion.finish == "length",
+            opened_thought=encoding.opens_thought,
+        )
+        row = Sample(
+            benchmark=problem.benchmark,
+            problem_id=problem.id,
+            sample=number,
+            text=text,
+            tokens=len(completion.ids),
+            answer=verdict.answer,
+            correct=verdict.correct,
+            finish=completion.finish,
+            reason=verdict.reason,
+        )
         rows.setdefault((problem.benchmark, problem.id), []).append(row)
     return [row for problem in problems for row in rows[problem.benchmark, problem.id]]
-
-
-def _graded(
-    problem: Problem, number: int, completion: Completion, encoding: Encoding, grade: Grader
-) -> Sample:
-    text = encoding.text(completion.ids)
-    truncated = completion.finish == "length"
-    opened = encoding.opens_thought
-    verdict = judge_response(
-        text, problem.answer, grade, truncated=truncated, opened_thought=opened
-    )
-    return Sample(
-        benchmark=problem.benchmark,
-        problem_id=problem.id,
-        sample=number,
-        text=text,
-        tokens=len(completion.ids),
-        answer=verdict.answer,
-        correct=verdict.correct,
-        finish=completion.finish,
-        reason=verdict.reason,
-    )

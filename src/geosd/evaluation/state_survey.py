@@ -36,15 +36,8 @@ def survey_states(
 ) -> dict[str, Tensor]:
     """Survey every response position: entropy, overlap, gradient norms of student and teacher.
 
-    Args:
-        model: pi_0; both student and teacher.
-        students: Prompt ids that the student reads.
-        teachers: Prompt ids that the teacher reads.
-        responses: Response ids.
-        pad_id: Fills the right of short rows.
-        top_k: K of the union of top-K supports, as in training.
-        batch_size: Rollouts of one forward pass.
-        chunk: Positions whose logits are held at once.
+    The model is pi_0, both student and teacher, which read prompts of their own. A forward pass has
+    `batch_size` rollouts; logits of `chunk` positions are held at once.
 
     Returns:
         Each [N], positions in the order of the responses: `rollout`, `position`, `token`;
@@ -98,9 +91,8 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
     gradient is J^T grad_z D with a Jacobian J = dz/dtheta that is the same for all divergences, so
     they differ by what is measured here. It also costs a backward pass a state and divergence.
 
-    Args:
-        log_p: [N, S] logits or log-probabilities of the student; -inf is probability zero.
-        log_q: [N, S] of the teacher, which is held fixed.
+    `log_p` and `log_q` [N, S] are logits or log-probabilities of student and teacher; -inf is
+    probability zero, and the teacher is held fixed.
 
     Returns:
         For each of `DIVERGENCES`, [N]. In closed form grad_z D = -(w - p sum_i w_i) with the
