@@ -26,7 +26,7 @@ def broken(root, edited):
     return message
 
 
-GRID = "fwdkl: {learning_rate: [3.0e-7, 1.0e-6, 3.0e-6, 1.0e-5, 3.0e-5, 1.0e-4, 3.0e-4, 1.0e-3]}"
+GRID = "fwdkl: &quick_rates {"
 SEEDS = "grpo, geosd]\n    seeds: [0, 1, 2]"
 MODELS = "kind: main\n    models: [mini-qwen3]"
 RATE = "    learning_rate: 1.0e-6 "
