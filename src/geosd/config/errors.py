@@ -20,13 +20,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Mistake:
-    """One mistake in a configuration file, for the error that lists them.
-
-    Attributes:
-        path: The key, from the outermost section inwards.
-        line: Line in the file, counted from 1.
-        message: What is wrong and what is allowed.
-    """
+    """One mistake in a configuration file: the key, its line from 1, what is wrong and allowed."""
 
     path: KeyPath
     line: int
@@ -36,7 +30,7 @@ class Mistake:
 def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
     """The error that lists the mistakes in a configuration file, in the order of its lines."""
     ordered = sorted(dict.fromkeys(mistakes), key=lambda mistake: mistake.line)
-    lines = [f"  {file}:{m.line}: {_dotted(m.path) or 'file'}: {m.message}" for m in ordered]
+    lines = [f"  {file}:{m.line}: {_dotted(m.path)}: {m.message}" for m in ordered]
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
     if len(lines) > MOST_SHOWN:
         lines[MOST_SHOWN:] = [f"  and {len(lines) - MOST_SHOWN} more"]
@@ -48,10 +42,8 @@ def config_error(file: Path, mistakes: list[Mistake]) -> ConfigError:
 
 def _dotted(path: KeyPath) -> str:
     """A key as errors write it: `protocol.training.betas[0]`."""
-    text = ""
-    for key in path:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
-    return text
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return text.removeprefix(".") or "file"
 
 
 def alternatives(word: object, allowed: list[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 from geosd.config.inheritance import merge
@@ -26,11 +25,8 @@ def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
     """The candidates of a study's grids: a variant with one value of each axis laid over it.
 
     A sweep is nothing but variants. The rules that train and judge a variant train and judge these,
-    and know nothing of sweeps.
-
-    Args:
-        grid: Variant -> key of its training section (dots lead into sections) -> values; or
-            variant -> several such grids, each with points of its own.
+    and know nothing of sweeps. A grid is variant -> key of its training section (dots lead into
+    sections) -> values; or variant -> several such grids, each with points of its own.
 
     Returns:
         Name of the candidate -> the variant, and what the candidate changes in its training.
@@ -45,13 +41,10 @@ def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
         for values in itertools.product(*axes.values()):
             point = dict(zip(axes, values, strict=True))
             words = [f"{key.rpartition('.')[2]}_{value}" for key, value in point.items()]
-            nested = map(_nested, point.keys(), point.values())
-            points["-".join([variant, *words])] = (variant, reduce(merge, nested, {}))
+            changed: dict[str, Any] = {}
+            for key, value in point.items():
+                for name in reversed(key.split(".")):
+                    value = {name: value}
+                changed = merge(changed, value)
+            points["-".join([variant, *words])] = (variant, changed)
     return points
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    """A value under a dotted key as mappings in one another."""
-    for name in reversed(key.split(".")):
-        value = {name: value}
-    return value

@@ -47,13 +47,8 @@ def threads_of(rule: str, study: Study, model: str, cores: int | None) -> int:
     """Give a rule's job its share of the cores, at most the threads that `resources` allows it.
 
     All jobs of the rule in the study count, also those that are done, so that a job has the same
-    threads whatever else is left to do.
-
-    Args:
-        rule: A rule of section `resources`.
-        study: The resolved study.
-        model: The job's model.
-        cores: Of the machine; None is a cluster, where each job has a node's cores to itself.
+    threads whatever else is left to do. Cores are the machine's; None is a cluster, where each job
+    has a node's cores to itself.
     """
     most = study.params.resources_of(model).job(rule).threads
     if cores is None or most == 1:

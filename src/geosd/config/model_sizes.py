@@ -22,17 +22,12 @@ MINIATURE = Path(geosd.__file__).parent / "models/tiny_architectures.py"
 
 @dataclass(frozen=True)
 class ModelSize:
-    """The sizes of a model that settings are held to; None where one is not known.
-
-    Attributes:
-        hidden: Width of the residual stream.
-        vocabulary: Tokens.
-        context: Most tokens of a sequence.
-    """
+    """The sizes of a model that settings are held to; None where one is not known."""
 
     hidden: int | None = None
     vocabulary: int | None = None
     context: int | None = None
+    """Most tokens of a sequence."""
 
 
 @cache
@@ -49,11 +44,9 @@ def tiny_architectures() -> dict[str, ModelSize]:
 
 
 def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
-    """The size of a model of params.yaml, as far as it is known before the model is there.
+    """The size of a model with a section `base`, as far as it is known before the model is there.
 
-    Args:
-        name: Its name, which may be that of one of the paper's models.
-        base: Its section `base`.
+    The name may be that of one of the paper's models.
     """
     if base["source"] == "pretrained":
         return tiny_architectures()[base["pretraining"]["architecture"]]

@@ -98,17 +98,12 @@ class ModelResources(Extendable):
     """The resources of one model's jobs, rule by rule. Not in the paper."""
 
     base: JobResources
-    """Rule base."""
     pool: JobResources
-    """Rule pool."""
     train: TrainingResources
-    """Rule train."""
     evaluate: JobResources
     """Rules evaluate and evaluate_pi_0."""
     states: JobResources
-    """Rule states."""
     alignment: JobResources
-    """Rule alignment."""
 
     def job(self, rule: str) -> JobResources:
         """The resources of one rule's jobs."""
@@ -296,14 +291,10 @@ class SelectedRates(Section):
     """Model -> variant -> its rate; of a selection on one model, variant -> its rate on all."""
 
     def rates_of(self, models: Sequence[str]) -> Mapping[str, float]:
-        """Variant -> its rate on a model.
+        """Variant -> its rate on the first of the models that the file names.
 
-        Args:
-            models: The model and those that it extends, the nearest first; the first that the file
-                names is taken.
-
-        Returns:
-            The rates; empty where the file has those of other models alone.
+        They are a model and those that it extends, the nearest first. Empty where the file has the
+        rates of other models alone.
         """
         for model in models:
             if isinstance(rates := self.learning_rate.get(model), Mapping):

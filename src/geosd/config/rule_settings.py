@@ -36,12 +36,8 @@ def settings(
 ) -> Settings:
     """The settings that one rule may read, and no others, as plain values.
 
-    Args:
-        rule: A rule of the workflow.
-        study: The resolved study.
-        model: The job's model, for the rules of `PER_MODEL`.
-        variant: The job's variant, for the rules of `PER_VARIANT`.
-        draw: The draw of the base model, for the rule `base`; no other rule's settings differ.
+    The rules of `PER_MODEL` need the job's model, those of `PER_VARIANT` its variant, too. The draw
+    of the base model matters to the rule `base` alone.
 
     Raises:
         ConfigError: No such rule, model or variant, or the rule needs one that is not given.

@@ -30,7 +30,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +64,7 @@ def folder_digest(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RunRow:
-    """The folders of one run: a row of a study's index runs.csv.
-
-    Attributes:
-        model: Name of the model.
-        variant: Name of the variant.
-        seed: The run's seed.
-        draw: The draw of the base model that the run starts from.
-        base: Folder of the base model.
-        train: Folder of the trained student; empty where nothing is trained.
-        evaluate: Folder of its samples.
-        pool: Folder of its base model's verified solutions; empty where the study trains nothing.
-    """
+    """The folders of one run, which starts from a draw of its base model: a row of runs.csv."""
 
     model: str
     variant: str
@@ -84,8 +72,11 @@ class RunRow:
     draw: int
     base: str
     train: str
+    """Of the trained student; empty where nothing is trained."""
     evaluate: str
+    """Of its samples."""
     pool: str = ""
+    """Of its base model's verified solutions; empty where the study trains nothing."""
 
 
 COLUMNS = [field.name for field in dataclasses.fields(RunRow)]
@@ -94,12 +85,11 @@ COLUMNS = [field.name for field in dataclasses.fields(RunRow)]
 class RunFolders:
     """The folders of a study's results, as paths from the root of the project.
 
-    Args:
-        study: The study, whose name none of the shared folders depends on.
+    None depends on the study's name. An address is computed when it is needed, once.
     """
 
     def __init__(self, study: Study) -> None:
-        """Take the study; an address is computed when it is needed, once."""
+        """Take the resolved study."""
         self.study = study
 
     @cached_property
@@ -279,7 +269,7 @@ def read_index(path: Path) -> list[RunRow]:
 
 
 def weight_readers(study: Study) -> dict[str, list[str]]:
-    """The results that a study makes from the weights of its runs.
+    """The results that a study makes from the weights of its runs; with `keep: samples` these go.
 
     Returns:
         File of weights (a run's, an early stop's, a snapshot) -> one file of each result that a
@@ -298,7 +288,7 @@ def weight_readers(study: Study) -> dict[str, list[str]]:
         for file, result in read.items():
             readers.setdefault(file, {})[result] = None
     methods = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
-    for model, variant, seed in product(study.models, methods, study.seeds):
+    for model, variant, seed in itertools.product(study.models, methods, study.seeds):
         run = folders.train(model, variant, seed)
         steps = study.training(model, variant)["snapshots"]
         table = f"{RESULTS}/{study.name}/alignment/{model}/{variant}/{seed}/alignment.csv"

@@ -25,19 +25,13 @@ LENGTH = ("steps", "snapshots")
 class Study:
     """A study resolved: its models, methods, seeds and outputs, and the values of each section.
 
-    Attributes:
-        name: The study's name, the first folder of all its results.
-        models: Models, in the order of the tables.
-        methods: Variants, in the order of the tables; candidates of a grid follow.
-        seeds: Seeds; one run each.
-        draws: Draws of each base model; the run of seed s starts from draw s % draws.
-        outputs: Rules of the tables, figures and ledgers that it ends in.
-        params: All of params.yaml, from which each section is resolved.
+    The fields are documented in `StudySchema`; sections are resolved from all of params.yaml.
     """
 
     name: str
     models: tuple[str, ...]
     methods: tuple[str, ...]
+    """Variants, in the order of the tables; candidates of a grid follow."""
     seeds: tuple[int, ...]
     draws: int
     outputs: tuple[str, ...]

@@ -44,19 +44,13 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A YAML file that has been read: its values, and the line of each key.
-
-    Attributes:
-        file: Where it is.
-        values: Its content as plain values.
-        lines: The line of each key path, counted from 1.
-        parents: Section and entry -> the entry of that section that it extends.
-    """
+    """A YAML file that has been read: its plain values, and the line of each key from 1."""
 
     file: Path
     values: Any
     lines: dict[KeyPath, int]
     parents: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """Section and entry -> the entry of that section that it extends."""
 
     def mistake(self, path: KeyPath, message: str, inherited: bool = True) -> Mistake:
         """A mistake at a key of the YAML file, with its line; of an inherited key the parent's.
