@@ -16,8 +16,7 @@ from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.config.run_folders import read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
-from geosd.provenance.checkpoint_files import WEIGHTS
-from geosd.provenance.proof import prove, prove_run
+from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import consensus_table, drift_tables, score_table, training_curves
 from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples

@@ -17,9 +17,8 @@ from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import write_model_card
-from geosd.provenance.checkpoint_files import WEIGHTS
 from geosd.provenance.manifest_file import read_manifest
-from geosd.provenance.proof import prove
+from geosd.provenance.proof import WEIGHTS, prove
 from geosd.scores.irregular_steps import count_irregular_steps
 
 REWRITTEN = ("settings.json", "steps.csv", "manifest.json", WEIGHTS)

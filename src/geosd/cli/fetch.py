@@ -11,7 +11,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from geosd.cli import begin
-from geosd.config import load_settings
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
 from geosd.files import write_json
 from geosd.problems.dataset_catalogue import load_catalogue
 from geosd.problems.dataset_download import fetch_file
@@ -28,7 +29,7 @@ def main(
         lock: Remembers hashes from the first fetch on; commit it.
         params: The configuration.
     """
-    settings = load_settings("fetch", params, study)
+    settings = settings_of("fetch", resolve(load(params), study))
     entries = load_catalogue(settings["source"])
     if settings["raw"] is None and entries:
         raise ValueError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from geosd.cli import begin
-from geosd.config import load_settings
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
 from geosd.files import write_text
 from geosd.provenance.proof import prove
 from geosd.reporting.captions import caption_markdown
@@ -37,7 +38,7 @@ def main(
         tidy: The tidy files behind its outputs, each known by its own name.
         params: The configuration.
     """
-    settings = load_settings("front_page", params, study)
+    settings = settings_of("front_page", resolve(load(params), study))
     if CLAIMS in settings["outputs"]:
         prove([figures / "claims.csv"])
     shown = [name for name in settings["outputs"] if name in output_specs()]

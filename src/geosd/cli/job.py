@@ -9,9 +9,9 @@ from typing import Any
 
 from geosd.config import load, resolve, settings
 from geosd.files import remove_leftovers, sha256
-from geosd.provenance.checkpoint_files import MODEL_CARD
 from geosd.provenance.manifest import code_hashes, manifest
 from geosd.provenance.manifest_file import MANIFEST, write_manifest
+from geosd.provenance.proof import MODEL_CARD
 
 
 class Job:

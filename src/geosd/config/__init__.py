@@ -9,9 +9,9 @@ study is resolved (`study`), and each rule gets exactly the values that it may r
 from __future__ import annotations
 
 from geosd.config.errors import ConfigError
-from geosd.config.loading import load, load_settings
+from geosd.config.loading import load
 from geosd.config.params_schema import Params
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
 
-__all__ = ["ConfigError", "Params", "Study", "load", "load_settings", "resolve", "settings"]
+__all__ = ["ConfigError", "Params", "Study", "load", "resolve", "settings"]

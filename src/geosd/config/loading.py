@@ -16,7 +16,6 @@ from geosd.config.clashes import clashes
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
 from geosd.config.inheritance import NOT_INHERITED, inherit
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
-from geosd.config.rule_settings import Settings, settings
 from geosd.config.schema_base import Section
 from geosd.config.study import resolve
 from geosd.config.yaml_source import Source, read
@@ -104,13 +103,6 @@ def load(path: Path | str = "params.yaml") -> Params:
     if params is None or mistakes:
         raise config_error(source.file, mistakes)
     return params
-
-
-def load_settings(
-    rule: str, path: Path, study: str, model: str | None = None, variant: str | None = None
-) -> Settings:
-    """Load and validate params.yaml, and return the `settings` of one rule."""
-    return settings(rule, resolve(load(path), study), model, variant)
 
 
 def _selected_rates(params: Params) -> dict[str, SelectedRates]:

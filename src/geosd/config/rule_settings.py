@@ -18,7 +18,7 @@ from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points, values_of_candidates
 from geosd.models.shipped_checkpoints import pinned_files
 from geosd.nested import dotted_items
-from geosd.provenance.checkpoint_files import hashes_of_checkpoint
+from geosd.provenance.proof import hashes_of_checkpoint
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")

@@ -26,7 +26,7 @@ from transformers.utils import logging
 
 from geosd.files import atomic_write, remake_hint, replace
 from geosd.models.precision import cast_parameters
-from geosd.provenance.checkpoint_files import LOADED, WEIGHTS
+from geosd.provenance.proof import LOADED, WEIGHTS
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()

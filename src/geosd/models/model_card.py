@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from geosd.files import write_text
-from geosd.provenance.checkpoint_files import MODEL_CARD
+from geosd.provenance.proof import MODEL_CARD
 
 CARD = """\
 ---

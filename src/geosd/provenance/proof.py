@@ -1,4 +1,4 @@
-"""Whether a file is, byte for byte, the one that its step wrote: its hash against the manifest.
+"""Hashes of files: of a checkpoint's, and of each result against the manifest of its step.
 
 A step proves what it reads before it computes. A file beside which no manifest lies was not made by
 a step; it is taken as it is, and its reader checks its records alone.
@@ -6,12 +6,56 @@ a step; it is taken as it is, and its reader checks its records alone.
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from geosd.files import DamagedFileError, remake_hint, sha256
-from geosd.provenance.checkpoint_files import LOADED, WEIGHTS, loaded_files
+from geosd.files import DamagedFileError, remake_hint, sha256, write_text
 from geosd.provenance.manifest_file import MANIFEST, read_manifest
+
+WEIGHTS = "model.safetensors"
+LOADED = (".json", ".jinja", ".safetensors")
+"""Endings of the files that transformers may open."""
+MODEL_CARD = "README.md"
+HASHES = Path(".snakemake/checkpoint_hashes.json")
+"""File -> size, time of change in ns, inode and SHA-256, as they were when the hash was taken."""
+SETTLED = 2.0
+"""Seconds after which a clock surely shows another change of a file."""
+
+
+def loaded_files(folder: Path) -> list[Path]:
+    """The files of a checkpoint's folder that a program may load, sorted."""
+    return sorted(p for p in folder.glob("[!.]*") if p.suffix in LOADED and p.is_file())
+
+
+def hashes_of_checkpoint(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of a checkpoint's folder that a program may load, by its name.
+
+    Each plan asks for tens of gigabytes. So a hash is kept with the file's size, time of change and
+    inode, and taken anew where one differs; these alone are others in each copy. Empty where the
+    folder is absent; what copies it says so.
+    """
+    kept: dict[str, list[object]] = {}
+    with suppress(OSError, ValueError, TypeError):
+        kept = dict(json.loads(HASHES.read_text(encoding="utf-8")))
+    before = dict(kept)
+    hashes = {}
+    for file in loaded_files(folder):
+        name, stat = str(file.absolute()), file.stat()
+        found = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        known = kept.get(name)
+        if not isinstance(known, list) or known[:-1] != found:
+            known = [*found, sha256(file)]
+        if time.time() - stat.st_mtime > SETTLED:
+            kept[name] = known
+        hashes[file.name] = str(known[-1])
+    if kept != before:
+        with suppress(OSError):  # a folder that is read alone
+            write_text(HASHES, json.dumps(kept, indent=0, sort_keys=True))
+    return hashes
+
 
 SNAPSHOTS = "snapshots"
 """Folder of a run's weights on the way; the run's manifest speaks for it."""
