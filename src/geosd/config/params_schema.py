@@ -24,6 +24,7 @@ from geosd.config.schema_base import (
     Section,
     Seed,
     at_most,
+    optional,
     overlay_of,
 )
 
@@ -39,11 +40,9 @@ class JobResources(Section):
     """Main memory of a node, in MB."""
     minutes: Count
     """Longest run time, in minutes."""
-    threads: Count = Field(
-        default_factory=lambda: 1,
-        description="Most CPU threads of the job. Jobs that a study has side by side share the"
-        ' machine\'s cores: docs/performance.md, "Threads".',
-    )
+    threads: Count = optional(1)
+    """Most CPU threads of the job. Jobs that a study has side by side share the machine's cores:
+    docs/performance.md, "Threads"."""
 
 
 class TrainingResources(JobResources):
@@ -54,11 +53,8 @@ class TrainingResources(JobResources):
     sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
     and training workers; how many is not given."""
 
-    nodes: Count = Field(
-        default_factory=lambda: 1,
-        description="Nodes that the GPUs lie on, equally many on each; inference_gpus lie on the"
-        " last one.",
-    )
+    nodes: Count = optional(1)
+    """Nodes that the GPUs lie on, equally many on each; inference_gpus lie on the last one."""
 
     @property
     def gpus_per_node(self) -> int:
@@ -113,6 +109,7 @@ class ModelResources(Extendable):
 Axis = Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$", max_length=64)]
 Values = Annotated[list[Scalar], Field(min_length=1), Distinct]
 Axes = Annotated[dict[Axis, Values], Field(min_length=1)]
+SeveralAxes = Annotated[list[Axes], Field(min_length=1)]
 MOST_CANDIDATES = 10_000
 Names = Annotated[list[Name], Field(min_length=1), Distinct]
 Kind = Literal[
@@ -129,7 +126,7 @@ TrainingOverlay = overlay_of(Training)
 class Sections(overlay_of(Protocol)):
     """What entries of params.yaml change in the protocol's sections, each with some of its keys."""
 
-    training: TrainingOverlay = Field(default_factory=lambda: None)
+    training: TrainingOverlay = optional(None)
 
 
 class ModelSchema(Extendable, Sections):
@@ -161,52 +158,36 @@ class StudySchema(Extendable, Sections):
     kind: Kind
     """What the study is designed for, which decides the claims that it judges; the models of a
     `ladder` are sizes of one architecture, from small to large. Not inherited."""
-    verdicts: bool = Field(
-        default_factory=lambda: False,
-        description="Whether the study is meant for verdicts on the paper's claims: its models, its"
-        " seeds and its selected rates are enough for them. Without, the ledger has the estimates"
-        " alone. Not inherited.",
-    )
-    claims_on_costs: bool = Field(
-        default_factory=lambda: False,
-        description="Whether the claims on costs, which no run decides, are judged here. Not"
-        " inherited.",
-    )
-    selected_rates: str | None = Field(
-        default_factory=lambda: None,
-        description="File of learning rates that a selection chose, by its path from where programs"
-        " run; written by `make select-rates`.",
-    )
+    verdicts: bool = optional(False)
+    """Whether the study is meant for verdicts on the paper's claims: its models, its seeds and its
+    selected rates are enough for them. Without, the ledger has the estimates alone. Not
+    inherited."""
+    claims_on_costs: bool = optional(False)
+    """Whether the claims on costs, which no run decides, are judged here. Not inherited."""
+    selected_rates: str | None = optional(None)
+    """File of learning rates that a selection chose, by its path from where programs run; written
+    by `make select-rates`."""
     models: Names
     """Models, in the order of the tables."""
     methods: Names
     """Variants, in the order of the tables."""
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=1000), Distinct]
     """Seeds; one run each."""
-    draws: Count = Field(
-        default_factory=lambda: 1,
-        description="Draws of each base model: the run of seed s starts from draw s % draws. More"
-        " than one needs base models that the repository ships, in base_models/.",
-    )
+    draws: Count = optional(1)
+    """Draws of each base model: the run of seed s starts from draw s % draws. More than one needs
+    base models that the repository ships, in base_models/."""
     outputs: Names
     """Rules of the tables, figures and ledgers that the study ends in."""
-    keep: Literal["weights", "samples"] = Field(
-        default_factory=lambda: "weights",
-        description="What stays on disk of a finished run: its weights and snapshots, or its log,"
-        " its samples and what is measured alone. `samples` removes weights once every study of"
-        " this file has made from them what it makes; a study that makes more of the run later"
-        " trains it again.",
-    )
-    variants: dict[Name, StudyVariantSchema | None] = Field(
-        default_factory=dict,
-        description="What this study changes in a variant; null takes an inherited entry away.",
-    )
-    grid: dict[Name, Axes | Annotated[list[Axes], Field(min_length=1)]] = Field(
-        default_factory=dict,
-        description="Candidates: variant, key of its training section (dots lead into sections), "
-        "values. Every point of a variant's grid, or of each of its grids, is run as a variant of "
-        "its own. A grid replaces an inherited one whole; {} takes it away.",
-    )
+    keep: Literal["weights", "samples"] = optional("weights")
+    """What stays on disk of a finished run: its weights and snapshots, or its log, its samples and
+    what is measured alone. `samples` removes weights once every study of this file has made from
+    them what it makes; a study that makes more of the run later trains it again."""
+    variants: dict[Name, StudyVariantSchema | None] = Field(default_factory=dict)
+    """What this study changes in a variant; null takes an inherited entry away."""
+    grid: dict[Name, Axes | SeveralAxes] = Field(default_factory=dict)
+    """Candidates: variant, key of its training section (dots lead into sections), values. Every
+    point of a variant's grid, or of each of its grids, is run as a variant of its own. A grid
+    replaces an inherited one whole; {} takes it away."""
 
     @field_validator("grid")
     @classmethod
@@ -276,11 +257,9 @@ class SelectedRates(Section):
     """SHA-256 of its tidy scores; null where it was not kept."""
     rule: str
     """How the best candidate is chosen."""
-    one_rate: Rate | None = Field(
-        default_factory=lambda: None,
-        description="The rate that is best on average over all methods and models, for the table"
-        " with one rate for all of them.",
-    )
+    one_rate: Rate | None = optional(None)
+    """The rate that is best on average over all methods and models, for the table with one rate for
+    all of them."""
     learning_rate: dict[
         Name,
         Annotated[

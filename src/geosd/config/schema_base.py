@@ -52,6 +52,11 @@ def at_most(other: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def optional(value: Any) -> Any:
+    """A key that may be left out; made by a factory, so that the JSON schema shows no default."""
+    return Field(default_factory=lambda: value)
+
+
 class Strict(BaseModel):
     """Base class of the schema: an unknown key is a mistake, no value is converted silently."""
 
@@ -68,11 +73,9 @@ class Section(Strict):
 class Extendable(Section):
     """Base class of the schema's entries that may extend another of their section."""
 
-    extends: Name | None = Field(
-        default_factory=lambda: None,
-        description="Entry of the same section that this one is laid over, key by key; lists and"
-        " `grid` are replaced whole.",
-    )
+    extends: Name | None = optional(None)
+    """Entry of the same section that this one is laid over, key by key; lists and `grid` are
+    replaced whole."""
 
 
 @cache
