@@ -39,7 +39,7 @@ def step(tokens: int, chunk: int) -> float:
     from torch import nn
 
     from geosd.objectives.objective import build
-    from geosd.training.chunked_logits import ChunkedLogits, local_quantities
+    from geosd.training.chunked_logits import ChunkedLogits, position_scalars
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -54,7 +54,7 @@ def step(tokens: int, chunk: int) -> float:
     token = torch.randint(VOCABULARY, (tokens,))
     models["student"].lm_head.weight.grad = torch.zeros(VOCABULARY, WIDTH)
     before = resident()
-    local = local_quantities(build("geosd"), views, token, TOP_K, chunk)
+    local = position_scalars(build("geosd"), views, token, TOP_K, chunk)
     local["loss"].mean().backward()
     return resident() - before
 

@@ -63,7 +63,7 @@ def objective_loss(
     )
     sequence = at.nonzero()[:, 0]
     batch = Batch(sequence, reward=None, vocabulary=student.shape[-1])
-    terms = objective.combine(objective.local(states), batch)
+    terms = objective.combine(objective.per_position(states), batch)
     return mean_loss(terms.loss, terms.weight, sequence)
 
 

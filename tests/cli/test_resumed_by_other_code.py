@@ -34,7 +34,7 @@ def edit(tmp_path, monkeypatch):
 def test_a_training_whose_loss_was_edited_begins_anew_and_a_mended_one_does_not_die_again(
     small, tmp_path, monkeypatch, edit, caplog
 ):
-    local = GeoSD.local
+    local = GeoSD.per_position
     scratch = tmp_path / "run-scratch"
 
     def failing(self, states):
@@ -42,7 +42,7 @@ def test_a_training_whose_loss_was_edited_begins_anew_and_a_mended_one_does_not_
             raise RuntimeError("the old error")
         return local(self, states)
 
-    monkeypatch.setattr(GeoSD, "local", failing)
+    monkeypatch.setattr(GeoSD, "per_position", failing)
     for module, text in [(None, None), ("geometry/sphere", "\n# Words alone.\n")]:
         if module:
             edit(module, text)
@@ -50,7 +50,9 @@ def test_a_training_whose_loss_was_edited_begins_anew_and_a_mended_one_does_not_
             small.trained(tmp_path / "run")
         assert torch.load(scratch / "state.pt", weights_only=True)["step"] == 2
         assert "begins anew" not in caplog.text
-    monkeypatch.setattr(GeoSD, "local", lambda *args: {k: 2 * v for k, v in local(*args).items()})
+    monkeypatch.setattr(
+        GeoSD, "per_position", lambda *args: {k: 2 * v for k, v in local(*args).items()}
+    )
     edit("objectives/geosd", "\nEDITED = True\n")
     small.trained(tmp_path / "run")
     (message,) = (text for text in caplog.messages if "begins anew" in text)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load
-from geosd.objectives.hyperparameters import MISSING, declared, declared_rollouts
+from geosd.objectives.hyperparameters import MISSING, declared_hyperparameters, declared_rollouts
 
 OUTLIER_CAP = "        outlier_cap: 0.1\n"
 
@@ -115,7 +115,7 @@ def test_what_an_objective_trains_on_may_be_inherited_and_without_an_annotation(
 def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():
     from geosd.objectives import objective
 
-    read = declared()
+    read = declared_hyperparameters()
     assert tuple(read) == objective.names()
     for name, hyperparameters in read.items():
         cls = type(objective.build(name))
@@ -133,7 +133,7 @@ def test_a_type_that_cannot_be_read_is_named(tmp_path):
         "@register('extra')\nclass Extra:\n    weight: Weight = 1.0\n"
     )
     with pytest.raises(ValueError, match=r"(?s)'Weight' is not defined; allowed are.*Hint: "):
-        declared(tmp_path)
+        declared_hyperparameters(tmp_path)
 
 
 def test_fields_of_a_base_class_are_read_too(tmp_path):
@@ -141,5 +141,5 @@ def test_fields_of_a_base_class_are_read_too(tmp_path):
         "class A:\n    x: int = 1\n\n@register('b-c')\nclass B(A):\n    y: float\n    '''Why.'''\n"
     )
     (tmp_path / "b_c.py").write_text(text)
-    (x, y) = declared(tmp_path)["b-c"]
+    (x, y) = declared_hyperparameters(tmp_path)["b-c"]
     assert (x.name, x.default, y.name, y.default, y.meaning) == ("x", 1, "y", MISSING, "Why.")

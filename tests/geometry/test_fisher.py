@@ -53,7 +53,7 @@ def prox(theta):
     log_p, anchor = log_policy(theta), log_policy(CHECKPOINT)
     token = log_p[:, 0]
     states = States(log_p, log_p.detach(), anchor, token, None, None)
-    each = GeoSD().local(states)["prox"]
+    each = GeoSD().per_position(states)["prox"]
     return mean_loss(each, torch.ones_like(each), TRAJECTORY)
 
 

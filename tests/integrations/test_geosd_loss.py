@@ -9,7 +9,7 @@ from geosd.integrations.trl import GeoSDLoss
 from geosd.models.tiny_architectures import build as build_model
 from geosd.objectives.objective import build
 from geosd.objectives.reduce import mean_loss
-from geosd.training.chunked_logits import local_quantities
+from geosd.training.chunked_logits import position_scalars
 from geosd.training.packing import pack
 from geosd.training.policy import response_logits
 
@@ -34,7 +34,7 @@ def loss_of_loop(packed, models, top_k, over, chunk, **settings):
     objective = build("geosd", **settings)
     names = ["student", *(name for name in models if name in objective.needs)]
     logits = {name: response_logits(models[name], packed) for name in names}
-    local = local_quantities(objective, logits, packed.token, top_k, chunk)["loss"]
+    local = position_scalars(objective, logits, packed.token, top_k, chunk)["loss"]
     return mean_loss(local, torch.ones_like(local), packed.row, over)
 
 

@@ -18,7 +18,7 @@ from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback  # noqa
 from geosd.objectives.objective import build  # noqa: E402
 from geosd.objectives.reduce import loss_terms, mean_loss  # noqa: E402
 from geosd.optim.kfac import KFAC  # noqa: E402
-from geosd.training.chunked_logits import local_quantities  # noqa: E402
+from geosd.training.chunked_logits import position_scalars  # noqa: E402
 from geosd.training.packing import pack  # noqa: E402
 from geosd.training.policy import response_logits  # noqa: E402
 
@@ -127,7 +127,7 @@ def loss_of_loop(student, anchor, microbatches):
     with torch.no_grad():
         logits["teacher"] = response_logits(student, privileged)
         logits["anchor"] = response_logits(anchor, inputs)
-    local = local_quantities(objective, logits, inputs.token, TOP_K, 512)["loss"]
+    local = position_scalars(objective, logits, inputs.token, TOP_K, 512)["loss"]
     return mean_loss(local, torch.ones_like(local), inputs.row), inputs
 
 

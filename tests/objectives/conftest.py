@@ -69,7 +69,7 @@ def run(states, batch):
     """Function: the Terms of an objective on all positions."""
 
     def terms(objective):
-        return objective.combine(objective.local(states()), batch)
+        return objective.combine(objective.per_position(states()), batch)
 
     return terms
 

@@ -10,7 +10,7 @@ from geosd.objectives.objective import build
 def test_sft_is_cross_entropy(logits, token, states):
     expected = torch.nn.functional.cross_entropy(logits["student"], token, reduction="none")
     assert build("sft").rollouts == "solution"
-    torch.testing.assert_close(build("sft").local(states())["loss"], expected)
+    torch.testing.assert_close(build("sft").per_position(states())["loss"], expected)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,6 @@ def test_the_student_meets_the_teacher_in_the_right_order(states):
     kept = p > 0
     forward = (q[kept] * (q[kept] / p[kept]).log()).sum()
     reverse = (p[kept] * (p[kept] / q[kept]).log()).sum()
-    torch.testing.assert_close(build("fwdkl").local(inputs)["loss"][0], forward)
-    torch.testing.assert_close(build("revkl").local(inputs)["loss"][0], reverse)
+    torch.testing.assert_close(build("fwdkl").per_position(inputs)["loss"][0], forward)
+    torch.testing.assert_close(build("revkl").per_position(inputs)["loss"][0], reverse)
     assert abs(forward - reverse) > 1e-2

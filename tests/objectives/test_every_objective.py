@@ -48,8 +48,8 @@ def test_gradients_reach_the_student_and_no_other_model(name, hyperparameters, r
 @every
 def test_chunks_of_positions_give_what_the_whole_gives(name, hyperparameters, states, batch):
     objective = build(name, **hyperparameters)
-    whole = objective.local(states())
-    pieces = [objective.local(states(slice(start, start + 4))) for start in range(0, 18, 4)]
+    whole = objective.per_position(states())
+    pieces = [objective.per_position(states(slice(start, start + 4))) for start in range(0, 18, 4)]
     for key, value in whole.items():
         joined = torch.cat([piece[key] for piece in pieces])
         torch.testing.assert_close(joined, value, rtol=1e-12, atol=1e-14)
@@ -61,7 +61,7 @@ def test_the_gradient_may_pass_through_the_scalars_in_two_stages(
 ):
     """A loop may combine detached scalars first, then send their gradients into the chunks."""
     objective = build(name, **hyperparameters)
-    local = objective.local(states())
+    local = objective.per_position(states())
 
     def scalar(quantities):
         terms = objective.combine(quantities, batch)
@@ -87,11 +87,11 @@ def test_a_method_reads_only_the_models_it_needs(name, hyperparameters, states, 
     absent = {field: None for field, model in owner.items() if model not in objective.needs}
     if not objective.needs & {"teacher", "anchor"}:
         absent["log_p"] = None
-    objective.combine(objective.local(dataclasses.replace(states(), **absent)), batch)
+    objective.combine(objective.per_position(dataclasses.replace(states(), **absent)), batch)
     for model in objective.needs:
         without = {field: None for field, source in owner.items() if source == model}
         with pytest.raises(ValueError, match="Hint: name it in the objective's `needs`"):
-            objective.local(dataclasses.replace(states(), **without))
+            objective.per_position(dataclasses.replace(states(), **without))
 
 
 @every
@@ -117,7 +117,7 @@ def test_loss_and_gradient_stay_finite_at_the_extremes(name, hyperparameters, ba
     chosen = log_p.gather(-1, torch.tensor([[0], [0], [1], [1]]))[:, 0]
     states = States(log_p, log_q, log_q, chosen, chosen.detach() - 3, chosen.detach() + 3)
     two_responses = Batch(torch.tensor([0, 0, 1, 1]), torch.tensor([0.0, 1.0]), 4)
-    terms = objective.combine(objective.local(states), two_responses)
+    terms = objective.combine(objective.per_position(states), two_responses)
     loss = mean_loss(terms.loss, terms.weight, two_responses.sequence)
     loss.backward()
     assert loss.isfinite() and z.grad.isfinite().all()

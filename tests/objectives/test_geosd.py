@@ -36,7 +36,7 @@ def test_the_ablation_replaces_the_chord_alone(states, run):
 
 def test_the_gradient_at_a_fresh_checkpoint_is_the_teachers_pull_alone(states, run, gradient):
     fresh = dataclasses.replace(states(), log_anchor=states().log_p)
-    with_anchor = build("geosd").local(fresh)
+    with_anchor = build("geosd").per_position(fresh)
     assert (with_anchor["prox"] == 0).all()
-    pull = gradient(build("geosd", drift_penalty=0).local(states())["loss"].sum())
+    pull = gradient(build("geosd", drift_penalty=0).per_position(states())["loss"].sum())
     torch.testing.assert_close(gradient(with_anchor["loss"].sum()), pull)

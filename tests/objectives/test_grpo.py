@@ -40,7 +40,7 @@ def test_agrees_with_a_plain_loop_in_value_and_gradient(states, run, batch):
 
     x = inputs.token_log_p.detach().requires_grad_()
     objective = build("grpo")
-    again = objective.combine(objective.local(of_tokens(x, inputs.token_log_ref)), batch)
+    again = objective.combine(objective.per_position(of_tokens(x, inputs.token_log_ref)), batch)
     mean_loss(again.loss, again.weight, batch.sequence).backward()
     step = 1e-6
     for t in range(len(log_p)):
@@ -56,7 +56,7 @@ def test_a_tiny_case_by_hand():
     log_p = torch.tensor([-1.0, -2.0, -3.0], dtype=torch.float64, requires_grad=True)
     objective = build("grpo", kl_coefficient=0, std_epsilon=1e-12)
     batch = Batch(torch.tensor([0, 0, 1]), torch.tensor([1.0, 0.0]), 10)
-    terms = objective.combine(objective.local(of_tokens(log_p)), batch)
+    terms = objective.combine(objective.per_position(of_tokens(log_p)), batch)
     a = 1 / math.sqrt(2)
     assert terms.loss.tolist() == pytest.approx([-a, -a, a])
     mean_loss(terms.loss, terms.weight, batch.sequence).backward()
@@ -69,7 +69,7 @@ def test_the_penalty_is_k3_against_pi_0():
     log_ref = torch.tensor([-1.2, -1.0], dtype=torch.float64)
     objective = build("grpo", kl_coefficient=0.5)
     batch = Batch(torch.tensor([0, 1]), torch.ones(2), 10)
-    terms = objective.combine(objective.local(of_tokens(log_p, log_ref)), batch)
+    terms = objective.combine(objective.per_position(of_tokens(log_p, log_ref)), batch)
     k3 = [math.exp(d) - d - 1 for d in (-0.2, 0.5)]
     assert terms.parts["kl"].tolist() == pytest.approx(k3)
     assert terms.loss.tolist() == pytest.approx([0.5 * k for k in k3])
@@ -82,7 +82,7 @@ def test_a_group_of_equal_rewards_moves_nothing_but_the_penalty(reward):
     log_p = torch.tensor([-1.0, -1.5], requires_grad=True)
     objective = build("grpo", kl_coefficient=0)
     batch = Batch(torch.tensor([0, 1]), torch.full((2,), reward), 10)
-    terms = objective.combine(objective.local(of_tokens(log_p)), batch)
+    terms = objective.combine(objective.per_position(of_tokens(log_p)), batch)
     terms.loss.sum().backward()
     assert terms.metrics == {"reward": reward, "zero_variance": 1.0}
     assert (terms.loss == 0).all() and (log_p.grad == 0).all()
@@ -107,4 +107,4 @@ def test_the_clip_acts_once_the_policy_has_moved():
 def test_a_group_needs_two_rewards(reward, states, batch):
     objective = build("grpo")
     with pytest.raises(ValueError, match="group of 2 or more"):
-        objective.combine(objective.local(states()), Batch(batch.sequence, reward, 10))
+        objective.combine(objective.per_position(states()), Batch(batch.sequence, reward, 10))

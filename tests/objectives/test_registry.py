@@ -88,7 +88,7 @@ from geosd.objectives.objective import Objective, register
 class Extra(Objective):
     strength: float = 2.0
 
-    def local(self, states):
+    def per_position(self, states):
         return {"loss": self.strength * states.sampled}
 """
     (tmp_path / "extra.py").write_text(source)
@@ -112,7 +112,7 @@ def test_two_methods_cannot_share_a_name(monkeypatch):
         @register("jsd")
         @dataclass(frozen=True)
         class Other(Objective):
-            def local(self, states):
+            def per_position(self, states):
                 return {}
 
 

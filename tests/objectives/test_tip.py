@@ -91,6 +91,6 @@ def test_extreme_entropies_do_not_set_the_scale():
 
 
 def test_what_decides_the_selection_carries_no_graph(states):
-    local = build("tip").local(states())
+    local = build("tip").per_position(states())
     assert local["loss"].requires_grad
     assert not local["entropy"].requires_grad and not local["mismatch"].requires_grad

@@ -9,7 +9,7 @@ from geosd.models.tiny_architectures import build as build_model
 from geosd.objectives.objective import States, build
 from geosd.training.chunked_logits import (
     ChunkedLogits,
-    local_quantities,
+    position_scalars,
     response_hidden_states,
 )
 from geosd.training.packing import pack
@@ -40,7 +40,7 @@ def by_autograd(objective, chunked, token):
         support = union_support([z[name].detach() for name in names], TOP_K)
         log_prob = {name: support.restrict(z[name]) for name in names}
     chosen = {name: z[name].log_softmax(-1).gather(-1, token[:, None])[:, 0] for name in z}
-    return objective.local(
+    return objective.per_position(
         States(
             log_prob.get("student"),
             log_prob.get("teacher"),
@@ -61,7 +61,7 @@ def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias):
     student = chunked["student"]
     leaves = [student.hidden, *student.model.lm_head.parameters()]
     token = torch.randint(VOCABULARY, (N,))
-    found = local_quantities(objective, chunked, token, TOP_K, chunk)
+    found = position_scalars(objective, chunked, token, TOP_K, chunk)
     reference = by_autograd(objective, chunked, token)
     assert found.keys() == reference.keys()
     for key, expected in reference.items():
@@ -86,7 +86,7 @@ def test_under_autocast_a_half_precision_head_leaves_gradients_in_the_weights_dt
         for enabled in (False, True):
             with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
                 chunked = {"student": ChunkedLogits(model, hidden), "teacher": frozen}
-                loss = local_quantities(build(name), chunked, token, TOP_K, 4)["loss"].mean()
+                loss = position_scalars(build(name), chunked, token, TOP_K, 4)["loss"].mean()
                 grads.append(torch.autograd.grad(loss, [hidden, model.lm_head.weight]))
         for exact, cast in zip(*grads, strict=True):
             assert cast.dtype == torch.float32
@@ -102,7 +102,7 @@ def test_a_log_probability_that_no_method_reads_is_not_computed(monkeypatch):
     )
     token = torch.zeros(N, dtype=torch.long)
     for name in ("fwdkl", "sft"):
-        local_quantities(build(name), chunked, token, TOP_K, 4)
+        position_scalars(build(name), chunked, token, TOP_K, 4)
     assert calls == ["sft"] * 3
 
 

@@ -12,13 +12,13 @@ TOP_K = 4
 
 def probabilities_recorded(monkeypatch, objective):
     """What the method is given of the student, [N, S] a chunk, while steps are taken."""
-    seen, local = [], type(objective).local
+    seen, local = [], type(objective).per_position
 
     def recording(self, states):
         seen.append(states.student.detach())
         return local(self, states)
 
-    monkeypatch.setattr(type(objective), "local", recording)
+    monkeypatch.setattr(type(objective), "per_position", recording)
     return seen
 
 

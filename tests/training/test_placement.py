@@ -17,7 +17,7 @@ from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState
-from geosd.training.rollout_workers import RemoteRollouts, serve
+from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog
 
@@ -48,7 +48,7 @@ def main(folder):
         if ranks is None:
             worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
             slowly(worker)
-            serve(worker, link)
+            serve_trainers(worker, link)
             (folder / "times.json").write_text(json.dumps(worker.times))
             return
         weights, log = trained(tiny, settings, folder / "across", ranks, link)

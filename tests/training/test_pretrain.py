@@ -11,7 +11,7 @@ from geosd.training.pretrain import (
     PretrainingArguments,
     draw_batches,
     pretrain,
-    tensors,
+    supervised_batch,
 )
 from geosd.training.resume_state import ResumeState
 
@@ -88,7 +88,9 @@ def test_a_recipe_without_steps_is_refused():
 def test_everything_after_the_question_but_an_attempt_is_supervised_and_nothing_else():
     documents = [d for batch in draw_batches(SearchCorpus(), 16, 5, 0) for d in batch]
     attempts = 0
-    for document, row, target in zip(documents, *tensors(TOKENIZER, documents), strict=True):
+    for document, row, target in zip(
+        documents, *supervised_batch(TOKENIZER, documents), strict=True
+    ):
         words = f"{document.prompt} {document.response} <eos>".split()
         tokens = TOKENIZER.convert_ids_to_tokens(row.tolist())
         assert tokens[: len(words)] == words

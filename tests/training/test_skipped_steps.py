@@ -168,7 +168,7 @@ class HandWrittenKL(Objective):
 
     floor: bool = False
 
-    def local(self, states):
+    def per_position(self, states):
         q = states.teacher.exp()
         log_q, log_p = states.teacher, states.student
         if self.floor:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from geosd.training.processes import Ranks, end_process, init_processes
-from geosd.training.rollout_workers import serve
+from geosd.training.rollout_workers import serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker
 
 RANKS = runpy.run_path(str(Path(__file__).with_name("test_ranks.py")))
@@ -47,7 +47,7 @@ def serve_run(tiny, settings, link, report):
         for model in (worker.local.student, *worker.frozen.values()):
             local = sum(each.to_local().numel() for each in model.parameters())
             assert local < 0.6 * sum(each.numel() for each in model.parameters())
-    serve(worker, link)
+    serve_trainers(worker, link)
     report.write_text(json.dumps(len(worker.times["scored"])))
 
 

@@ -39,7 +39,7 @@ from geosd.training.resume_state import (
     Snapshots,
     catch_sigterm,
 )
-from geosd.training.rollout_workers import RemoteRollouts, serve
+from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog, check_trackers
 
@@ -98,7 +98,7 @@ def main(
     with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
         run_inputs = RunInputs(resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
-            serve(assemble_rollout_worker(run_inputs, link.worker), link)
+            serve_trainers(assemble_rollout_worker(run_inputs, link.worker), link)
             return 0
         run = assemble_run(run_inputs, ranks, link)
         try:

@@ -25,7 +25,11 @@ from geosd.config.schema_base import (
     WholeNumber,
     at_most,
 )
-from geosd.objectives.hyperparameters import Hyperparameter, declared, declared_rollouts
+from geosd.objectives.hyperparameters import (
+    Hyperparameter,
+    declared_hyperparameters,
+    declared_rollouts,
+)
 
 
 def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
@@ -40,7 +44,7 @@ def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[S
     return made
 
 
-HYPERPARAMETERS = declared()
+HYPERPARAMETERS = declared_hyperparameters()
 ROLLOUTS = declared_rollouts()
 """Name of each objective -> what it trains on: student, group or solution."""
 OBJECTIVES = tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.items())

@@ -138,7 +138,7 @@ class GeoSDLoss:
         support = union_support(logits, self.top_k)
         log_p, log_q, *rest = (support.restrict(each) for each in logits)
         log_anchor = rest[0] if rest else None
-        return self.objective.local(States(log_p, log_q, log_anchor, None, None, None))
+        return self.objective.per_position(States(log_p, log_q, log_anchor, None, None, None))
 
     def _logits(self, head: nn.Module | None, value: Tensor) -> Tensor:
         if head is not None:

@@ -20,6 +20,6 @@ class FwdKL(Objective):
     recipe are absent.
     """
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Forward KL at each position."""
         return {"loss": forward_kl(states.student, states.teacher)}

@@ -41,7 +41,7 @@ class GeoSD(Objective):
         """The teacher, and the anchor where drift is penalised."""
         return frozenset({"teacher", "anchor"} if self.drift_penalty else {"teacher"})
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Loss, and its two parts, at each position."""
         if self.divergence == "jsd":
             distil = jsd(states.student, states.teacher, self.beta)

@@ -43,7 +43,7 @@ class GRPO(Objective):
         """pi_0 where the distance to it is penalised."""
         return frozenset({"reference"} if self.kl_coefficient else ())
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """The ratio and the k3 estimate of KL(p||pi_0) at each position."""
         log_p = states.sampled
         local = {"ratio": (log_p - log_p.detach()).exp()}
@@ -53,21 +53,21 @@ class GRPO(Objective):
             local["kl"] = torch.expm1(d) - d
         return local
 
-    def combine(self, local: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
         """Advantages within the group, the clipped surrogate, and the penalty."""
         if batch.reward is None or len(batch.reward) < 2:
             raise ValueError(
                 f"grpo: rewards are {batch.reward}; expected those of a group of 2 or more.\n"
                 "Hint: let the loop sample a group of responses (the paper's G is 8)."
             )
-        ratio = local["ratio"]
+        ratio = scalars["ratio"]
         advantage = self.advantages(batch.reward).to(ratio.dtype)[batch.sequence]
         clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
         loss = -torch.minimum(ratio * advantage, clipped * advantage)
         parts = {"surrogate": loss.detach()}
         if self.kl_coefficient:
-            loss = loss + self.kl_coefficient * local["kl"]
-            parts["kl"] = local["kl"].detach()
+            loss = loss + self.kl_coefficient * scalars["kl"]
+            parts["kl"] = scalars["kl"].detach()
         metrics = {
             "reward": batch.reward.float().mean().item(),
             "zero_variance": float(batch.reward.min() == batch.reward.max()),

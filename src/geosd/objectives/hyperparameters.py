@@ -3,8 +3,8 @@
     beta: Annotated[float, Bounds(gt=0, lt=1), OnlyWith(divergence="jsd")] = 0.5
     \"\"\"Share of the teacher in the mixture; the paper selects 0.5.\"\"\"
 
-`check` holds an objective to its annotations when it is built. `declared` reads the annotations of
-all methods from the syntax of their files, so that params.yaml is checked without importing torch.
+`check` holds an objective to its annotations when it is built. `declared_hyperparameters` reads the
+annotations of all methods from the syntax of their files: params.yaml is checked without torch.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import operator
 import textwrap
 import typing
 from collections.abc import Mapping
@@ -37,12 +38,8 @@ class Bounds:
 
     def __contains__(self, value: float) -> bool:
         """Whether a number is within the limits; nan never is."""
-        return not math.isnan(value) and (
-            (self.gt is None or value > self.gt)
-            and (self.ge is None or value >= self.ge)
-            and (self.lt is None or value < self.lt)
-            and (self.le is None or value <= self.le)
-        )
+        within = (getattr(operator, key)(value, limit) for key, limit in self._limits().items())
+        return not math.isnan(value) and all(within)
 
     def __str__(self) -> str:
         """The interval, as (0, 1]."""
@@ -52,8 +49,10 @@ class Bounds:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
         """The number's schema with these limits; pydantic calls this, and nothing here needs it."""
-        limits = {key: value for key, value in vars(self).items() if value is not None}
-        return {**handler(source), **limits}
+        return {**handler(source), **self._limits()}
+
+    def _limits(self) -> dict[str, float]:
+        return {key: limit for key, limit in vars(self).items() if limit is not None}
 
 
 class OnlyWith:
@@ -82,13 +81,9 @@ class OnlyWith:
 
 @dataclass(frozen=True)
 class Hyperparameter:
-    """Hyperparameter of an objective: its name, annotation, default and meaning.
+    """Hyperparameter of an objective; the annotation has the type, `Bounds` and `OnlyWith`.
 
-    Attributes:
-        name: Its name.
-        annotation: Its type, with `Bounds` and `OnlyWith`.
-        default: The value where none is given; `MISSING` where one must be given.
-        meaning: Its docstring.
+    The default is `MISSING` where a value must be given; the meaning is the docstring.
     """
 
     name: str
@@ -144,11 +139,8 @@ def check(objective: Any) -> None:
             )
 
 
-def declared(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
-    """The hyperparameters of every registered objective, without importing any.
-
-    Args:
-        folder: Where the objectives' files lie.
+def declared_hyperparameters(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
+    """The hyperparameters of every objective registered in a folder, without importing any.
 
     Raises:
         ValueError: An annotation has a name in it that is none of `Annotated`, `Literal`, `Bounds`,
@@ -159,11 +151,7 @@ def declared(folder: Path = FOLDER) -> dict[str, tuple[Hyperparameter, ...]]:
 
 
 def declared_rollouts(folder: Path = FOLDER) -> dict[str, str]:
-    """What every registered objective trains on, `Objective.rollouts`, without importing any.
-
-    Args:
-        folder: Where the objectives' files lie.
-    """
+    """What every registered objective trains on, `Objective.rollouts`, without importing any."""
     classes, names = _registered(folder)
     return {name: _class_value(classes, cls, "rollouts") for name, cls in sorted(names.items())}
 

@@ -25,6 +25,6 @@ class JSD(Objective):
     """Share of the teacher in M; the paper selects 0.5. At both ends the divergence is zero: fwdkl
     and revkl have their directions."""
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Jensen-Shannon divergence at each position."""
         return {"loss": jsd(states.student, states.teacher, self.beta)}

@@ -1,12 +1,11 @@
 """The contract between a method and the training loop.
 
-A loss is made in two moves. `local` sees the distributions of some positions and boils each down to
-a few scalars; the loop may call it on any chunk of positions. `combine` sees those scalars for the
-whole step and decides on selection, weights and advantages.
+A loss is made in two moves. `per_position` sees the distributions of some positions and boils each
+down to a few scalars; the loop may call it on any chunk of positions. `combine` sees those scalars
+for the whole step and decides on selection, weights and advantages.
 
 Everywhere p = student, q = teacher, anchor = checkpoint theta_ckpt, reference = pi_0.
-Shapes: N = response positions (of a chunk in `local`, of the step in `combine`), S = slots of the
-union support, B = sequences.
+N = response positions of a chunk, or of the step; S = slots of the union support; B = sequences.
 """
 
 from __future__ import annotations
@@ -30,14 +29,10 @@ ResponseSource = Literal["student", "group", "solution"]
 class States:
     """What an objective reads at N response positions: distributions of student, teacher, anchor.
 
-    A field is None where no model gave it.
-
-    A log-probability of the sampled token is a tensor, or a function that computes it when a method
-    reads it: a logsumexp over the vocabulary is not made for a method that has no use of it.
-
     Methods read the distributions through `student`, `teacher` and `anchor`, and the sampled
     token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but
-    the student's come detached.
+    the student's come detached. A field is None where no model gave it. A log-probability of the
+    sampled token may be a function: no logsumexp is made for a method that does not read it.
 
     A chunk has as many slots as the largest union of its positions. Slots that a position does not
     fill are -inf in student, teacher and anchor: probability 0. The divergences and the entropy of
@@ -47,11 +42,10 @@ class States:
     Source: the paper, section "Setup" (sec:method-setup).
 
     Attributes:
-        log_p: [N, S] student on the union support, carries gradient; each row sums to one.
+        log_p: [N, S] student on the union support; each row sums to one.
         log_q: [N, S] teacher.
-        log_anchor: [N, S] anchor theta_ckpt.
-        token_log_p: [N] full-softmax log p(y_t) of the sampled (or solution) token, carries
-            gradient.
+        log_anchor: [N, S] anchor.
+        token_log_p: [N] full-softmax log p(y_t) of the sampled (or solution) token.
         token_log_q: [N] the same of the teacher.
         token_log_ref: [N] the same of pi_0.
     """
@@ -105,12 +99,12 @@ class States:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What an objective knows of a whole step: rows of positions, rewards, size of the vocabulary.
+    """What an objective knows of a whole step.
 
     Attributes:
         sequence: [N] long, the row of each position, 0..B-1.
         reward: [B] 0/1 float, or None where nothing was graded.
-        vocabulary: Size of the vocabulary.
+        vocabulary: Its size.
     """
 
     sequence: Tensor
@@ -154,20 +148,20 @@ class Objective(ABC):
         check(self)
 
     @abstractmethod
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Per-position scalars, each [n], from the distributions at a chunk of n positions.
 
         Must treat every position alone. "loss" is the per-position loss, unless the method
         overrides `combine`.
         """
 
-    def combine(self, local: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
         """The loss and weights of the whole step from its [N] scalars.
 
         By default every position counts alike, and everything but "loss" goes to the step log.
         """
-        loss = local["loss"]
-        parts = {name: value.detach() for name, value in local.items() if name != "loss"}
+        loss = scalars["loss"]
+        parts = {name: value.detach() for name, value in scalars.items() if name != "loss"}
         return Terms(loss, torch.ones_like(loss).detach(), parts)
 
 
@@ -181,7 +175,7 @@ def register(name: str) -> Callable[[Method], Method]:
 
     Raises:
         TypeError: The class is not a dataclass that subclasses Objective.
-        ValueError: Another class has the name, or a module of this package has another name.
+        ValueError: Another class has the name, or the module has another.
     """
 
     def decorate(cls: Method) -> Method:

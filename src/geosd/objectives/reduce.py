@@ -23,14 +23,13 @@ def mean_loss(
         without weight counts as 0; B is the highest row among the positions, plus one.
     over="token": sum_t w_t l_t / sum_t w_t over the step: every position counts alike.
 
+    The mean is 0 where nothing has weight.
+
     Args:
         loss: [N].
         weight: [N] >= 0; positions of weight 0 add neither value nor gradient.
         sequence: [N] long, the row of each position.
         over: "sequence" or "token".
-
-    Returns:
-        A scalar; 0 where nothing has weight.
 
     Raises:
         ValueError: `over` is neither, or the shapes differ.
@@ -64,11 +63,7 @@ def loss_terms(length: Tensor, over: LossMean) -> Tensor:
     """How many terms `mean_loss` is a mean of, as seen from the tokens of each sequence [B].
 
     Over sequences of means over tokens, a token of sequence b weighs 1 / (B T_b): B T_b terms.
-    Over tokens, each weighs 1 / sum_b T_b.
-
-    Args:
-        length: [B] T_b, response tokens of each sequence.
-        over: See `mean_loss`.
+    Over tokens, each weighs 1 / sum_b T_b. `length` [B] has T_b, the response tokens.
     """
     if over == "token":
         return length.sum().expand_as(length).float()

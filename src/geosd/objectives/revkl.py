@@ -20,6 +20,6 @@ class RevKL(Objective):
     paper's "analytic per-token form" says.
     """
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Reverse KL at each position."""
         return {"loss": reverse_kl(states.student, states.teacher)}

@@ -22,6 +22,6 @@ class SFT(Objective):
     rollouts: ClassVar[ResponseSource] = "solution"
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Cross-entropy at each position."""
         return {"loss": -states.sampled}

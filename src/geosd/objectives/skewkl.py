@@ -27,6 +27,6 @@ class SkewKL(Objective):
     direction: Literal["forward", "reverse"] = "forward"
     """Which of the two; "forward" is our reading of the paper."""
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Skew KL at each position."""
         return {"loss": skew_kl(states.student, states.teacher, self.alpha, self.direction)}

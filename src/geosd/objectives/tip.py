@@ -45,7 +45,7 @@ class TIP(Objective):
     entropy_clip: Annotated[float, Bounds(gt=0, le=1)] = 0.98
     """Quantile above which entropies count as equal; the original clips at 0.98, 1 does not."""
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """FwdKL, and without gradient the student's entropy and the mismatch, in nats."""
         log_p, log_q = states.student, states.teacher
         return {
@@ -54,16 +54,16 @@ class TIP(Objective):
             "mismatch": reverse_kl(log_p.detach(), log_q),
         }
 
-    def combine(self, local: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
         """Score every position of the step, and weigh the best of each response."""
-        loss = local["loss"]
-        score = self.scores(local["entropy"], local["mismatch"], batch.vocabulary)
+        loss = scalars["loss"]
+        score = self.scores(scalars["entropy"], scalars["mismatch"], batch.vocabulary)
         weight = torch.zeros_like(loss).detach()
         for row in batch.sequence.unique():
             at = (batch.sequence == row).nonzero()[:, 0]
             kept = at[self._best(score[at])]
             weight[kept] = self._weights(score[kept]).to(weight.dtype)
-        parts = {"entropy": local["entropy"].detach(), "mismatch": local["mismatch"].detach()}
+        parts = {"entropy": scalars["entropy"].detach(), "mismatch": scalars["mismatch"].detach()}
         return Terms(loss, weight, parts, {"selected_share": (weight > 0).float().mean().item()})
 
     @torch.no_grad()

@@ -47,7 +47,7 @@ class TrOPD(Objective):
     outlier_top_k: Annotated[int, Bounds(ge=1), OnlyWith(outlier="forward")] = 64
     """Tokens of the teacher that "forward" sums over; the original takes 64."""
 
-    def local(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: States) -> dict[str, Tensor]:
         """Loss, agreement and region of each position."""
         kl = reverse_kl(states.student, states.teacher)
         agreement = self._agreement(states)
@@ -55,10 +55,10 @@ class TrOPD(Objective):
         loss = torch.where(reliable, kl, self._outlier(kl, states))
         return {"loss": loss, "agreement": agreement, "reliable": reliable.to(loss.dtype)}
 
-    def combine(self, local: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
         """All positions count; the log gets the share of reliable ones."""
-        terms = super().combine(local, batch)
-        terms.metrics["reliable_share"] = local["reliable"].mean().item()
+        terms = super().combine(scalars, batch)
+        terms.metrics["reliable_share"] = scalars["reliable"].mean().item()
         return terms
 
     @torch.no_grad()

@@ -76,7 +76,7 @@ def recomputes(model: nn.Module) -> bool:
     return model.training and getattr(model, "is_gradient_checkpointing", False)
 
 
-def local_quantities(
+def position_scalars(
     objective: Objective, models: dict[str, ChunkedLogits], token_N: Tensor, top_k: int, chunk: int
 ) -> dict[str, Tensor]:
     """An objective's quantities at each response position [N], from chunked logits of the models.
@@ -90,7 +90,7 @@ def local_quantities(
     """
     keep = len(token_N) <= chunk
     pieces = [
-        objective.local(_states_of_chunk(models, token_N[at], at, top_k, keep))
+        objective.per_position(_states_of_chunk(models, token_N[at], at, top_k, keep))
         for at in chunks(len(token_N), chunk)
     ]
     if len(pieces) == 1:

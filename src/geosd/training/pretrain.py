@@ -141,7 +141,7 @@ def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list
     return batches
 
 
-def tensors(
+def supervised_batch(
     tokenizer: PreTrainedTokenizerBase, documents: Iterable[Document]
 ) -> tuple[Tensor, Tensor]:
     """A batch as right-padded tensors.
@@ -180,7 +180,7 @@ def _step(
     args: PretrainingArguments,
     step: int,
 ) -> float:
-    ids_BT, target_BT = tensors(tokenizer, documents)
+    ids_BT, target_BT = supervised_batch(tokenizer, documents)
     supervised_BT = target_BT != IGNORED
     logits_NV = head_logits(model, last_hidden_states(model, ids_BT)[supervised_BT])
     loss = cross_entropy(logits_NV, target_BT[supervised_BT])

@@ -138,7 +138,7 @@ class RemoteRollouts:
         self.link.share_command(("end",))
 
 
-def serve(worker: RolloutWorker, link: WorkerLink) -> None:
+def serve_trainers(worker: RolloutWorker, link: WorkerLink) -> None:
     """Main loop of a worker's process: serves the trainers until `RemoteRollouts.end`."""
     anchor = worker.frozen["anchor"]
     while True:

@@ -2,7 +2,7 @@
 
     rollouts                         rollouts.LocalRollouts.collect
     teacher, anchor, pi_0            run.TrainingRun.reference_logits, reference_models
-    student on the union support     chunked_logits.local_quantities, objectives.*.local
+    student on the union support     chunked_logits.position_scalars, objectives.*.per_position
     loss, backward                   StepLoss.backward, objectives.*.combine
     K-FAC, AdamW                     optim.update.UpdateRule.step, optim.kfac.KFAC.step
     values for the log               measurement.Measurement
@@ -28,7 +28,7 @@ from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import loss_terms, mean_loss
 from geosd.optim.update import warmup
 from geosd.seeds import seed_of
-from geosd.training.chunked_logits import ChunkedLogits, local_quantities, response_hidden_states
+from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
 from geosd.training.measurement import Measurement
 from geosd.training.packing import Microbatch, response_index
 from geosd.training.rollouts import Rollouts
@@ -145,7 +145,7 @@ class StepLoss:
             hidden_nD = response_hidden_states(student, microbatch.student, every_position=every)
             logits = {"student": ChunkedLogits(student, hidden_nD), **needed}
             token_n = microbatch.student.token
-            scalars = local_quantities(objective, logits, token_n, args.top_k, args.chunk)
+            scalars = position_scalars(objective, logits, token_n, args.top_k, args.chunk)
             return scalars, hidden_nD.detach()
 
         return self.run.policy.with_head(forward)
