@@ -3,7 +3,7 @@
 p = student, q = teacher. With the paper's formula alpha -> +1 is the forward direction KL(q||p),
 alpha -> -1 the reverse direction KL(p||q), and alpha = 0 is 4 D_H.
 
-Shapes: [..., V] in, normalised or not, [...] out.
+Shapes: [..., V] in, normalised or not, [...] out. -inf is probability zero.
 """
 
 from __future__ import annotations
@@ -19,15 +19,7 @@ def alpha_divergence(log_p: Tensor, log_q: Tensor, alpha: float) -> Tensor:
     """D_alpha(p||q) = 4/(1-alpha^2) (1 - sum_i p_i^((1-alpha)/2) q_i^((1+alpha)/2)).
 
     Weighted score: w_i = 2/(1+alpha) p_i^((1-alpha)/2) q_i^((1+alpha)/2). Duality:
-    D_alpha(p||q) = D_-alpha(q||p).
-
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-        alpha: In [-1, 1]; +1 and -1 give the limits KL(q||p) and KL(p||q).
-
-    Returns:
-        [...].
+    D_alpha(p||q) = D_-alpha(q||p). +1 and -1 give the limits KL(q||p) and KL(p||q).
 
     Raises:
         ValueError: alpha is outside [-1, 1].

@@ -8,7 +8,7 @@ about 87 nats in float32 instead of infinity.
 Gradients are stated in the paper's weighted-score form, grad D = -sum_i w_i grad log p_i, where
 any multiple of p_i may be added to w_i because sum_i p_i grad log p_i = 0.
 
-Shapes: [..., V] in, normalised or not, [...] out.
+Shapes: [..., V] in, normalised or not, [...] out. -inf is probability zero.
 
 Source: the paper, sections "Fisher information" (app:fisher), the score's mean, and "Per-token
 teacher influence" (app:influence), the weighted-score form.
@@ -28,13 +28,6 @@ from geosd.geometry.simplex import floored, log_distributions
 def forward_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     """KL(q||p) = sum_i q_i (log q_i - log p_i). Weighted score: w_i = q_i.
 
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-
-    Returns:
-        [...] in nats.
-
     Source: the paper, equations (forward-kl), (w-fkl) and, near agreement, (kl-taylor).
     """
     log_p, log_q = log_distributions(log_p, log_q)
@@ -45,13 +38,6 @@ def forward_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
 def reverse_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     """KL(p||q) = sum_i p_i (log p_i - log q_i). Weighted score: w_i = p_i (log q_i/p_i + KL).
 
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-
-    Returns:
-        [...] in nats.
-
     Source: the paper, equations (reverse-kl), (w-rkl) and, between neighbours of one family,
     (fisher-kl).
     """
@@ -61,18 +47,10 @@ def reverse_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
 def jsd(log_p: Tensor, log_q: Tensor, beta: float = 0.5) -> Tensor:
     """Generalised Jensen-Shannon divergence beta KL(q||M) + (1-beta) KL(p||M).
 
-    M = beta q + (1-beta) p. At beta = 1/2 it is symmetric and at most ln 2. It vanishes at both
-    ends of beta; JSD/beta -> KL(q||p) as beta -> 0 and JSD/(1-beta) -> KL(p||q) as beta -> 1, so
+    M = beta q + (1-beta) p, beta in (0, 1). At 1/2 it is symmetric and at most ln 2. It vanishes at
+    both ends; JSD/beta -> KL(q||p) as beta -> 0 and JSD/(1-beta) -> KL(p||q) as beta -> 1, so
     that beta sets the scale of the loss as well as its direction.
     Weighted score: w_i = (1-beta) p_i log(M_i / p_i).
-
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-        beta: Share of the teacher in M, in (0, 1).
-
-    Returns:
-        [...] in nats.
 
     Raises:
         ValueError: beta is not in (0, 1).
@@ -97,21 +75,12 @@ def skew_kl(
     alpha: float = 0.1,
     direction: Literal["forward", "reverse"] = "forward",
 ) -> Tensor:
-    """Skew KL: one distribution against a mixture that already holds alpha of it.
+    """Skew KL: one distribution against a mixture that holds alpha of it, in [0, 1); 0 is plain KL.
 
     forward: KL(q || M), M = alpha q + (1-alpha) p; at most -log alpha.
         Weighted score: w_i = (1-alpha) p_i q_i / M_i.
     reverse: KL(p || M), M = alpha p + (1-alpha) q; at most -log alpha.
         Weighted score: w_i = p_i (log(M_i / p_i) + alpha p_i / M_i).
-
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-        alpha: Share of the first argument in the mixture, in [0, 1); 0 is plain KL.
-        direction: "forward" or "reverse".
-
-    Returns:
-        [...] in nats.
 
     Raises:
         ValueError: alpha is outside [0, 1), or direction is neither of the two.

@@ -16,14 +16,10 @@ from geosd.geometry.simplex import floor_of, in_compute_dtype
 
 
 def lump(logits: Tensor, ids: Tensor) -> Tensor:
-    """Log-probabilities of the tokens `ids`, and of all other tokens together.
+    """Log-probabilities of the tokens `ids`, and of all other tokens together: [..., K + 1].
 
-    Args:
-        logits: [..., V]; gradients flow into it.
-        ids: [..., K], different tokens in each row.
-
-    Returns:
-        [..., K + 1] in float32 or better; -inf for the others where there are none.
+    They are float32 or better, -inf for the others where there are none; gradients flow into
+    `logits` [..., V]. The tokens of a row of `ids` [..., K] are different ones.
     """
     (logits,) = in_compute_dtype(logits)
     others = logits.scatter(-1, ids, -torch.inf)

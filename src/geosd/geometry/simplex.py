@@ -5,6 +5,7 @@ Shapes: [..., V] with V the vocabulary or any support; every divergence sums ove
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -15,9 +16,7 @@ _HALF = (torch.bfloat16, torch.float16)
 
 def compute_dtype(*tensors: Tensor) -> torch.dtype:
     """Precision of arithmetic on the simplex: that of the widest tensor, at least float32."""
-    dtype = tensors[0].dtype
-    for tensor in tensors[1:]:
-        dtype = torch.promote_types(dtype, tensor.dtype)
+    dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
     return torch.float32 if dtype in _HALF else dtype
 
 
@@ -66,13 +65,6 @@ def floored(log_p: Tensor) -> Tensor:
 
 
 def entropy(log_p: Tensor) -> Tensor:
-    """Shannon entropy of p in nats, -sum_i p_i log p_i.
-
-    Args:
-        log_p: [..., V] log-probabilities; -inf is probability zero and adds nothing.
-
-    Returns:
-        [...], in float32 or better.
-    """
+    """Shannon entropy of p [..., V] in nats, -sum_i p_i log p_i, [...] in float32 or better."""
     (log_p,) = log_distributions(log_p)
     return -(log_p.exp() * floored(log_p)).sum(-1)

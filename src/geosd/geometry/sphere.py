@@ -7,7 +7,7 @@ functions here are symmetric in the two.
 The Fisher metric of the simplex is ds^2 = sum dp_i^2 / p_i. In the coordinates u = sqrt(p) it is
 4 sum du_i^2, the metric of a sphere of radius 2, on which d_FR is the length of an arc.
 
-Shapes: [..., V] in, normalised or not, [...] out.
+Shapes: [..., V] in, normalised or not, [...] out. -inf is probability zero.
 
 Source: the paper, section "The sphere of next-token distributions" (app:sphere), equations
 (fisher-simplex) and (metric-sphere).
@@ -31,13 +31,6 @@ _SERIES_BELOW = 1e-2
 def overlap(log_p: Tensor, log_q: Tensor) -> Tensor:
     """Bhattacharyya coefficient rho = sum_i sqrt(p_i q_i): 1 at agreement, 0 when disjoint.
 
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-
-    Returns:
-        [...].
-
     Source: the paper, equation (hellinger) and the coefficient rho of section (app:sphere).
     """
     log_p, log_q = log_distributions(log_p, log_q)
@@ -52,13 +45,6 @@ def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
     form of the gradient, grad = -sum_i w_i grad log p_i: w_i = 1/2 sqrt(p_i q_i). Near agreement,
     q = p + eps, it is 1/8 sum eps_i^2 / p_i up to third order.
 
-    Args:
-        log_p: [..., V] log-probabilities of the student; -inf is probability zero.
-        log_q: [..., V] of the teacher.
-
-    Returns:
-        [...].
-
     Source: the paper, equations (hellinger), (hellinger-chord), (hellinger-grad),
     (hellinger-grad-app), (w-h) and (h-taylor).
     """
@@ -67,17 +53,10 @@ def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
 
 
 def fisher_rao(log_p: Tensor, log_q: Tensor) -> Tensor:
-    """Fisher-Rao distance d_FR = 2 arccos(rho), in [0, pi]; a metric.
+    """Fisher-Rao distance d_FR = 2 arccos(rho), in [0, pi] radians; a metric.
 
     Computed as 4 arcsin(sqrt(s / 2)) with s = D_H. At p = q the distance has a kink; there its
     gradient is given as 0, the subgradient of least norm. Losses want `fisher_rao_squared`.
-
-    Args:
-        log_p: [..., V] log-probabilities of the student.
-        log_q: [..., V] of the other distribution.
-
-    Returns:
-        [...] in radians of the sphere of radius 2.
 
     Source: the paper, equations (fr-distance) and (fr-arc).
     """
@@ -88,19 +67,12 @@ def fisher_rao(log_p: Tensor, log_q: Tensor) -> Tensor:
 
 
 def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
-    """Squared Fisher-Rao distance d_FR^2, smooth at p = q and at disjoint supports.
+    """Squared Fisher-Rao distance d_FR^2 in [0, pi^2], smooth at p = q and at disjoint supports.
 
     From s = D_H as 16 arcsin(sqrt(s / 2))^2, by its power series 8 s + 4/3 s^2 + ... for small s,
     because arccos has no derivative at 1. Weighted-score form: w_i = 4 (theta / sin theta)
     sqrt(p_i q_i) with theta = arccos(rho) = d_FR / 2, which is 8 times Hellinger's at agreement.
     Near agreement, q = p + eps, it is the Fisher quadratic sum eps_i^2 / p_i up to third order.
-
-    Args:
-        log_p: [..., V] log-probabilities of the student.
-        log_q: [..., V] of the other distribution.
-
-    Returns:
-        [...], in [0, pi^2].
 
     Source: the paper, equations (fr-distance), (prox-term) and (fr-taylor), and section "Near
     agreement, all divergences coincide" (app:local-equiv).

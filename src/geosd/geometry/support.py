@@ -30,13 +30,9 @@ class Support:
     mask: Tensor
 
     def restrict(self, logits: Tensor) -> Tensor:
-        """Log-probabilities of the softmax restricted to the union.
+        """Log-probabilities [N, S] of the softmax of `logits` [N, V] restricted to the union.
 
-        Args:
-            logits: [N, V]; gradients flow into it.
-
-        Returns:
-            [N, S] in float32 or better; each row sums to one, slots without a token are -inf.
+        They are float32 or better, and carry the gradient; slots without a token are -inf.
         """
         return self.normalise(self.gather(logits))
 
@@ -54,19 +50,12 @@ class Support:
         return logits.gather(-1, self.ids)
 
     def normalise(self, gathered: Tensor) -> Tensor:
-        """Log-probabilities of the union's tokens from their logits, as `restrict` gives them.
-
-        Args:
-            gathered: [N, S], the result of `gather`; gradients flow into it.
-        """
+        """Log-probabilities of the union's tokens from their logits [N, S]; see `restrict`."""
         return self._without_empty_slots(gathered).log_softmax(-1)
 
     @torch.no_grad()
     def mass(self, logits: Tensor) -> Tensor:
-        """Probability that the full softmax of `logits` [N, V] gives to the union: [N].
-
-        No gradient; this is for the log.
-        """
+        """Probability [N] that the full softmax of `logits` [N, V] gives to the union."""
         kept = self._without_empty_slots(self.gather(logits)).logsumexp(-1)
         dtype = kept.dtype
         # In slices of rows, because logsumexp makes a copy as large as its input.
