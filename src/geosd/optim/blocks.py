@@ -29,9 +29,9 @@ CHUNK = 2**26
 Key = tuple[str, int]
 """Device and block size of a stack."""
 Place = tuple[BlockRange, Key, int]
-"""A run of blocks, the stack that it lies in, and where in the stack it begins."""
+"""A block range, the stack that it lies in, and where in the stack it begins."""
 Inverse = Iterable[tuple[BlockRange, Tensor]]
-"""Runs of a factor, each with its inverted blocks [c, b, b]."""
+"""Block ranges of a factor, each with its inverted blocks [c, b, b]."""
 
 
 class BlockFactors:
@@ -70,15 +70,15 @@ class BlockFactors:
         for number, (name, dim) in enumerate(self.dims.items()):
             self._places[name], self._owned_places[name] = [], []
             span = self.span(dim)
-            for run in partition(dim, blocks):
-                key = (str(devices[name]), run.size)
+            for block_range in partition(dim, blocks):
+                key = (str(devices[name]), block_range.size)
                 stack, own = factor_of.setdefault(key, []), owned.setdefault(key, [])
-                first, here = blocks_starting_in(run, span)
-                self._places[name].append((run, key, len(stack)))
+                first, here = blocks_starting_in(block_range, span)
+                self._places[name].append((block_range, key, len(stack)))
                 if here.count:
                     self._owned_places[name].append((here, key, len(own)))
                 own.extend(range(len(stack) + first, len(stack) + first + here.count))
-                stack.extend([number] * run.count)
+                stack.extend([number] * block_range.count)
         self._sum, self._average, self._inverse = {}, {}, {}
         self._owner, self._owned = {}, {}
         for key, numbers in factor_of.items():
@@ -86,11 +86,10 @@ class BlockFactors:
             own = torch.tensor(owned[key], dtype=torch.long, device=device)
             self._owned[key] = slice(None) if len(own) == len(numbers) else own
             self._owner[key] = torch.tensor(numbers, device=device)[own]
-            shape = (len(numbers), size, size)
-            self._sum[key] = torch.zeros(shape, dtype=self.compute, device=device)
-            shape = (len(own), size, size)
-            self._average[key] = torch.zeros(shape, dtype=storage, device=device)
-            self._inverse[key] = torch.zeros(shape, dtype=storage, device=device)
+            zeros = torch.zeros(len(numbers), size, size, dtype=self.compute, device=device)
+            self._sum[key] = zeros
+            self._average[key] = torch.zeros_like(zeros[: len(own)], dtype=storage)
+            self._inverse[key] = torch.zeros_like(zeros[: len(own)], dtype=storage)
 
     def span(self, dim: int) -> tuple[int, int]:
         """The share [start, stop) of a factor's dimensions whose blocks this rank owns."""
@@ -99,14 +98,14 @@ class BlockFactors:
         return rank_slice(dim, self.group.rank(), self.group.size())
 
     def _sums_of(self, name: str) -> Iterator[tuple[BlockRange, Tensor]]:
-        for run, key, first in self._places[name]:
-            yield run, self._sum[key][first : first + run.count]
+        for block_range, key, first in self._places[name]:
+            yield block_range, self._sum[key][first : first + block_range.count]
 
     def add(self, name: str, rows_ND: Tensor) -> None:
         """Add sum over N of x x^T, block by block, to this step's sum of factor `name`."""
         rows_ND = rows_ND.to(self.compute)
-        for run, sum_Mbb in self._sums_of(name):
-            x = rows_ND[:, run.start : run.stop].unflatten(1, (run.count, run.size))
+        for block_range, sum_Mbb in self._sums_of(name):
+            x = block_range.cut(rows_ND, 1)
             sum_Mbb.baddbmm_(x.permute(1, 2, 0), x.transpose(0, 1))
         self.counts[name] += rows_ND.shape[0]
 
@@ -118,10 +117,8 @@ class BlockFactors:
         (app:exp-kfac). Factors without positions in this step keep their average. With a group,
         every rank calls this at the same time, and an error is one of all ranks.
 
-        Args:
-            decay: Of the averages.
-            shift: None keeps the inverses. A number: every inverse becomes that of the new average,
-                (E_t / (1 - decay^t) + shift I)^-1, by Cholesky.
+        Every inverse becomes that of the new average, (E_t / (1 - decay^t) + shift I)^-1, by
+        Cholesky; where `shift` is None the inverses stay.
 
         Returns:
             How many blocks of all ranks were not positive definite in float32.
@@ -190,24 +187,22 @@ class BlockFactors:
                 yield self._owner[key][part], blocks
 
     def inverse(self, name: str) -> Iterator[tuple[BlockRange, Tensor]]:
-        """The owned part of a factor's damped inverse: runs, each with its blocks [count, b, b]."""
-        for run, key, first in self._owned_places[name]:
-            yield run, self._inverse[key][first : first + run.count].to(self.compute)
+        """The owned part of a factor's damped inverse."""
+        for block_range, key, first in self._owned_places[name]:
+            blocks_cbb = self._inverse[key][first : first + block_range.count]
+            yield block_range, blocks_cbb.to(self.compute)
 
     def full_inverse(self, name: str) -> list[tuple[BlockRange, Tensor]]:
-        """All runs of a factor's damped inverse, collected from the ranks that own its blocks.
-
-        Every rank calls this at the same time.
-        """
+        """A factor's whole damped inverse, from all ranks; each calls this at the same time."""
         if self.group is None:
             return list(self.inverse(name))
         whole = []
-        for run, (device, _), _ in self._places[name]:
-            shape = (run.count, run.size, run.size)
-            whole.append((run, torch.zeros(shape, dtype=self.compute, device=device)))
+        for block_range, (device, size), _ in self._places[name]:
+            shape = (block_range.count, size, size)
+            whole.append((block_range, torch.zeros(shape, dtype=self.compute, device=device)))
         for here, blocks in self.inverse(name):
-            run, into = next(each for each in whole if each[0].holds(here))
-            first = (here.start - run.start) // run.size
+            block_range, into = next(each for each in whole if each[0].holds(here))
+            first = (here.start - block_range.start) // here.size
             into[first : first + here.count] = blocks
         for _, blocks in whole:
             dist.all_reduce(blocks, group=self.group)  # zeros but for one rank's: adds nothing

@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from geosd.seeds import seed_of
 
@@ -71,11 +70,7 @@ class ObservedBatch:
         self._drawn: dict[tuple[int, int, torch.device], Tensor | None] = {}
 
     def check(self, name: str, lead: torch.Size) -> None:
-        """Compare the leading dimensions of a layer's input with the mask.
-
-        Raises:
-            ValueError: They do not hold equally many positions.
-        """
+        """Refuse a layer's input whose leading dimensions do not have the mask's positions."""
         if self.mask is not None and self.mask.numel() != math.prod(lead):
             raise ValueError(
                 f"{name} was called on {tuple(lead)} positions, the mask has"
@@ -86,16 +81,9 @@ class ObservedBatch:
     def positions(self, name: str, lead: torch.Size, device: torch.device) -> Tensor | None:
         """The positions drawn for this call of layer `name`; None stands for all of them.
 
+        They are sorted indices [n] into the leading dimensions of the layer's input, flattened.
         Layers that are called equally often get the same positions, so that a layer's input and
         output gradient, and the inputs that layers share, are always taken at the same places.
-
-        Args:
-            name: The layer.
-            lead: Leading dimensions of its input, all but the last; flattened row by row.
-            device: Where the result is needed.
-
-        Returns:
-            Sorted indices [n] into the N flattened positions, or None.
         """
         total = math.prod(lead)
         call = self._calls[name] = self._calls.get(name, -1) + 1
@@ -105,12 +93,12 @@ class ObservedBatch:
         return self._drawn[key]
 
     def _draw(self, call: int, total: int, device: torch.device) -> Tensor | None:
-        if self.mask is None and self.fraction == 1:
-            return None
-        if self.mask is None:
-            allowed = torch.arange(total)
-        else:
+        if self.mask is not None:
             allowed = self.mask.flatten().nonzero().flatten().cpu()
+        elif self.fraction == 1:
+            return None
+        else:
+            allowed = torch.arange(total)
         if self.fraction < 1 and len(allowed):
             first, among = self.among or (0, len(allowed))
             # On the CPU, so that every kind of device draws the same positions.
@@ -125,7 +113,9 @@ class ObservedBatch:
         rows = value.reshape(-1, value.shape[-1])
         return rows if positions is None else rows.index_select(0, positions)
 
-    def scaled(self, delta_nO: Tensor, positions: Tensor | None, dtype: torch.dtype) -> Tensor:
+    def times_loss_terms(
+        self, delta_nO: Tensor, positions: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
         """The output gradients times the number of loss terms, in the covariances' dtype."""
         scale = self.scale
         if isinstance(scale, Tensor) and scale.dim():
@@ -177,9 +167,6 @@ class LayerCapture:
         self.name, self.input_owner, self.dtype = name, input_owner, dtype
         self.current, self.record = current, record
         self._seen: tuple[int, torch.Size] | None = None
-        self.handle = self._attach(module)
-
-    def _attach(self, module: nn.Linear) -> RemovableHandle:
         owner = weakref.ref(module)
 
         def hook(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
@@ -189,7 +176,7 @@ class LayerCapture:
                 return None
             return self._probe(args[0], output)
 
-        return module.register_forward_hook(hook)
+        self.handle = module.register_forward_hook(hook)
 
     def _probe(self, inputs: Tensor, output: Tensor) -> Tensor:
         # By memory, not by object: other hooks may hand each layer a view of its own.
@@ -207,6 +194,6 @@ class LayerCapture:
             positions = observation.positions(self.name, lead, delta.device)
             rows = None if inputs is None else observation.rows(inputs, positions)
             delta = observation.rows(delta, positions)
-            self.record(rows, observation.scaled(delta, positions, self.dtype))
+            self.record(rows, observation.times_loss_terms(delta, positions, self.dtype))
 
         return _Probe.apply(output, record, None if self.input_owner else inputs)

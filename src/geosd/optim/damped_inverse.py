@@ -15,17 +15,14 @@ from torch import Tensor
 def damped_inverse(
     stack_Mbb: Tensor, shift: float, stored: torch.dtype
 ) -> tuple[Tensor, int, int | None]:
-    """Invert blocks plus `shift` times the identity, by Cholesky.
+    """Invert symmetric blocks plus `shift` times the identity, by Cholesky.
 
     Beside very large entries, float32 loses the shift itself; float64 adds it anew. Stored averages
     are covariances but for their rounding, which can be larger than the shift: in bfloat16 2^-9 of
     an entry of 1,600 is 3, and the shift .03. Then negative eigenvalues are rounding. Setting them
     to 0 gives the nearest covariance, which is never farther from the exact one.
 
-    Args:
-        stack_Mbb: Symmetric blocks.
-        shift: What is added to the diagonal.
-        stored: The dtype that the averages are rounded to.
+    `stored` is the dtype that the averages are rounded to.
 
     Returns:
         The inverses; how many blocks were not positive definite in float32; and the first block

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
@@ -16,7 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from geosd.optim.blocks import BlockFactors, Inverse
-from geosd.optim.partition import BlockRange, splits_a_block
+from geosd.optim.partition import splits_a_block
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
@@ -65,11 +66,8 @@ def precondition(
 ) -> None:
     """Precondition a gradient in place, full or in FSDP2 shards, by the function `solve`.
 
-    Args:
-        grad: Of a weight [O, I] or a bias [O].
-        name: Of the output factor.
-        factors: Its inverse is the first argument of `solve`.
-        solve: (inverse over rows, rows of the gradient) -> rows of the same shape.
+    `grad` is of a weight [O, I] or a bias [O], `name` that of its factor G; `solve` takes the
+    inverse over rows and these rows of the gradient to rows of the same shape.
     """
     if not _has_own_rows(grad, name, factors):
         solved = solve(factors.full_inverse(name), full_tensor(grad).to(factors.compute))
@@ -80,8 +78,8 @@ def precondition(
         return
     rows = grad.to_local()
     inverse = [
-        (BlockRange(run.start - start, run.count, run.size), blocks)
-        for run, blocks in factors.inverse(name)
+        (replace(block_range, start=block_range.start - start), blocks)
+        for block_range, blocks in factors.inverse(name)
     ]
     rows.copy_(solve(inverse, rows.to(factors.compute)))
 

@@ -8,7 +8,7 @@ G = E[delta delta^T]; both are exponential averages, block-diagonal, and damped 
 Works in any training loop: `preconditioner.step()` before `optimizer.step()`.
 Source: the paper, "Kronecker factorization" (app:exp-kfac).
 
-Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer, c = blocks of a run,
+Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer, c = blocks of a range,
 b = their size.
 """
 
@@ -59,8 +59,8 @@ class KFAC:
     Raises:
         ValueError: A value is outside its range, or nothing is selected.
 
-    Source: the paper, "Kronecker factorization" (app:exp-kfac): F_W ~ A (x) G, an approximation of
-    the Fisher information (fisher-general) in its empirical form.
+    Source: the paper, (app:exp-kfac): an approximation of the Fisher information (fisher-general)
+    in its empirical form.
 
     Example:
         >>> from geosd.optim.kfac import KFAC
@@ -247,10 +247,9 @@ class KFAC:
     def spectrum(self) -> dict[str, float]:
         """Size of the factors beside the damping: whether curvature or damping shapes the step.
 
-        Returns:
-            `a_mean`, `a_max`, `g_mean`, `g_max`: mean and largest eigenvalue of the bias-corrected
-            averages, over all blocks of all layers (the largest by power iteration, from below);
-            and `sqrt_damping`, what is added to each.
+        `a_mean`, `a_max`, `g_mean`, `g_max` are mean and largest eigenvalue of the bias-corrected
+        averages, over all blocks of all layers (the largest by power iteration, from below);
+        `sqrt_damping` is what is added to each.
         """
         return spectrum(self.factors, self.decay) | {"sqrt_damping": math.sqrt(self.damping)}
 
@@ -259,11 +258,7 @@ class KFAC:
         return {"steps": self.steps, "factors": self.factors.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state`, bit for bit.
-
-        Raises:
-            ValueError: The state belongs to another model or to other settings.
-        """
+        """Continue from `state`, bit for bit; raises as `BlockFactors.load_state_dict`."""
         self.factors.load_state_dict(state["factors"])
         self.steps = int(state["steps"])
         self._unobserved = None
@@ -275,23 +270,18 @@ class KFAC:
 
 
 def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
-    """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows.
-
-    Rows of one block meet only rows of the same block, so a shard of whole row blocks can be
-    preconditioned where it lies.
-    """
+    """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows."""
     parts = []
-    for run, blocks_cbb in inverse:
-        rows_cbI = grad_OI[run.start : run.stop].unflatten(0, (run.count, run.size))
-        parts.append(torch.bmm(blocks_cbb, rows_cbI).flatten(0, 1))
+    for block_range, blocks_cbb in inverse:
+        parts.append(torch.bmm(blocks_cbb, block_range.cut(grad_OI, 0)).flatten(0, 1))
     return torch.cat(parts)
 
 
 def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
     """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over column blocks."""
     parts = []
-    for run, blocks_cbb in inverse:
-        columns_Ocb = grad_OI[:, run.start : run.stop].unflatten(1, (run.count, run.size))
+    for block_range, blocks_cbb in inverse:
+        columns_Ocb = block_range.cut(grad_OI, 1)
         solved_cOb = torch.bmm(columns_Ocb.transpose(0, 1), blocks_cbb)
         parts.append(solved_cOb.transpose(0, 1).flatten(1))
     return torch.cat(parts, dim=1)

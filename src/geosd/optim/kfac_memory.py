@@ -20,13 +20,7 @@ ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
 class Dimensions:
     """The sizes of a decoder that its seven projections depend on (the paper's table of models).
 
-    Attributes:
-        layers: Transformer blocks.
-        hidden: d, the width of the residual stream.
-        ffn: d_ff, the width of the feed-forward layer.
-        heads: Query heads.
-        kv_heads: Key and value heads.
-        head: h, dimensions of one head.
+    `hidden` is d, `ffn` d_ff, `heads` counts query heads, and `head` is the width h of one head.
     """
 
     layers: int
@@ -64,7 +58,7 @@ def factor_bytes(
     Args:
         model: The model (on any device, "meta" too), or its dimensions.
         blocks: The paper's g. With 1 and half the result: the table's column "Full EMA".
-        dtype: Of averages and inverses: float64, float32 or bfloat16.
+        dtype: Of averages and inverses.
         share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them; False counts one
             for each, which is the paper's formula 7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2.
         select: Which linear layers of a module; without effect on `Dimensions`.
@@ -74,13 +68,13 @@ def factor_bytes(
     if isinstance(model, Dimensions):
         layers = list(model.projections())
     else:
-        layers = [
-            (n, m.in_features, m.out_features) for n, m in select_layers(model, select).items()
-        ]
+        selected = select_layers(model, select)
+        layers = [(name, m.in_features, m.out_features) for name, m in selected.items()]
     names = [name for name, _, _ in layers]
     input_owners = shared_input_factors(names) if share_inputs else {name: name for name in names}
     elements = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if input_owners[name] == name else (outputs,)
-        elements += sum(run.count * run.size**2 for d in sides for run in partition(d, blocks))
+        parts = (part for dim in sides for part in partition(dim, blocks))
+        elements += sum(part.count * part.size**2 for part in parts)
     return 2 * elements * ITEM_BYTES[str(dtype).removeprefix("torch.")]

@@ -16,11 +16,7 @@ Select = Callable[[str, "nn.Linear"], bool]
 
 
 def is_projection(name: str, module: nn.Linear) -> bool:
-    """Whether a module is one of the seven projections of a transformer block.
-
-    Args:
-        name: Its full name in the model, as `named_modules` gives it.
-        module: The module itself, unused here; part of the signature for other choices.
+    """Whether a module, by its full name, is one of the seven projections of a transformer block.
 
     Source: the paper, "Kronecker factorization" (app:exp-kfac): Q, K, V, O, gate, up, down of every
     block.

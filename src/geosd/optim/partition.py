@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # sizes are counted without torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,13 @@ class BlockRange:
 
     @property
     def stop(self) -> int:
-        """The index after the last one of the run."""
+        """The index after the last block."""
         return self.start + self.count * self.size
+
+    def cut(self, tensor: Tensor, dim: int) -> Tensor:
+        """The blocks' part of a tensor, its dimension `dim` as two: [count, size]."""
+        part = tensor.narrow(dim, self.start, self.count * self.size)
+        return part.unflatten(dim, (self.count, self.size))
 
     def holds(self, other: BlockRange) -> bool:
         """Whether the blocks of `other` are among these."""
@@ -35,7 +44,7 @@ def partition(dim: int, blocks: int) -> tuple[BlockRange, ...]:
         blocks: The paper's g; 1 is the dense factor.
 
     Returns:
-        One or two runs of blocks of equal size, in order, covering [0, dim).
+        One or two ranges, in order, covering [0, dim).
 
     Raises:
         ValueError: `dim` or `blocks` is below 1.
@@ -72,15 +81,16 @@ def rank_slice(dim: int, rank: int, ranks: int) -> tuple[int, int]:
     return min(rank * size, dim), min((rank + 1) * size, dim)
 
 
-def blocks_starting_in(run: BlockRange, span: tuple[int, int]) -> tuple[int, BlockRange]:
-    """The blocks of a run that begin in [start, stop): how many come before them, and they.
+def blocks_starting_in(blocks: BlockRange, span: tuple[int, int]) -> tuple[int, BlockRange]:
+    """Those of some blocks that begin in [start, stop): how many come before them, and they.
 
     Example:
         >>> blocks_starting_in(BlockRange(start=0, count=4, size=3), (5, 10))
         (2, BlockRange(start=6, count=2, size=3))
     """
-    first, stop = (min(max(-(-(edge - run.start) // run.size), 0), run.count) for edge in span)
-    return first, BlockRange(run.start + first * run.size, stop - first, run.size)
+    start, count, size = blocks.start, blocks.count, blocks.size
+    first, stop = (min(max(-(-(edge - start) // size), 0), count) for edge in span)
+    return first, BlockRange(start + first * size, stop - first, size)
 
 
 def splits_a_block(dim: int, blocks: int, ranks: int) -> bool:
@@ -91,5 +101,6 @@ def splits_a_block(dim: int, blocks: int, ranks: int) -> bool:
         (False, True)
     """
     edges = {rank_slice(dim, rank, ranks)[0] for rank in range(ranks)} - {dim}
-    starts = {run.start + i * run.size for run in partition(dim, blocks) for i in range(run.count)}
+    ranges = partition(dim, blocks)
+    starts = {start for each in ranges for start in range(each.start, each.stop, each.size)}
     return not edges <= starts

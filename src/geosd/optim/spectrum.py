@@ -38,14 +38,9 @@ def largest_eigenvalues(stack_Mbb: Tensor) -> Tensor:
 
 @torch.no_grad()
 def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
-    """Mean and largest eigenvalue of K-FAC's bias-corrected factors.
+    """Mean and largest eigenvalue of K-FAC's bias-corrected factors, over all blocks of all layers.
 
-    Args:
-        factors: Named "<layer>.A" and "<layer>.G".
-        decay: Of the averages, for the bias correction.
-
-    Returns:
-        `a_mean`, `a_max`, `g_mean`, `g_max`, over all blocks of all layers.
+    Factors are named "<layer>.A" and "<layer>.G"; `decay` is that of the averages.
     """
     device = factors.sums()[0].device
     is_output = torch.tensor([name.endswith(".G") for name in factors.dims])

@@ -23,15 +23,10 @@ INNER_RULES = ("adamw", "plain")
 
 
 def warmup(step: int, steps: int) -> float:
-    """Warm-up factor on an update's learning rate: linear over the first `steps` steps, then 1.
+    """Warm-up factor on the learning rate of a step, from 0: min(1, (step + 1) / steps).
 
-    Args:
-        step: The optimiser step, counted from 0.
-        steps: Length of the warm-up in optimiser steps; 0 turns it off.
-
-    Returns:
-        min(1, (step + 1) / steps): the first step already moves, and step `steps - 1` is the first
-        at the full rate.
+    The first step already moves, and step `steps - 1` is the first at the full rate; 0 steps turn
+    the warm-up off.
 
     Raises:
         ValueError: `step` or `steps` is negative.
@@ -66,7 +61,7 @@ class UpdateRule:
     Attributes:
         preconditioner: K-FAC, or None.
         plain: The parameters that take the preconditioned gradient itself.
-        adam: AdamW over all others, or None where there are none.
+        adam: AdamW over all others, or None.
 
     Raises:
         ValueError: A rule or an argument of K-FAC is unknown or outside its range.
@@ -111,25 +106,15 @@ class UpdateRule:
         self._lr_used = lr
         self._plain_squared: Tensor | float = 0.0
 
-    def observe(
-        self,
-        mask: Tensor | None = None,
-        loss_terms: float | Tensor = 1,
-        seed: int = 0,
-        among: tuple[int, int] | None = None,
-    ) -> AbstractContextManager[None]:
+    def observe(self, *args: Any, **kwargs: Any) -> AbstractContextManager[None]:
         """Around forward and backward: see `KFAC.observe`. Does nothing without K-FAC."""
         if self.preconditioner is None:
             return nullcontext()
-        return self.preconditioner.observe(mask, loss_terms, seed, among)
+        return self.preconditioner.observe(*args, **kwargs)
 
     @torch.no_grad()
     def step(self, lr: float | None = None) -> None:
-        """Take one step with the gradients in place.
-
-        Args:
-            lr: Learning rate of this step (schedule included); None takes the one of the run.
-        """
+        """Take one step with the gradients in place, at the rate `lr`; None is that of the run."""
         self._lr_used = self.lr if lr is None else lr
         if self.preconditioner is not None:
             self.preconditioner.step()
@@ -216,11 +201,11 @@ class UpdateRule:
                     " not.\nHint: resume with the rule that wrote the state."
                 )
         if self.adam is not None:
-            self._load_adam_state_dict(state["adam"])
+            self._load_adam_state(state["adam"])
         if self.preconditioner is not None:
             self.preconditioner.load_state_dict(state["kfac"])
 
-    def _load_adam_state_dict(self, state: Mapping[str, Any]) -> None:
+    def _load_adam_state(self, state: Mapping[str, Any]) -> None:
         from torch.distributed.checkpoint import state_dict
 
         if state["state"]:
