@@ -45,7 +45,7 @@ from geosd.costs.workload import Assumptions, SamplingWorkload
 from geosd.models.published_architectures import architecture
 from geosd.models.tiny_architectures import build, dimensions
 from geosd.optim.partition import partition
-from geosd.training.step import train_step
+from geosd.training.loop import train_step
 
 LETTERS = 128
 MINIATURE = Work(prompt=32, privileged=30, new=36, top_k=16, blocks=4, subsample=1.0, steps=20)

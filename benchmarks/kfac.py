@@ -28,7 +28,7 @@ from measuring import (
 from steps_geosd import SMOKE, Work, arguments, assemble, phases_of, synthetic_model
 
 from geosd.optim.kfac import KFAC
-from geosd.training.step import train_step
+from geosd.training.loop import train_step
 
 METHODS = {"fwdkl": "FwdKL", "fwdkl+kfac": "FwdKL with K-FAC", "geosd": "GeoSD"}
 BLOCKS, WIDTHS, SUBSAMPLES = (1, 2, 4, 8, 16), (64, 128, 256, 512), (1 / 16, 1 / 8, 1 / 4, 1.0)

@@ -27,7 +27,7 @@ from measuring import (
 )
 from steps_geosd import Work, arguments, assemble, phases_of
 
-from geosd.training.step import train_step
+from geosd.training.loop import train_step
 
 BASE = {"batch": 8, "length": 64, "vocabulary": 1024, "K": 128, "layers": 4}
 VALUES = {

@@ -31,12 +31,11 @@ from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.training import step as step_module
-from geosd.training.policy import Policy
-from geosd.training.reference_models import ReferenceModels
+from geosd.training import loop
+from geosd.training.loop import train_step
+from geosd.training.policy import Policy, ReferenceModels
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
-from geosd.training.step import train_step
 
 KINDS = ("fwdkl", "revkl", "jsd", "skewkl", "tip", "tropd", "sft", "grpo", "geosd")
 GROUP = 8
@@ -186,7 +185,7 @@ def phases_of(run: TrainingRun) -> PhaseClock:
     clock.wrap(run.student.model, "forward", student_or_teacher, only_in=passes)
     clock.wrap(run.reference_models.anchor.model, "forward", "anchor", only_in=passes)
     clock.wrap(run.reference_models.reference.model, "forward", "pi_0", only_in=passes)
-    clock.wrap(step_module.StepLoss, "_student_scalars", "loss", only_in="rest")
+    clock.wrap(loop.StepLoss, "_student_scalars", "loss", only_in="rest")
     clock.wrap(torch.autograd, "backward", "backward")
     kfac = run.update_rule.preconditioner
     if kfac is not None:

@@ -30,7 +30,7 @@ def batch():
 
 
 def loss_of_loop(packed, models, top_k, over, chunk, **settings):
-    """The loss as training.step makes it."""
+    """The loss as training.loop makes it."""
     objective = build("geosd", **settings)
     names = ["student", *(name for name in models if name in objective.needs)]
     logits = {name: response_logits(models[name], packed) for name in names}

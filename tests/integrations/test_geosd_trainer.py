@@ -120,7 +120,7 @@ def packed(microbatches):
 
 
 def loss_of_loop(student, anchor, microbatches):
-    """The loss as training.step makes it, with gradient."""
+    """The loss as training.loop makes it, with gradient."""
     objective = build("geosd")
     inputs, privileged = packed(microbatches)
     logits = {"student": response_logits(student, inputs, every_position=True)}

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from geosd.training.base_model import pretrain_base_model
+from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
 
 WINDOW = "loss of each 100 steps"

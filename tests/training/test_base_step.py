@@ -12,7 +12,7 @@ from geosd.models.checkpoints import load_model
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
 from geosd.problems.search.equations import BENCHMARKS, Question
-from geosd.training.base_model import CORPORA
+from geosd.training.pretrain import CORPORA
 
 SPLITS = ("train", "select_train", "select_validation", "test")
 

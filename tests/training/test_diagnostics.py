@@ -6,10 +6,9 @@ import math
 import pytest
 import torch
 
-from geosd.training.loop import train
+from geosd.training.loop import train, train_step
 from geosd.training.resume_state import ResumeState
 from geosd.training.run import RunInputs, assemble_run, training_arguments
-from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}

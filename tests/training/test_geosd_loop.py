@@ -16,9 +16,9 @@ from geosd.optim.kfac import KFAC
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import SearchCorpus
 from geosd.problems.search.equations import IN_DISTRIBUTION, Question, draw_question
+from geosd.training.loop import StepLoss
 from geosd.training.packing import split_into_microbatches
 from geosd.training.run import RunInputs, assemble_run, training_arguments
-from geosd.training.step import StepLoss
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBLEMS = EXAMPLES / "search_problems.jsonl"

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from geosd.objectives.objective import build
+from geosd.training.loop import train_step
 from geosd.training.run import RunInputs, assemble_run, training_arguments
-from geosd.training.step import train_step
 
 TOP_K = 4
 

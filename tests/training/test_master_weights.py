@@ -8,9 +8,9 @@ from torch.nn.functional import cosine_similarity
 
 from geosd.models.checkpoints import load_model
 from geosd.training import measurement
+from geosd.training.loop import train_step
 from geosd.training.policy import compute_weights
 from geosd.training.run import RunInputs, assemble_run, training_arguments
-from geosd.training.step import train_step
 
 IDS = torch.arange(48).reshape(3, 16) % 13
 

@@ -11,11 +11,11 @@ import torch
 from geosd.geometry import floored
 from geosd.objectives.objective import Objective, build
 from geosd.training import loop
+from geosd.training.loop import StepLoss, train_step
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import RunInputs, assemble_run, training_arguments
 from geosd.training.skipped_steps import LOWER_RATE, SkippedSteps, TrainingDivergedError
-from geosd.training.step import StepLoss, train_step
 from geosd.training.step_log import StepLog
 
 BAD = 2
@@ -65,7 +65,7 @@ def trained(tiny, settings, tmp_path, monkeypatch):
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr("geosd.training.step.StepLoss.backward", spoiled_backward)
+            patch.setattr("geosd.training.loop.StepLoss.backward", spoiled_backward)
             patch.setattr(loop, "train_step", noted_step)
             folder = tmp_path / scratch
             arguments = dataclasses.replace(
@@ -186,9 +186,9 @@ def test_a_formula_that_forgets_empty_slots_is_named_and_not_the_learning_rate(
     args = training_arguments(settings)
     with caplog.at_level(logging.WARNING):
         assert math.isnan(train_step(run, args, 0)["loss/total"])
-    assert "Hint: look at HandWrittenKL.local: the logits of all models are finite" in caplog.text
+    assert "Hint: look at HandWrittenKL.per_position: the logits of all models are finite" in caplog.text
     assert "empty slots of the support are -inf" in caplog.text
-    with pytest.raises(TrainingDivergedError, match="Hint: look at HandWrittenKL.local") as raised:
+    with pytest.raises(TrainingDivergedError, match="Hint: look at HandWrittenKL.per_position") as raised:
         run.skipped.check(0, 4, "state.pt")
     assert "learning_rate" not in str(raised.value)
     again = SkippedSteps()

@@ -22,7 +22,7 @@ from geosd.models.released_checkpoints import (
 )
 from geosd.models.shipped_checkpoints import check_files, is_shipped
 from geosd.provenance.manifest import computed_by
-from geosd.training.base_model import pretrain_base_model
+from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
 
 

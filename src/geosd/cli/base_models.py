@@ -20,7 +20,7 @@ from geosd.files import write_text
 from geosd.models.checkpoints import save_model
 from geosd.models.precision import cast_parameters
 from geosd.provenance.manifest import computed_by
-from geosd.training.base_model import pretrain_base_model
+from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
 
 WINDOW = 100  # steps over which the recipe's losses are averaged

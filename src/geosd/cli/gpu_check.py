@@ -31,8 +31,8 @@ from geosd.files import write_text
 from geosd.models.published_architectures import Architecture, architecture
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
+from geosd.training.loop import train_step
 from geosd.training.processes import Ranks, local_device
-from geosd.training.step import train_step
 
 TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)
 MODELS = ("qwen3-1.7b", "qwen3-8b")

@@ -1,67 +1,90 @@
-"""The one training loop. A method is an objective and an update rule; nothing else differs.
+"""The one training loop, and one step of it, in the order of the paper's algorithm.
 
-`geosd.training.step.train_step` is one step. Everything random is drawn from (seed, purpose, step),
-so a run that is killed and started again ends with the same bits as one that was never killed.
+A method is an objective and an update rule; nothing else differs. `train_step` calls, in this order
+
+    rollouts                         rollouts.LocalRollouts.collect
+    teacher, anchor, pi_0            run.TrainingRun.reference_logits, policy.ReferenceModels
+    student on the union support     chunked_logits.position_scalars, objectives.*.per_position
+    loss, backward                   StepLoss.backward, objectives.*.combine
+    K-FAC, AdamW                     optim.update.UpdateRule.step, optim.kfac.KFAC.step
+    values for the log               measurement.Measurement
+
+A step's responses are cut into microbatches: over the ranks, and on each rank into passes that fit
+in memory. A loss whose weights depend on the whole step (TIP's selection) is exact nonetheless: the
+models reduce each position to a few scalars; the scalars of all microbatches are put together; the
+method makes one loss of them, and its derivative by each scalar is the gradient from which that
+scalar's microbatch is differentiated. Only scalars travel, and every rank has the same loss.
+
+Everything random is drawn from (seed, purpose, step), so a run that is killed and started again
+ends with the same bits as one that was never killed.
+
+N = response positions of the step, n = of one microbatch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
-from geosd.training.fsdp import full_model, full_state_dict, load_full_state_dict
-from geosd.training.measurement import measure_student
-from geosd.training.packing import responses_per_rank
+from geosd.objectives.objective import Batch, Objective, Terms
+from geosd.objectives.reduce import loss_terms, mean_loss
+from geosd.optim.update import warmup
+from geosd.seeds import seed_of
+from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
+from geosd.training.fsdp import full_model
+from geosd.training.measurement import Measurement, measure_student
+from geosd.training.packing import Microbatch, response_index, responses_per_rank
 from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
+from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
-from geosd.training.step import train_step
 from geosd.training.step_log import StepLog
 
-OpenLog = Callable[[int], StepLog]
-"""first step -> the step log, opened there."""
+Scalars = dict[str, Tensor]
+"""An objective's scalars, each [n] of a microbatch or [N] of the step."""
 
 
 def train(
     run: TrainingRun,
     args: TrainingArguments,
     resume: ResumeState,
-    open_log: OpenLog,
+    open_log: Callable[[int], StepLog],
     snapshots: Snapshots | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
 ) -> StepLog | None:
     """The training loop: take every step of a run, log it, and save states and snapshots.
 
     The log ends with a row of its own: the measurement of the student after the last step. Every
-    rank calls this; only the first one logs and writes.
+    rank calls this; only the first one logs and writes, and gets the closed log.
 
     Args:
         run: The parts.
-        args: Steps, learning rate, supports.
+        args: Numbers of the loop.
         resume: Where the state is kept, and continued from if it is this run's, on as many ranks as
             there are now.
         open_log: Opens the step log at the first step that will be done.
-        snapshots: Where weights are kept on the way; None keeps none. A state whose snapshots are
-            gone is not continued, so that a run that ends has them all.
+        snapshots: Where weights are kept on the way. A state whose snapshots are gone is not
+            continued, so that a run that ends has them all.
         stop_requested: Called after each step; true ends the run there.
-
-    Returns:
-        The closed step log on the first rank, None on the others.
 
     Raises:
         PreemptionError: The scheduler sent SIGTERM; the state of the run is saved.
         TrainingDivergedError: More steps were skipped than `args` allows; the state is saved.
         ValueError: The ranks cannot share the rollouts of the last measurement evenly.
     """
-    ranks = run.ranks
+    ranks, total = run.ranks, args.steps
     responses_per_rank(args.final_rollouts, ranks.size)  # or the run would fail at its end
-    start = _resume(run, args.steps, resume, snapshots)
-    if snapshots is not None and start == 0 and ranks.is_main:
+    usable = snapshots.complete_until if snapshots is not None else lambda step: True
+    start, state = resume.load(total, ranks, usable) or (0, None)
+    if state is not None:
+        run.load_state_dict(state)
+    elif snapshots is not None and ranks.is_main:
         snapshots.clear()
-    log = open_log(start) if ranks.is_main else None
-    total, silent = args.steps, not ranks.is_main
+    log, silent = (open_log(start), False) if ranks.is_main else (None, True)
     steps = tqdm(range(start, total), initial=start, total=total, mininterval=2, disable=silent)
     for step in steps:
         values = train_step(run, args, step)
@@ -70,16 +93,15 @@ def train(
         steps.set_postfix_str(f"loss {values['loss/total']:.4f}", refresh=False)
         done = step + 1
         # Snapshots before the state: a run that continues from it has them already.
-        due = snapshots is not None and done in snapshots.steps
-        if due:
+        if snapshots is not None and done in snapshots.steps:
             measured = measure_student(run, args, done)
             if (model := full_model(run.student)) is not None:
                 snapshots.save(done, model, measured)
-        stopped = ranks.any(stop_requested()) and done < args.steps
+        stopped = ranks.any(stop_requested()) and done < total
         diverged = run.skipped.count > args.max_skipped_steps
-        if stopped or diverged or done % args.save_every == 0 or done == args.steps:
-            state = _state_dict(run)
-            if ranks.is_main:
+        if stopped or diverged or done % args.save_every == 0 or done == total:
+            state = run.state_dict()
+            if log is not None:
                 log.sync()  # as snapshots: before the state
                 resume.save(done, state)
         run.skipped.check(args.max_skipped_steps, total, str(resume.path))
@@ -98,25 +120,164 @@ def train(
     return log
 
 
-@torch.no_grad()
-def _resume(run: TrainingRun, steps: int, resume: ResumeState, snapshots: Snapshots | None) -> int:
-    """Continue from the last state of the run: the steps that are done, 0 where there is none."""
-    usable = snapshots.complete_until if snapshots is not None else lambda step: True
-    saved = resume.load(steps, run.ranks, usable)
-    if saved is None:
-        return 0
-    step, state = saved
-    load_full_state_dict(run.student, state["student"])
-    run.update_rule.load_state_dict(state["update_rule"])
-    run.reference_models.load_state_dict(state["reference_models"])
-    run.skipped.load_state_dict(state["skipped"])
-    return step
+def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
+    """One training step: sample, compare with the reference models, differentiate, update.
+
+    The student is updated in place; the result is the step's values for the log.
+    """
+    measurement = Measurement(run, args, step)
+    run.reference_models.refresh(step)
+    run.update_rule.zero_grad()
+    with run.passes():
+        # Responses of the current student, and the microbatches of this rank.
+        rollouts, sent, microbatches = run.collect(args, step, measurement.reads_batch)
+
+        # Teacher, anchor and pi_0 at the response positions.
+        references = [
+            run.reference_logits(each, sent, measurement.reads_batch, run.every_position)
+            for each in microbatches
+        ]
+
+        # The student, the loss on the union support, and its gradient.
+        step_loss = StepLoss(run, args, step, rollouts, microbatches, references)
+        loss, terms, student_states = step_loss.backward()
+        values = step_loss.log_values(loss, terms)
+        values |= measurement.before_update(rollouts, microbatches, student_states, references)
+
+    # K-FAC and AdamW.
+    values |= take_update(step_loss, loss, student_states)
+    return values | measurement.after_update()
 
 
-def _state_dict(run: TrainingRun) -> dict[str, Any]:
-    return {
-        "student": full_state_dict(run.student),
-        "update_rule": run.update_rule.state_dict(),
-        "reference_models": run.reference_models.state_dict(),
-        "skipped": run.skipped.state_dict(),
-    }
+@dataclass(frozen=True)
+class StepLoss:
+    """The loss of one step over microbatches and ranks.
+
+    The rollouts are those of the whole step, the microbatches this rank's, and the references the
+    models without gradients, one dict for each microbatch.
+    """
+
+    run: TrainingRun
+    args: TrainingArguments
+    step: int
+    rollouts: Rollouts
+    microbatches: list[Microbatch]
+    references: list[dict[str, ChunkedLogits]]
+
+    @cached_property
+    def index(self) -> Tensor:
+        """The response of each position of the step [N]."""
+        return response_index(self.rollouts, self.microbatches[0].student.ids.device)
+
+    def backward(self) -> tuple[Tensor, Terms, list[Tensor]]:
+        """Differentiate; the loss, its terms, and the student's hidden states by microbatch."""
+        single = len(self.microbatches) == 1
+        if not single:
+            _, _, grads = self._loss_and_grads(self._first_pass_scalars())
+        lengths = [len(response) for response in self.rollouts.responses]
+        terms_B = loss_terms(torch.tensor(lengths, device=self.index.device), self.args.loss_mean)
+        all_scalars, all_hidden = [], []
+        for microbatch, references in zip(self.microbatches, self.references, strict=True):
+            terms_b = terms_B[microbatch.rows]
+            with self.run.update_rule.observe(
+                microbatch.student.mask,
+                terms_b,
+                seed_of(self.run.seed, "curvature", self.step),
+                (microbatch.tokens_before, microbatch.step_tokens),
+            ):
+                scalars, hidden_nD = self._student_scalars(microbatch, references)
+                if single:
+                    loss, terms, grads = self._loss_and_grads(self._gather([scalars]))
+                used = {
+                    name: grads[name][microbatch.positions]
+                    for name, value in scalars.items()
+                    if value.requires_grad and grads.get(name) is not None
+                }
+                torch.autograd.backward([scalars[name] for name in used], list(used.values()))
+            all_scalars.append({name: value.detach() for name, value in scalars.items()})
+            all_hidden.append(hidden_nD)
+        if not single:
+            loss, terms, _ = self._loss_and_grads(self._gather(all_scalars))
+        return loss, terms, all_hidden
+
+    def _student_scalars(
+        self, microbatch: Microbatch, references: dict[str, ChunkedLogits]
+    ) -> tuple[Scalars, Tensor]:
+        """The scalars [n] with gradients to the student, and its hidden states [n, D] without."""
+        objective, args = self.run.objective, self.args
+        needed = {name: each for name, each in references.items() if name in objective.needs}
+
+        def forward() -> tuple[Scalars, Tensor]:
+            student, every = self.run.student, self.run.every_position
+            hidden_nD = response_hidden_states(student, microbatch.student, every_position=every)
+            logits = {"student": ChunkedLogits(student, hidden_nD), **needed}
+            token_n = microbatch.student.token
+            scalars = position_scalars(objective, logits, token_n, args.top_k, args.chunk)
+            return scalars, hidden_nD.detach()
+
+        return self.run.policy.with_head(forward)
+
+    def _first_pass_scalars(self) -> Scalars:
+        """The step's scalars before any pass with gradients, as far as the gradients need them.
+
+        Where every position counts alike, the loss's derivative does not depend on the scalars.
+        """
+        if type(self.run.objective).combine is Objective.combine:
+            return {"loss": torch.zeros(len(self.index), device=self.index.device)}
+        with torch.no_grad():
+            pairs = zip(self.microbatches, self.references, strict=True)
+            return self._gather([self._student_scalars(*pair)[0] for pair in pairs])
+
+    def _gather(self, by_microbatch: list[Scalars]) -> Scalars:
+        """The step's scalars [N] from those of this rank's microbatches and of the other ranks."""
+        gathered = {}
+        for name, value_n in by_microbatch[0].items():
+            gathered[name] = value_n.new_zeros(len(self.index))
+            for microbatch, scalars in zip(self.microbatches, by_microbatch, strict=True):
+                gathered[name][microbatch.positions] = scalars[name].detach()
+            self.run.ranks.all_reduce(gathered[name])
+        return gathered
+
+    def _loss_and_grads(self, scalars: Scalars) -> tuple[Tensor, Terms, dict[str, Tensor | None]]:
+        """The loss, its terms, and its derivatives [N] by each of the step's scalars."""
+        leaves = {name: value.detach().requires_grad_() for name, value in scalars.items()}
+        reward = torch.tensor(self.rollouts.rewards, device=self.index.device)
+        batch = Batch(self.index, reward, self.run.student.config.vocab_size)
+        terms = self.run.objective.combine(leaves, batch)
+        loss = mean_loss(terms.loss, terms.weight, self.index, over=self.args.loss_mean)
+        grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+        return loss.detach(), terms, dict(zip(leaves, grads, strict=True))
+
+    def log_values(self, loss: Tensor, terms: Terms) -> dict[str, float]:
+        """The loss, its parts and the rollouts, for the log."""
+        values = {"loss/total": loss.item(), **terms.metrics}
+        for name, each in terms.parts.items():
+            mean = mean_loss(each, terms.weight, self.index, over=self.args.loss_mean)
+            values[f"loss/{name}"] = mean.item()
+        return values | self.rollouts.summary()
+
+    def models_are_finite(self, student_states: list[Tensor]) -> bool:
+        """Whether the hidden states of all models are finite on every rank."""
+        others = (each.hidden for models in self.references for each in models.values())
+        finite = all(bool(hidden.isfinite().all()) for hidden in (*student_states, *others))
+        return not self.run.ranks.any(not finite)
+
+
+def take_update(
+    step_loss: StepLoss, loss: Tensor, student_states: list[Tensor]
+) -> dict[str, float]:
+    """Take the step of K-FAC and AdamW, or skip it; the update's size for the log."""
+    run, args, step = step_loss.run, step_loss.args, step_loss.step
+    rate, norm = args.learning_rate * warmup(step, args.warmup), run.policy.gradient_norm()
+    values = {"update/learning_rate": rate, "update/gradient_norm": norm}
+    problems = (problem.id for problem in step_loss.rollouts.problems)
+    at_fault = None
+    if not loss.isfinite() and step_loss.models_are_finite(student_states):
+        at_fault = type(run.objective).__name__
+    rule = run.update_rule
+    if not run.skipped.update_or_skip(rule, rate, loss, norm, step, problems, at_fault):
+        return values | {"update/relative_size": 0.0, "update/skipped": 1.0}
+    values["update/relative_size"] = rule.relative_step()
+    if blocks := rule.blocks_in_float64:
+        values["curvature/float64_blocks"] = blocks
+    return values

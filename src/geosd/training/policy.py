@@ -1,10 +1,13 @@
-"""A model as training has it: its precision, its gathering, its copies and its output head.
+"""A model as training has it, and the models that the student is compared with.
 
 The weights are float32 masters between the passes, and lie in shards where several processes train
 (`geosd.training.fsdp`). FSDP2 gathers a sharded model in its compute precision, adds gradients up
 in float32 and updates float32 shards. `compute_weights` does the same for a model without shards.
 Autocast would cast each weight again in every pass without gradients, and a cast weight that it
 keeps would outlive the update.
+
+The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
+moving average of recent students as others that would serve. All are here.
 
 N = response positions, D = hidden width.
 """
@@ -16,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,21 +30,24 @@ from geosd.models.checkpoints import load_model
 from geosd.models.precision import cast_parameters
 from geosd.optim.distributed import full_tensor
 from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
-from geosd.training.fsdp import reshard, shard, sharded_copy, with_root_gathered
+from geosd.training.fsdp import (
+    full_state_dict,
+    load_full_state_dict,
+    reshard,
+    shard,
+    sharded_copy,
+    with_root_gathered,
+)
 from geosd.training.packing import Packed
 from geosd.training.processes import Ranks, local_device
 
 T = TypeVar("T")
+TeacherKind = Literal["live", "fixed", "delayed", "average"]
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A causal language model, whole or in shards.
-
-    Attributes:
-        model: The model of transformers.
-        compute: Precision of its passes.
-    """
+    """A causal language model, whole or in shards, and the precision of its passes."""
 
     model: nn.Module
     compute: torch.dtype = torch.float32
@@ -104,12 +110,9 @@ class Policy:
 def response_logits(
     model: nn.Module, packed: Packed, every_position: bool = False
 ) -> ChunkedLogits:
-    """Chunked logits of a model where it predicts response tokens; its body runs once.
+    """Chunked logits of a causal language model, whole or in shards, at the response tokens.
 
-    Args:
-        model: A causal language model, whole or in shards.
-        packed: The sequences.
-        every_position: See `response_hidden_states`.
+    Its body runs once; for `every_position` see `response_hidden_states`.
     """
     hidden_ND = with_root_gathered(
         model, lambda root: response_hidden_states(root, packed, every_position)
@@ -141,14 +144,10 @@ def copy_parameters(target: nn.Module, source: nn.Module) -> None:
 
 @contextmanager
 def compute_weights(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    """Inside, a model's weights are bfloat16; outside, they are the float32 masters.
+    """Inside, a model's weights are of type `dtype`; outside, they are the float32 masters.
 
     Gradients of the passes inside are added in float32 to those that stand at the masters. Weights
-    and gradients must not be set inside.
-
-    Args:
-        model: A sharded one is left as it is.
-        dtype: Of the passes; float32 leaves the model as it is.
+    and gradients must not be set inside. A sharded model is left as it is.
     """
     masters = {}
     if dtype != torch.float32 and not isinstance(model, FSDPModule):
@@ -177,3 +176,59 @@ def compute_weights(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
         for parameter, master in masters.items():
             parameter.data = master
             parameter.grad = gradients[parameter]
+
+
+class ReferenceModels:
+    """The models that a step compares the student with, each kept up to date in its own way.
+
+    Args:
+        policy: The student, as it is at step 0, when it is pi_0.
+        anchor_every: Steps between refreshes of the anchor (paper: K_ckpt = 64).
+        teacher: "live" is the student itself; "fixed" is pi_0; "delayed" is the anchor;
+            "average" is an exponential moving average of the students.
+        average_decay: Weight of the past in "average", per step.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        anchor_every: int,
+        teacher: TeacherKind = "live",
+        average_decay: float = 0.99,
+    ) -> None:
+        """Copy the student as it is now."""
+        student, compute = policy.model, policy.compute
+        self.student = student
+        self.anchor_every = anchor_every
+        self.average_decay = average_decay
+        self.reference = frozen_copy(student, compute, compute)
+        self.anchor = frozen_copy(student, compute, compute)
+        self.average = None
+        if teacher == "average":  # of small changes: fp32
+            self.average = frozen_copy(student, compute=compute)
+        self.teacher = {
+            "live": student,
+            "fixed": self.reference,
+            "delayed": self.anchor,
+            "average": self.average,
+        }[teacher]
+
+    @torch.no_grad()
+    def refresh(self, step: int) -> None:
+        """Prepare for step `step`; the anchor becomes the student at 0, K_ckpt, 2 K_ckpt, ..."""
+        if step % self.anchor_every == 0:
+            copy_parameters(self.anchor, self.student)
+        if self.average is not None and step > 0:
+            for mean, now in zip(self.average.parameters(), self.student.parameters(), strict=True):
+                mean.lerp_(now, 1 - self.average_decay)
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """Weights that follow neither from the student nor from pi_0, full on the first rank."""
+        average = {"average": self.average} if self.average is not None else {}
+        models = {"anchor": self.anchor, **average}
+        return {name: full_state_dict(model) for name, model in models.items()}
+
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Continue from what `state_dict` gave."""
+        for name, weights in state.items():
+            load_full_state_dict(getattr(self, name), weights)

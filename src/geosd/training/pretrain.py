@@ -1,4 +1,4 @@
-"""Train a base model of the miniature from scratch on documents of its world.
+"""Make a base model of a miniature world: random weights, pretrained on the world's documents.
 
 B = documents of a batch, T = tokens of the longest, N = supervised positions.
 """
@@ -6,19 +6,26 @@ B = documents of a batch, T = tokens of the longest, N = supervised positions.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.tiny_architectures import build
+from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.pretraining_corpus import Corpus, Document
+from geosd.problems.search.documents import SearchCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
+
+CORPORA: dict[str, type[Corpus]] = {"search": SearchCorpus}
+"""The worlds' documents, by the names that `base.pretraining.corpus` allows."""
 
 BUCKET = 8  # batches whose documents are drawn together and then sorted by length
 REST = 0.5  # AdamW's share of the learning rate
@@ -30,17 +37,10 @@ class PretrainingArguments:
     """Settings of the pretraining of a miniature base model.
 
     The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
-    from random weights, Muon comes to the same loss in fewer steps (docs/design.md).
-
-    Attributes:
-        steps: Optimizer steps.
-        documents: Documents a step.
-        learning_rate: Peak of Muon's, on the scale of AdamW's (updates have AdamW's typical size);
-            the tensors that AdamW takes are given `REST` of it.
-        warmup: Steps of linear rise to the peak.
-        decay: Fraction of the steps, the last ones, over which it falls linearly to zero.
-        weight_decay: Of the blocks' matrices.
-        clip: Largest norm of the whole gradient.
+    from random weights, Muon comes to the same loss in fewer steps (docs/design.md). The learning
+    rate is the peak of Muon's, on the scale of AdamW's (updates have AdamW's typical size); AdamW
+    is given `REST` of it. It rises linearly over the steps of `warmup`, and falls to zero over the
+    fraction `decay` of the steps, the last ones. `clip` bounds the norm of the whole gradient.
     """
 
     steps: int
@@ -65,6 +65,25 @@ class PretrainingArguments:
         rise = (step + 1) / max(1, self.warmup)
         fall = (self.steps - step) / max(1.0, self.decay * self.steps)
         return min(1.0, rise, fall)
+
+
+def pretrain_base_model(
+    recipe: Mapping[str, Any], resume: ResumeState, progress: str | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[float]]:
+    """A pretrained base model in float32, its tokenizer, and the losses of `pretrain`.
+
+    The recipe has the plain values of `base.pretraining`: `architecture`, `corpus`, `seed` (of
+    weights and documents), and the arguments of `PretrainingArguments`.
+    """
+    values = dict(recipe)
+    architecture, seed = values.pop("architecture"), values.pop("seed")
+    corpus = CORPORA[values.pop("corpus")]()
+    tokenizer = build_tokenizer(corpus.vocabulary)
+    pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
+    model = build(architecture, len(tokenizer), pad, end, seed=seed_of(seed, "weights"))
+    args = PretrainingArguments(**values)
+    losses = pretrain(model, tokenizer, corpus, args, seed, resume, progress=progress)
+    return model, tokenizer, losses
 
 
 def pretrain(
@@ -105,14 +124,8 @@ def pretrain(
             optimizer.load_state_dict(optimizer_state)
     model.train()
     batches: Sequence[list[Document]] = ()
-    bar = tqdm(
-        range(len(losses), args.steps),
-        desc=progress,
-        initial=len(losses),
-        total=args.steps,
-        mininterval=2,
-        disable=progress is None,
-    )
+    shown = {"desc": progress, "mininterval": 2, "disable": progress is None}
+    bar = tqdm(range(len(losses), args.steps), initial=len(losses), total=args.steps, **shown)
     for step in bar:
         place = step % BUCKET
         if place == 0 or not batches:

@@ -3,8 +3,12 @@
 A worker has a copy of the student, which is given the trainers' weights before each step, and the
 anchor and pi_0. It samples, and scores each response as soon as it is finished, while it samples
 the others. Hidden states cross to the trainers, not logits: the trainers keep the frozen models'
-output heads, so the support stays the exact union, and D numbers a token travel and not V. Several
-processes of a worker have its three models in shards; the first of them samples.
+output heads, so the support stays the exact union, and D numbers a token travel and not V.
+
+Several processes of a worker have its three models in shards; the first of them samples. A round
+scores a response on each of them: all gather the same block of the same model at the same time, and
+each runs its own response through it. So a response is scored by the same operations as on one
+process.
 
 Source: the paper, appendix "Hardware" and "Checkpoint placement".
 
@@ -14,35 +18,165 @@ T = tokens of a response, D = hidden width.
 from __future__ import annotations
 
 import queue
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from geosd.optim.distributed import copy_full_into
+from geosd.sampling.sampler import Completion, Sampler, SamplingParams
 from geosd.sampling.weight_transfer import named_weights
-from geosd.training.policy import Policy, copy_parameters, frozen_copy
+from geosd.training.packing import pack
+from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits
 from geosd.training.processes import Ranks, WorkerLink
-from geosd.training.response_scoring import ResponseScorer, StreamingSampler
 from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 
 SCORED = ("anchor", "reference")
 """Frozen models that read the student's prompt; the teacher is the student, with its trainers."""
 
 
+class FinishedResponse(NamedTuple):
+    """A response that is to be scored: its place in the step, and the tokens of both parts."""
+
+    place: int
+    prompt: list[int]
+    ids: list[int]
+
+
+class ResponseScorer:
+    """The frozen models of a rollout worker, and the responses of a step that they score.
+
+    Attributes:
+        models: By name, sharded over the worker's processes (`ranks`) or whole on its only one.
+        times: Beginning and end, in seconds of one clock, of the scoring of each response here.
+        scores: Place of a response -> hidden states [T, D] of each model at it, of those responses
+            of the step that this process has scored.
+        scored_by: Place of a response -> the process of the worker that has scored it.
+    """
+
+    def __init__(self, models: Mapping[str, nn.Module], pad_id: int, ranks: Ranks) -> None:
+        """Score nothing yet."""
+        self.models, self.pad_id, self.ranks = models, pad_id, ranks
+        self.times: list[tuple[float, float]] = []
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        """Forget the scores of the step before."""
+        self.scores: dict[int, dict[str, Tensor]] = {}
+        self.scored_by: dict[int, int] = {}
+
+    def rounds(
+        self, names: Collection[str], waiting: queue.SimpleQueue[FinishedResponse | None]
+    ) -> None:
+        """Score responses by the named models until the first process's queue gives None.
+
+        Every process calls this; the queues of the others are not read.
+        """
+        first, *others = self.models.values()
+        with Policy(first).passes(*others):
+            while responses := self.ranks.broadcast(lambda: self._next(waiting)):
+                here = self.ranks.rank
+                # A process without a response of its own must gather the models all the same.
+                response = responses[min(here, len(responses) - 1)]
+                scores = self._score(response, names)
+                if here < len(responses):
+                    self.scores[response.place] = scores
+                self.scored_by |= {each.place: rank for rank, each in enumerate(responses)}
+
+    def _next(self, waiting: queue.SimpleQueue[FinishedResponse | None]) -> list[FinishedResponse]:
+        """The responses of a round, at most one a process; none at the end."""
+        first = waiting.get()
+        responses = [] if first is None else [first]
+        while first is not None and len(responses) < self.ranks.size and not waiting.empty():
+            if (response := waiting.get()) is None:
+                waiting.put(None)  # after this round
+                break
+            responses.append(response)
+        return responses
+
+    @torch.no_grad()
+    def _score(self, response: FinishedResponse, names: Collection[str]) -> dict[str, Tensor]:
+        """Hidden states [T, D] of the named models that predict each token of a response."""
+        began = time.monotonic()
+        device = next(next(iter(self.models.values())).parameters()).device
+        packed = pack([response.prompt], [response.ids], self.pad_id, device)
+        scores = {name: response_logits(self.models[name], packed, True).hidden for name in names}
+        self.times.append((began, time.monotonic()))
+        return scores
+
+
+class StreamingSampler:
+    """A sampler whose completions are scored as they are finished, in a thread of their own.
+
+    The model's own endings are reported while others are sampled; the rest are scored at the end.
+    A context: at its end the named models have scored every submitted response. The scorer's other
+    processes are in `ResponseScorer.rounds` at the same time. `times` has beginning and end, in
+    seconds of one clock, of each call of the sampler.
+    """
+
+    def __init__(self, sampler: Sampler, scorer: ResponseScorer, names: Collection[str]) -> None:
+        """Submit nothing yet."""
+        self.sampler, self.scorer, self.names = sampler, scorer, names
+        self.copies_weights = sampler.copies_weights
+        self.times: list[tuple[float, float]] = []
+        self._waiting: queue.SimpleQueue[FinishedResponse | None] = queue.SimpleQueue()
+        self._submitted: set[int] = set()
+        self._pool = ThreadPoolExecutor(1)
+        self._rounds: Future[None] | None = None
+
+    def __enter__(self) -> StreamingSampler:
+        """Begin to score."""
+        device = next(next(iter(self.scorer.models.values())).parameters()).device
+        self._rounds = self._pool.submit(self._score, device)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Wait for the scores."""
+        self._waiting.put(None)
+        with self._pool:
+            self._rounds.result()
+
+    def _score(self, device: torch.device) -> None:
+        if device.type == "cuda":  # a thread begins on the first device
+            torch.cuda.set_device(device)
+        self.scorer.rounds(self.names, self._waiting)
+
+    def sample(
+        self, prompts: list[list[int]], sampling: SamplingParams, seed: int
+    ) -> list[Completion]:
+        """See `Sampler.sample`."""
+        began = time.monotonic()
+        self.sampler.on_finish = lambda place, done: self.submit(prompts, [(place, done.ids)])
+        try:
+            completions = self.sampler.sample(prompts, sampling, seed)
+        finally:
+            self.sampler.on_finish = None
+        self.times.append((began, time.monotonic()))
+        self.submit(prompts, ((i, done.ids) for i, done in enumerate(completions)))
+        return completions
+
+    def submit(
+        self, prompts: list[list[int]], finished: Iterable[tuple[int, Iterable[int]]]
+    ) -> None:
+        """Have those responses scored that are not yet."""
+        for place, ids in finished:
+            if place not in self._submitted:
+                self._submitted.add(place)
+                self._waiting.put(FinishedResponse(place, prompts[place], list(ids)))
+
+
 class RolloutWorker:
     """Inference worker: samples responses, and scores them with the frozen models at the same time.
 
-    Args:
+    Attributes:
         local: Samples from this worker's own copy of the student; its ranks are the worker's
             processes.
         anchor_every: Steps between refreshes of the anchor.
-
-    Attributes:
-        times: Beginning and end, in seconds of one clock, of each call of the sampler ("sampled")
-            and of the scoring of each response ("scored"), of this process.
+        times: Those of the sampler ("sampled") and of the scorer ("scored") of this process.
     """
 
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
@@ -62,7 +196,7 @@ class RolloutWorker:
         """The responses of a step, scored by the named frozen models; `scorer` has the scores.
 
         Every process of the worker calls this; the first one gets the responses. Before a step the
-        anchor is refreshed if it is due; `count` is `RolloutSource.collect`'s.
+        anchor is refreshed if it is due; `count` is `LocalRollouts.collect`'s.
         """
         if count is None and step % self.anchor_every == 0:
             copy_parameters(self.frozen["anchor"], self.local.student)
@@ -82,7 +216,7 @@ class RolloutWorker:
 
 @dataclass(frozen=True)
 class RemoteRollouts:
-    """Rollouts of a worker in another process; see `rollouts.RolloutSource`."""
+    """Rollouts of a worker in another process."""
 
     policy: Policy
     link: WorkerLink
@@ -96,7 +230,7 @@ class RemoteRollouts:
     def collect(
         self, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates]:
-        """See `RolloutSource.collect`."""
+        """See `LocalRollouts.collect`."""
         # The objective's, or all of them.
         names = [name for name in SCORED if measured or name in self.needs]
         self.link.share_command(("rollouts", step, names, count))
@@ -136,6 +270,37 @@ class RemoteRollouts:
     def end(self) -> None:
         """End the worker's process."""
         self.link.share_command(("end",))
+
+
+class ReferenceHeads:
+    """The output heads of anchor and pi_0, where a rollout worker has the rest of both models.
+
+    Has the methods of `policy.ReferenceModels`. The teacher is the live student, and the policy is
+    pi_0 at step 0. `owner` leads to the whole anchor.
+    """
+
+    average = None  # the teacher is no average
+
+    def __init__(self, policy: Policy, owner: RemoteRollouts, anchor_every: int) -> None:
+        """Copy the student's head as it is now."""
+        self.policy, self.owner, self.anchor_every = policy, owner, anchor_every
+        self.teacher = policy.model
+        self.anchor, self.reference = policy.frozen_head(), policy.frozen_head()
+
+    def refresh(self, step: int) -> None:
+        """Refresh the anchor's head at the steps at which the worker refreshes the rest."""
+        if step % self.anchor_every == 0:
+            self.anchor = self.policy.frozen_head()
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """Weights that follow neither from the student nor from pi_0."""
+        return {"anchor": self.owner.anchor_state_dict()}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Continue from what `state_dict` gave, of this class or of `policy.ReferenceModels`."""
+        self.owner.load_anchor_state_dict(state["anchor"])
+        self.anchor.lm_head.weight.copy_(state["anchor"]["lm_head.weight"])
 
 
 def serve_trainers(worker: RolloutWorker, link: WorkerLink) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import nlargest
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -36,12 +36,8 @@ class ProblemSampler:
     """Draws each step's problems: epoch by epoch, each in an order of its own, without repeats.
 
     An epoch need not be a whole number of steps: a step may hold the end of one and the beginning
-    of the next. Every draw depends on the seed and the step alone, never on earlier draws.
-
-    Args:
-        problems: The training problems.
-        pool: Their verified solutions; a problem without any is not trained on (paper, Setup).
-        seed: The run's seed.
+    of the next. Every draw depends on the seed and the step alone, never on earlier draws. A
+    problem without a verified solution in the pool is not trained on (paper, Setup).
 
     Raises:
         ValueError: No problem has a verified solution.
@@ -80,15 +76,11 @@ class ProblemSampler:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Responses of one training step, with their problems, prompts and rewards.
+    """The B responses of one training step, with the problem, prompts and reward of each.
 
-    Attributes:
-        problems: The problem of each response [B].
-        student_prompts: Prompt ids that the student reads [B].
-        teacher_prompts: Prompt ids that the teacher reads, with privileged context [B].
-        responses: Response ids, sampled from the student (SFT: a solution's) [B].
-        rewards: 1.0 where the response's answer is right, else 0.0 [B].
-        truncated: Where the cap ended the response [B].
+    Prompts and responses are token ids: the teacher's prompts have the privileged context, and the
+    responses are sampled from the student (SFT: solutions). A reward is 1.0 where the answer is
+    right, else 0.0; `truncated` says where the cap ended the response.
     """
 
     problems: list[Problem]
@@ -143,41 +135,11 @@ class RolloutBatchSettings:
     privilege: float
 
 
-class RolloutSource(Protocol):
-    """Where a step's responses come from: the trainers, or a rollout worker."""
-
-    def collect(
-        self, step: int, measured: bool, count: int | None = None
-    ) -> tuple[Rollouts, HiddenStates]:
-        """The responses of a step, the same on every rank, and hidden states computed by a worker.
-
-        Args:
-            step: The step, from 0.
-            measured: Whether the log needs the hidden states of all models, not only the
-                objective's.
-            count: None for what the step trains on. A number: so many responses of the student as
-                it is, whatever the method trains on, each to another problem, from the step's first
-                one on. The anchor stays as it is.
-        """
-        ...
-
-    def record(self) -> dict[str, Any]:
-        """What a manifest says of the sampler."""
-        ...
-
-
 @dataclass(frozen=True)
 class LocalRollouts:
     """Responses sampled where the student is trained: by the first rank, from the whole student.
 
-    Attributes:
-        student: The model that is trained.
-        settings: Where responses come from.
-        problem_sampler: Problems and solutions by step.
-        encoding: Text to ids and back.
-        sampler: Samples the student as it is.
-        grade: Judges a whole response.
-        ranks: Of the training.
+    `RemoteRollouts` of `geosd.training.rollout_workers` has the same `collect` and `record`.
     """
 
     student: nn.Module
@@ -212,13 +174,22 @@ class LocalRollouts:
         return student, teacher
 
     def record(self) -> dict[str, Any]:
-        """See `Sampler.record`."""
+        """What a manifest says of the sampler."""
         return self.sampler.record()
 
     def collect(
         self, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates]:
-        """See `RolloutSource.collect`."""
+        """The responses of a step, the same on every rank, and hidden states computed by a worker.
+
+        Args:
+            step: The step, from 0.
+            measured: Whether the log needs the hidden states of all models, not only the
+                objective's.
+            count: None for what the step trains on. A number: so many responses of the student as
+                it is, whatever the method trains on, each to another problem, from the step's first
+                one on. The anchor stays as it is.
+        """
         with self.gathered(count):
             return self.ranks.broadcast(lambda: self.draw(step, count)), {}
 

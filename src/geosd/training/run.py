@@ -24,40 +24,24 @@ from geosd.problems.sources import get_data_source
 from geosd.sampling.build import build_sampler
 from geosd.sampling.sampler import SamplingParams
 from geosd.training.chunked_logits import ChunkedLogits, recomputes
+from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.packing import Microbatch, split_into_microbatches
-from geosd.training.policy import Policy, response_logits
+from geosd.training.policy import Policy, ReferenceModels, response_logits
 from geosd.training.processes import Ranks, WorkerLink
-from geosd.training.reference_models import ReferenceHeads, ReferenceModels
-from geosd.training.rollout_workers import RemoteRollouts, RolloutWorker
+from geosd.training.rollout_workers import ReferenceHeads, RemoteRollouts, RolloutWorker
 from geosd.training.rollouts import (
     HiddenStates,
     LocalRollouts,
     ProblemSampler,
     RolloutBatchSettings,
     Rollouts,
-    RolloutSource,
 )
 from geosd.training.skipped_steps import SkippedSteps
 
 
 @dataclass(frozen=True)
 class TrainingArguments:
-    """Numbers of a training run that the loop reads; named as in the settings.
-
-    Attributes:
-        steps: Updates in all.
-        learning_rate: After warm-up.
-        warmup: Steps over which the learning rate grows linearly from 0.
-        top_k: K of the union support.
-        loss_mean: "sequence" is the paper's 1/T inside the expectation over trajectories; "token"
-            weighs every response token alike.
-        save_every: Steps between saved states.
-        max_skipped_steps: Steps without a finite loss, gradient or factor that a run may have.
-        diagnose_every: Steps between measurements that cost extra forward passes.
-        final_rollouts: Rollouts on which the student is measured after the last step.
-        chunk: Response positions whose logits are held at once.
-        microbatch: Responses that a rank takes through the models together; None takes all of its.
-    """
+    """Numbers of a training run that the loop reads; named and explained as in the settings."""
 
     steps: int
     learning_rate: float
@@ -74,9 +58,8 @@ class TrainingArguments:
 
 def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
     """Training arguments from the settings of a run."""
-    return TrainingArguments(
-        **{each.name: settings[each.name] for each in fields(TrainingArguments)}
-    )
+    names = [each.name for each in fields(TrainingArguments)]
+    return TrainingArguments(**{name: settings[name] for name in names})
 
 
 @dataclass(frozen=True)
@@ -91,7 +74,7 @@ class RunInputs:
         base: Folder of pi_0.
         problems: Training problems, JSON lines.
         pool: Their verified solutions, JSON lines.
-        seed: The run's seed.
+        seed: Of everything random.
     """
 
     settings: Mapping[str, Any]
@@ -137,27 +120,14 @@ class RunInputs:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """The parts of a run; `geosd.training.step` puts them to work.
-
-    Attributes:
-        policy: The student, which is trained in place.
-        objective: The method.
-        update_rule: K-FAC and AdamW over the student's parameters.
-        reference_models: Anchor, teacher and pi_0.
-        problem_sampler: Problems and solutions by step.
-        rollout_source: Where responses come from.
-        encoding: Text to ids and back.
-        seed: The run's seed.
-        ranks: The processes that train the student together.
-        skipped: The steps that made no update.
-    """
+    """The parts of a run, which `geosd.training.loop` puts to work; the student is the policy."""
 
     policy: Policy
     objective: Objective
     update_rule: UpdateRule
     reference_models: ReferenceModels | ReferenceHeads
     problem_sampler: ProblemSampler
-    rollout_source: RolloutSource
+    rollout_source: LocalRollouts | RemoteRollouts
     encoding: Encoding
     seed: int
     ranks: Ranks = field(default_factory=Ranks)
@@ -181,9 +151,9 @@ class TrainingRun:
     def collect(
         self, args: TrainingArguments, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates, list[Microbatch]]:
-        """Rollouts, hidden states that a worker has computed, and this rank's microbatches.
+        """Rollouts, hidden states of a worker, and this rank's microbatches.
 
-        For the arguments see `RolloutSource.collect`.
+        For the arguments see `LocalRollouts.collect`.
         """
         rollouts, hidden_states = self.rollout_source.collect(step, measured, count)
         ranks, pad_id, device = self.ranks, self.encoding.pad_id, self.policy.device
@@ -204,15 +174,10 @@ class TrainingRun:
 
         Only the teacher reads the privileged prompt; anchor and pi_0 read the student's. A measured
         step looks through all of them, so that overlap and drift compare between methods. A model
-        whose hidden states a rollout worker has sent is not run again.
+        whose `hidden_states` a rollout worker has sent is not run again.
 
-        Args:
-            microbatch: The rollouts.
-            hidden_states: Of a rollout worker.
-            measured: Whether the step is measured.
-            every_position: Whether the student is run over every token of every row. In half
-                precision anchor and pi_0 are then run so, too: another order of the same sums would
-                set equal weights apart.
+        Where the student is run over every token of every row (`every_position`), anchor and pi_0
+        are, too, in half precision: another order of the same sums would set equal weights apart.
         """
         every_position = every_position or recomputes(self.student)
         alike = every_position and self.policy.compute != torch.float32
@@ -229,6 +194,22 @@ class TrainingRun:
             elif measured or name in self.objective.needs:
                 logits[name] = response_logits(model, packed, alike and name != "teacher")
         return logits
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that later steps depend on, full on the first rank; every rank calls this."""
+        return {
+            "student": full_state_dict(self.student),
+            "update_rule": self.update_rule.state_dict(),
+            "reference_models": self.reference_models.state_dict(),
+            "skipped": self.skipped.state_dict(),
+        }
+
+    @torch.no_grad()
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` gave, on all ranks."""
+        load_full_state_dict(self.student, state["student"])
+        for name in ("update_rule", "reference_models", "skipped"):
+            getattr(self, name).load_state_dict(state[name])
 
 
 def assemble_run(
