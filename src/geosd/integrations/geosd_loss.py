@@ -111,7 +111,13 @@ class GeoSDLoss:
         mask = mask.bool()
         at_mask = [each[mask].split(self.chunk) for each in inputs.values()]
         pieces = [
-            checkpoint(self._local, lm_heads, *parts, use_reentrant=False, preserve_rng_state=False)
+            checkpoint(
+                self._terms_of_chunk,
+                lm_heads,
+                *parts,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
             for parts in zip(*at_mask, strict=True)
             if len(parts[0])
         ]
@@ -124,10 +130,11 @@ class GeoSDLoss:
         terms = {}
         for name in ("loss", "distil", "prox") if "anchor" in inputs else ("loss", "distil"):
             values = torch.cat([*(piece[name] for piece in pieces), nothing])
-            terms[name] = mean_loss(values, weight, sequence, over=self.loss_mean)
-        return {name: each if name == "loss" else each.detach() for name, each in terms.items()}
+            mean = mean_loss(values, weight, sequence, over=self.loss_mean)
+            terms[name] = mean if name == "loss" else mean.detach()
+        return terms
 
-    def _local(
+    def _terms_of_chunk(
         self, lm_heads: Sequence[nn.Module] | None, student: Tensor, *others: Tensor
     ) -> dict[str, Tensor]:
         """Loss and parts of a chunk of positions, each [n]."""
@@ -136,8 +143,7 @@ class GeoSDLoss:
         with torch.no_grad():
             logits += [self._logits(*each) for each in zip(heads[1:], others, strict=False)]
         support = union_support(logits, self.top_k)
-        log_p, log_q, *rest = (support.restrict(each) for each in logits)
-        log_anchor = rest[0] if rest else None
+        log_p, log_q, log_anchor, *_ = [*(support.restrict(each) for each in logits), None]
         return self.objective.per_position(States(log_p, log_q, log_anchor, None, None, None))
 
     def _logits(self, head: nn.Module | None, value: Tensor) -> Tensor:

@@ -14,13 +14,13 @@ import torch
 from datasets import Dataset
 from torch import Tensor, nn
 from torch.utils.data import Sampler
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState, TrainingArguments
 from trl.experimental.sdft import SDFTConfig, SDFTTrainer
 from trl.trainer.utils import RepeatSampler
 
+from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint
 from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback
-from geosd.integrations.trainer_checkpoints import load_from_checkpoint, save_to_checkpoint
 from geosd.objectives.reduce import loss_terms
 from geosd.seeds import seed_of
 
@@ -202,23 +202,24 @@ class GeoSDTrainer(SDFTTrainer):
         if isinstance(dataset, dict):
             for part, each in dataset.items():
                 self._check_prompts(f"{name}[{part!r}]", each)
-        elif dataset is not None and self.max_prompt_length is not None:
-            for start in range(0, len(dataset), 256):
-                rows = dataset[start : start + 256]
-                prompts = rows["prompt"]
-                contexts = self.teacher_context_builder.select_generation_prompts(
-                    prompts, rows[PRIVILEGED]
-                )
-                for reader, read in (("student", prompts), ("teacher", contexts)):
-                    for row, ids in enumerate(self._tokenize_prompts(read), start):
-                        if len(ids) > self.max_prompt_length:
-                            raise ValueError(
-                                f"{name}, row {row}: the {reader}'s prompt has {len(ids)} tokens,"
-                                f" and max_prompt_length is {self.max_prompt_length}; TRL would cut"
-                                " its beginning away (TRL#5862).\nHint: set max_prompt_length of"
-                                " SDFTConfig to the longest, or to None, which keeps every prompt"
-                                " whole; TRL's default is 512."
-                            )
+            return
+        limit, contexts_of = self.max_prompt_length, self.teacher_context_builder
+        if dataset is None or limit is None:
+            return
+        for start in range(0, len(dataset), 256):
+            rows = dataset[start : start + 256]
+            prompts = rows["prompt"]
+            contexts = contexts_of.select_generation_prompts(prompts, rows[PRIVILEGED])
+            for reader, read in (("student", prompts), ("teacher", contexts)):
+                for row, ids in enumerate(self._tokenize_prompts(read), start):
+                    if len(ids) > limit:
+                        raise ValueError(
+                            f"{name}, row {row}: the {reader}'s prompt has {len(ids)} tokens, and"
+                            f" max_prompt_length is {limit}; TRL would cut its beginning away"
+                            " (TRL#5862).\nHint: set max_prompt_length of SDFTConfig to the"
+                            " longest, or to None, which keeps every prompt whole; TRL's default is"
+                            " 512."
+                        )
 
 
 class EpochSampler(Sampler):
@@ -226,10 +227,6 @@ class EpochSampler(Sampler):
 
     TRL draws the order of an epoch from a generator that nothing saves, so that a training which
     continues in its second epoch would see the order of the first.
-
-    Args:
-        sampler: TRL's RepeatSampler.
-        epoch: Gives the epoch that begins.
     """
 
     def __init__(self, sampler: RepeatSampler, epoch: Callable[[], int]) -> None:
@@ -248,12 +245,7 @@ class EpochSampler(Sampler):
 
 
 class AnchorCallback(TrainerCallback):
-    """Gives the anchor the student's weights at steps 0, K, 2K, ..., and keeps it in checkpoints.
-
-    Args:
-        anchor: The frozen copy.
-        every: K, in optimiser steps.
-    """
+    """Gives the anchor the student's weights at steps 0, K, ..., and keeps it in checkpoints."""
 
     FILE = "anchor.pt"
 
@@ -267,9 +259,9 @@ class AnchorCallback(TrainerCallback):
         self,
         args: TrainingArguments,
         state: TrainerState,
-        control: TrainerControl,
-        model: nn.Module | None = None,
-        **kwargs: Any,
+        *control: Any,
+        model: nn.Module,
+        **_: Any,
     ) -> None:
         """Continue with the anchor of a checkpoint."""
         if state.global_step:
@@ -280,9 +272,9 @@ class AnchorCallback(TrainerCallback):
         self,
         args: TrainingArguments,
         state: TrainerState,
-        control: TrainerControl,
-        model: nn.Module | None = None,
-        **kwargs: Any,
+        *control: Any,
+        model: nn.Module,
+        **_: Any,
     ) -> None:
         """Refresh the anchor, if the step is one of those."""
         if state.global_step % self.every == 0:
@@ -293,9 +285,9 @@ class AnchorCallback(TrainerCallback):
         self,
         args: TrainingArguments,
         state: TrainerState,
-        control: TrainerControl,
-        model: nn.Module | None = None,
-        **kwargs: Any,
+        *control: Any,
+        model: nn.Module,
+        **_: Any,
     ) -> None:
         """Write the anchor into the checkpoint."""
         save_to_checkpoint(args, state, self.FILE, self.anchor.state_dict(), model)

@@ -19,10 +19,10 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import has_length
 
-from geosd.integrations.trainer_checkpoints import load_from_checkpoint, save_to_checkpoint
+from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint
 from geosd.objectives.reduce import LossMean, loss_terms
 from geosd.optim.kfac import KFAC
 from geosd.seeds import seed_of
@@ -70,10 +70,10 @@ class KFACCallback(TrainerCallback):
         self,
         args: TrainingArguments,
         state: TrainerState,
-        control: TrainerControl,
-        model: nn.Module | None = None,
+        *control: Any,
+        model: nn.Module,
         train_dataloader: DataLoader | None = None,
-        **kwargs: Any,
+        **others: Any,
     ) -> None:
         """Hook the model, and continue from a checkpoint's state."""
         check_arguments(args)
@@ -98,11 +98,9 @@ class KFACCallback(TrainerCallback):
     def observe(self, mask: Tensor | None, terms: float | Tensor) -> None:
         """Say what the coming pass through the model is made of, in place of the callback.
 
-        For trainers whose loss the callback cannot know; call it before the model, each time.
-
-        Args:
-            mask: [B, T], true at non-padding positions, the prompt's included.
-            terms: See `KFAC.observe`; of the whole step, its microbatches included.
+        For trainers whose loss the callback cannot know; call it before the model, each time. For
+        the mask [B, T] and the terms see `KFAC.observe`; the terms are those of the whole step, its
+        microbatches included.
         """
         self._trainer_observes = True
         self._observe(mask, terms)
@@ -137,9 +135,7 @@ class KFACCallback(TrainerCallback):
         """End a microbatch's observation."""
         self._pass.close()
 
-    def on_pre_optimizer_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_pre_optimizer_step(self, *args: Any, **kwargs: Any) -> None:
         """Replace the gradients by the preconditioned ones.
 
         Raises:
@@ -153,12 +149,10 @@ class KFACCallback(TrainerCallback):
                 " of the callback before its pass."
             )
         self.kfac.step()
-        if (self.kfac.steps - 1) % SPECTRUM_EVERY == 0:
-            self._warn_of_a_negligible_g()
-
-    def _warn_of_a_negligible_g(self) -> None:
+        if self._warned or (self.kfac.steps - 1) % SPECTRUM_EVERY:
+            return
         sizes = self.kfac.spectrum()
-        if sizes["g_max"] < NEGLIGIBLE * sizes["sqrt_damping"] and not self._warned:
+        if sizes["g_max"] < NEGLIGIBLE * sizes["sqrt_damping"]:
             self._warned = True
             warnings.warn(
                 f"K-FAC's G has mean {sizes['g_mean']:.1e} and largest eigenvalue"
@@ -172,9 +166,9 @@ class KFACCallback(TrainerCallback):
         self,
         args: TrainingArguments,
         state: TrainerState,
-        control: TrainerControl,
-        model: nn.Module | None = None,
-        **kwargs: Any,
+        *control: Any,
+        model: nn.Module,
+        **_: Any,
     ) -> None:
         """Write K-FAC's state into the checkpoint."""
         save_to_checkpoint(args, state, FILE, self.kfac.state_dict(), model)
@@ -213,12 +207,11 @@ def check_arguments(args: TrainingArguments) -> None:
 def loss_positions(named: Mapping[str, Any]) -> Tensor:
     """How many tokens of each sequence the loss counts, [B], from a model's named arguments.
 
-    Args:
-        named: With `labels` [B, T], -100 where the loss does not count, or with `logits_to_keep`,
-            the length of padded responses plus one, beside `attention_mask` [B, T].
+    They have `labels` [B, T], -100 where the loss does not count, or `logits_to_keep`, the length
+    of padded responses plus one, beside `attention_mask` [B, T].
 
     Raises:
-        ValueError: It has neither.
+        ValueError: They have neither.
     """
     labels, keep, mask = (named.get(n) for n in ("labels", "logits_to_keep", "attention_mask"))
     if labels is not None:
@@ -234,12 +227,9 @@ def loss_positions(named: Mapping[str, Any]) -> Tensor:
 
 
 def microbatches_of_step(step: int, batches: int | None, accumulation: int) -> int:
-    """Microbatches of an optimiser step; the last step of an epoch may have fewer.
+    """Microbatches of an optimiser step, from 0; the last step of an epoch may have fewer.
 
-    Args:
-        step: The optimiser step, from 0.
-        batches: Batches of an epoch; None where it has no known end.
-        accumulation: `gradient_accumulation_steps`.
+    An epoch has `batches`, None where it has no known end.
 
     Example:
         >>> [microbatches_of_step(step, batches=5, accumulation=2) for step in range(4)]

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
     from geosd.integrations.kfac_callback import KFACCallback
 
 __all__ = ["GeoSDLoss", "GeoSDTrainer", "KFACCallback"]
-
-_MODULES = {
-    "GeoSDLoss": "geosd_loss",
-    "GeoSDTrainer": "geosd_trainer",
-    "KFACCallback": "kfac_callback",
-}
+_MODULES = dict(zip(__all__, ("geosd_loss", "geosd_trainer", "kfac_callback"), strict=True))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Files of our own in the checkpoints of a transformers Trainer."""
+"""The state of our callbacks, as files in the checkpoints of a transformers Trainer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,9 @@ OF = "of_checkpoint"
 def save_to_checkpoint(
     args: TrainingArguments, state: TrainerState, name: str, value: dict[str, Any], model: nn.Module
 ) -> None:
-    """Write tensors and plain values beside what the Trainer has just saved.
+    """Write tensors and plain values into a file beside what the Trainer has just saved.
 
-    Args:
-        args: Of the trainer.
-        state: Of the trainer.
-        name: Of the file.
-        value: What `torch.load` reads with `weights_only`.
-        model: Its weights are those of the checkpoint; the file has the step and their sums too.
+    The model's weights are those of the checkpoint; the file has the step and their sums, too.
     """
     if state.is_world_process_zero and not args.save_only_model:
         saved = {**value, OF: {"step": state.global_step, "weights": _sums(model)}}
