@@ -83,7 +83,7 @@ def test_the_state_of_a_pretraining_is_of_its_code_and_packages(
 
     def identity() -> dict[str, str]:
         def pretrain(recipe, resume, progress):
-            raise Begun(resume.identity)
+            raise Begun(resume.digests)
 
         monkeypatch.setattr(step, "pretrain_base_model", pretrain)
         with pytest.raises(Begun) as begun:

@@ -42,7 +42,7 @@ class GeoSDTrainer(SDFTTrainer):
     where every step generates its own responses, as is TRL's default.
 
     A step costs one pass more than SDFT's, through the anchor. Logits exist for a chunk of
-    positions at a time.
+    positions at a time. Arguments that are not named here are SDFTTrainer's.
 
     Args:
         model: A causal language model, or its name or folder.
@@ -53,7 +53,6 @@ class GeoSDTrainer(SDFTTrainer):
         privileged_column: Column of the data sets that holds the privileged context.
         train_dataset: Has the columns `prompt` and `privileged_column`.
         eval_dataset: The same, or several by name, or None.
-        others: Further arguments of SDFTTrainer.
 
     Raises:
         ValueError: The arguments ask for what this trainer cannot do, or a column is missing.
@@ -83,13 +82,10 @@ class GeoSDTrainer(SDFTTrainer):
                 "use_teacher_server is on: a server gives no hidden states and too few logits."
                 "\nHint: set use_teacher_server=False; use_vllm may stay."
             )
-        super().__init__(
-            model,
-            args,
-            train_dataset=with_privileged_context(train_dataset, privileged_column),
-            eval_dataset=with_privileged_context(eval_dataset, privileged_column),
-            **others,
-        )
+        train_dataset = with_privileged_context(train_dataset, privileged_column)
+        eval_dataset = with_privileged_context(eval_dataset, privileged_column)
+        data = {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
+        super().__init__(model, args, **data, **others)
         self._check_prompts("train_dataset", self.train_dataset)
         self._check_prompts("eval_dataset", self.eval_dataset)
         if self.is_deepspeed_enabled or self.is_fsdp_enabled:

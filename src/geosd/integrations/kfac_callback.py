@@ -81,9 +81,8 @@ class KFACCallback(TrainerCallback):
         group = dist.group.WORLD if args.world_size > 1 else None
         self.kfac = KFAC(model, **{"group": group, **self.settings})
         self._closing.callback(self.kfac.close)
-        self._closing.callback(
-            model.register_forward_pre_hook(self._before_forward, with_kwargs=True).remove
-        )
+        hook = model.register_forward_pre_hook(self._before_forward, with_kwargs=True)
+        self._closing.callback(hook.remove)
         self._pass = self._closing.enter_context(ExitStack())
         self._args, self._state = args, state
         self._batches = len(train_dataloader) if has_length(train_dataloader) else None
@@ -117,16 +116,13 @@ class KFACCallback(TrainerCallback):
     ) -> None:
         if self._trainer_observes or not (model.training and torch.is_grad_enabled()):
             return
-        mask = named.get("attention_mask")
-        microbatches = microbatches_of_step(
-            self._state.global_step, self._batches, self._args.gradient_accumulation_steps
-        )
+        mask, args = named.get("attention_mask"), self._args
         if (items := named.get("num_items_in_batch")) is not None:
-            averaged = self._args.average_tokens_across_devices
-            terms = items / (self._args.world_size if averaged else 1)
+            terms = items / (args.world_size if args.average_tokens_across_devices else 1)
         else:
-            lengths_B = loss_positions(named)
-            terms = loss_terms(lengths_B, self.loss_mean) * microbatches
+            step, accumulation = self._state.global_step, args.gradient_accumulation_steps
+            microbatches = microbatches_of_step(step, self._batches, accumulation)
+            terms = loss_terms(loss_positions(named), self.loss_mean) * microbatches
             if mask is None:  # one row without padding, or several
                 mask = torch.ones_like(named["labels"], dtype=torch.bool)
         self._observe(mask, terms)

@@ -51,9 +51,7 @@ class ObservedBatch:
     ) -> None:
         """Check the shapes; nothing is drawn yet."""
         self.mask = None if mask is None else mask.detach().bool()
-        self.fraction = fraction
-        self.seed = seed
-        self.among = among
+        self.fraction, self.seed, self.among = fraction, seed, among
         self.scale = loss_terms
         if isinstance(loss_terms, Tensor) and loss_terms.dim():
             if self.mask is None or self.mask.shape[: loss_terms.dim()] != loss_terms.shape:
@@ -144,14 +142,9 @@ class _Probe(torch.autograd.Function):
 class LayerCapture:
     """Captures a linear layer's inputs and output gradients in a backward pass, for K-FAC.
 
-    Args:
-        name: Its name, for messages.
-        module: The layer.
-        input_owner: The capture that records the input which both layers read; None if this one
-            records its own.
-        current: Gives the observation under way.
-        record: Receives the drawn rows of every backward pass through the layer.
-        dtype: What the output gradients are scaled in.
+    `input_owner` captures the input which both layers read; None if this one captures its own.
+    `current` gives the observation under way. `record` takes the drawn rows of every backward pass
+    through the layer, the output gradients as `dtype`.
     """
 
     def __init__(

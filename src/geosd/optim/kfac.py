@@ -102,12 +102,9 @@ class KFAC:
                     f"K-FAC's {key} is {value}; it must be {allowed}.\nHint: the paper uses blocks"
                     " 16, damping 1e-3 and subsample 0.125."
                 )
-        self.decay, self.damping = decay, damping
-        self.subsample, self.inverse_every = subsample, inverse_every
-        self.per_token = per_token
-        self.group = group
-        self.steps = 0
-        self.blocks_in_float64 = 0
+        self.decay, self.damping, self.subsample = decay, damping, subsample
+        self.inverse_every, self.per_token, self.group = inverse_every, per_token, group
+        self.steps = self.blocks_in_float64 = 0
         self.layers = select_layers(model, select)
         self._input_owner = {name: name for name in self.layers}
         if share_inputs:
@@ -140,18 +137,18 @@ class KFAC:
 
     def _current(self) -> ObservedBatch:
         if self._observation is None and self._unobserved is None:
-            self._unobserved = self._observe(None, 1, 0)
+            self._unobserved = self._observe()
         return self._observation or self._unobserved
 
     def _observe(
         self,
-        mask: Tensor | None,
-        loss_terms: float | Tensor,
-        seed: int,
+        mask: Tensor | None = None,
+        loss_terms: float | Tensor = 1,
+        seed: int = 0,
         among: tuple[int, int] | None = None,
     ) -> ObservedBatch:
-        named = seed_of("kfac", seed, self.steps)
         terms = loss_terms if self.per_token else 1
+        named = seed_of("kfac", seed, self.steps)
         return ObservedBatch(mask, terms, self.subsample, named, among)
 
     @contextmanager
@@ -220,24 +217,21 @@ class KFAC:
         self.steps += 1
         self._unobserved = None
         input_owner, inverse_a = None, []
+
+        def solve_weight(inverse_g: Inverse, rows_OI: Tensor) -> Tensor:
+            return solve_right(inverse_a, solve_left(inverse_g, rows_OI))
+
+        def solve_bias(inverse_g: Inverse, rows_O: Tensor) -> Tensor:
+            return solve_left(inverse_g, rows_O[:, None])[:, 0] / (1 + shift)
+
         for name, layer in self.layers.items():
             if (grad := layer.weight.grad) is not None:
                 if input_owner != self._input_owner[name]:  # layers of one input follow each other
                     input_owner = self._input_owner[name]
                     inverse_a = self.factors.full_inverse(f"{input_owner}.A")
-                precondition(
-                    grad,
-                    f"{name}.G",
-                    self.factors,
-                    lambda g, rows_OI, a=inverse_a: solve_right(a, solve_left(g, rows_OI)),
-                )
+                precondition(grad, f"{name}.G", self.factors, solve_weight)
             if layer.bias is not None and (grad := layer.bias.grad) is not None:
-                precondition(
-                    grad,
-                    f"{name}.G",
-                    self.factors,
-                    lambda g, rows_O: solve_left(g, rows_O[:, None])[:, 0] / (1 + shift),
-                )
+                precondition(grad, f"{name}.G", self.factors, solve_bias)
 
     def skip(self) -> None:
         """Forget what the passes since the last step recorded: the factors stay as they are."""

@@ -34,12 +34,7 @@ SHARED_PREFIX = 0.05
 
 @dataclass(frozen=True)
 class ChunkedLogits:
-    """One model's logits at the response positions, computed a chunk at a time.
-
-    Attributes:
-        model: Has the output head.
-        hidden: Its hidden states [N, D].
-    """
+    """One model's logits at the response positions, from its hidden states [N, D], in chunks."""
 
     model: nn.Module
     hidden: Tensor
@@ -54,11 +49,8 @@ def response_hidden_states(
 ) -> Tensor:
     """Hidden states [N, D] that predict each response token; the model's root is gathered.
 
-    Args:
-        model: A causal language model.
-        packed: The sequences.
-        every_position: Run the model over every token of every row, as K-FAC needs it. Otherwise a
-            long prefix that all rows share goes through an unsharded model once.
+    With `every_position` the model is run over every token of every row, as K-FAC needs it.
+    Otherwise a long prefix that all rows share goes through an unsharded model once.
     """
     prefix = packed.common_prefix
     rows, width = packed.ids.shape
@@ -79,14 +71,10 @@ def recomputes(model: nn.Module) -> bool:
 def position_scalars(
     objective: Objective, models: dict[str, ChunkedLogits], token_N: Tensor, top_k: int, chunk: int
 ) -> dict[str, Tensor]:
-    """An objective's quantities at each response position [N], from chunked logits of the models.
+    """An objective's scalars at each response position [N], from chunked logits of the models.
 
-    Args:
-        objective: The method.
-        models: "student", and those of "teacher", "anchor", "reference" that the method needs.
-        token_N: The response tokens.
-        top_k: K of the union of top-K supports (paper, Training: 1024).
-        chunk: Positions whose logits are held at once.
+    The models are the student and those that the objective needs; `top_k` is K of the union of
+    top-K supports (paper, Training: 1024), `chunk` bounds the positions whose logits are held.
     """
     keep = len(token_N) <= chunk
     pieces = [

@@ -1,5 +1,7 @@
 """A model in shards (FSDP2): fp32 masters, bf16 compute, and the ways in and out.
 
+Every rank that holds a shard calls these functions at the same time.
+
 The blocks of the transformer are gathered one at a time. Embedding, last norm and output head form
 the root, which is gathered for a whole pass (`with_root_gathered`): the head is applied to chunks
 of positions, in the backward pass again, and must not travel for each of them.
@@ -58,11 +60,7 @@ def shard(
 
 
 def with_root_gathered(model: nn.Module, work: Callable[[nn.Module], T]) -> T:
-    """Call `work(model)` with the root of an FSDP2-sharded model gathered while it runs.
-
-    Every rank that holds a shard calls this at the same time; tensors that `work` returns may be
-    differentiated.
-    """
+    """The result of `work(model)`, which may be differentiated, with a sharded root gathered."""
     return model.run_with_root(work) if isinstance(model, FSDPModule) else work(model)
 
 
@@ -89,10 +87,7 @@ def summon_full_params(model: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def sharded_copy(model: nn.Module, dtype: torch.dtype, compute: torch.dtype) -> nn.Module:
-    """A copy of a sharded model in shards of its own; no rank ever has it whole.
-
-    Its parameters are stored as `dtype` and gathered as `compute`.
-    """
+    """A copy in shards of its own, stored as `dtype`, gathered as `compute`, never on one rank."""
     first = next(model.parameters())
     copied = _without_weights(model, dtype)
     shard(copied, first.device_mesh.get_group(), first.device, compute)
@@ -114,10 +109,7 @@ def _without_weights(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
-    """A model's `state_dict`; of a sharded one full on the first rank's CPU, empty elsewhere.
-
-    Every rank calls this at the same time.
-    """
+    """A model's `state_dict`; of a sharded one full on the first rank's CPU, empty elsewhere."""
     return get_model_state_dict(model, options=FULL_STATE_DICT)
 
 
@@ -128,10 +120,7 @@ def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> 
 
 
 def full_model(model: nn.Module) -> nn.Module | None:
-    """An unsharded model to write: itself, or a full CPU copy of a sharded one on the first rank.
-
-    Every rank calls this at the same time.
-    """
+    """An unsharded model to write: itself, or the first rank's full CPU copy of a sharded one."""
     if not isinstance(model, FSDPModule):
         return model
     weights = full_state_dict(model)

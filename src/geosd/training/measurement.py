@@ -39,12 +39,8 @@ class StateDiagnosis:
                                    (paper, Training: > 99.9 %); of a loss without a support on
                                    the union of student's and teacher's
 
-    Overlap, mismatch and drift are on the union of all four models' top-K.
-
-    Args:
-        top_k: K of the unions.
-        chunk: Positions whose logits are held at once.
-        needs: Models that the objective reads.
+    Overlap, mismatch and drift are on the union of all four models' top-K. `needs` are the models
+    that the objective reads.
     """
 
     def __init__(self, top_k: int, chunk: int, needs: Collection[str]) -> None:
@@ -56,11 +52,7 @@ class StateDiagnosis:
 
     @torch.no_grad()
     def add(self, models: Mapping[str, ChunkedLogits]) -> None:
-        """Take in the states of a microbatch.
-
-        Args:
-            models: "student", "teacher", "anchor" and "reference" at its n positions.
-        """
+        """Take in the n states of a microbatch, as all four models read them."""
         n = len(models["student"].hidden)
         for at in chunks(n, self.chunk):
             logits = {name: model.logits(at) for name, model in models.items()}
@@ -82,8 +74,8 @@ class StateDiagnosis:
             self.least_mass = min(self.least_mass, mass.min().item())
         self.positions += n
 
-    def values(self, ranks: Ranks) -> dict[str, float]:
-        """The values for the log, over the states of all ranks, the same on each."""
+    def log_values(self, ranks: Ranks) -> dict[str, float]:
+        """What is logged, over the states of all ranks, the same on each."""
         sums = ranks.reduce_values({**self.sums, "positions": self.positions})
         positions = sums.pop("positions")
         least = ranks.reduce_values({"support/teacher_mass_min": self.least_mass}, ReduceOp.MIN)
@@ -121,13 +113,8 @@ class Measurement:
     """What the log measures of one step: nothing, or the visited states and the student's update.
 
     The states are those of the step's own rollouts. Of a method that trains on solutions, which the
-    student need not visit, they are those of as many rollouts that nothing is trained on.
-
-    Attributes:
-        run: The parts.
-        args: Numbers of the loop.
-        step: The step, from 0.
-        old_policies: The student before the update, with this rank's sequences.
+    student need not visit, they are those of as many rollouts that nothing is trained on. The old
+    policies are the student before the update, with this rank's sequences.
     """
 
     run: TrainingRun
@@ -155,11 +142,8 @@ class Measurement:
     ) -> dict[str, float]:
         """What `StateDiagnosis` logs; within `TrainingRun.passes`.
 
-        Args:
-            rollouts: What the step trains on.
-            microbatches: This rank's.
-            student_states: The student's hidden states at them.
-            references: The other models at them.
+        The student's hidden states and the other models are those at this rank's microbatches of
+        the rollouts that the step trains on.
         """
         run, args = self.run, self.args
         if not self.due:
@@ -180,7 +164,7 @@ class Measurement:
         for microbatch, models in visited:
             old_policy = run.policy.with_head(partial(diagnose, models))
             self.old_policies.append((microbatch.student, old_policy))
-        return diagnosis.values(run.ranks)
+        return diagnosis.log_values(run.ranks)
 
     @torch.no_grad()
     def after_update(self) -> dict[str, float]:
@@ -216,14 +200,11 @@ def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dic
     next steps of a method with one rollout a problem: the same problems for every method. The
     anchor is the one of the last step. The rollouts are drawn from the run's seed and `step`, and
     nothing of the run changes: the same measurement follows a run of `step` steps and the first
-    `step` steps of a longer one.
-
-    Returns:
-        What `StateDiagnosis` logs, and the rollouts' summary.
+    `step` steps of a longer one. The rollouts' summary is among the values.
     """
     diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
     with run.passes():
         rollouts, sent, microbatches = run.collect(args, step, True, args.final_rollouts)
         for microbatch in microbatches:  # one at a time: the states of all would not fit
             run.policy.with_head(partial(diagnosis.add, models_at(run, microbatch, sent)))
-    return diagnosis.values(run.ranks) | rollouts.summary()
+    return diagnosis.log_values(run.ranks) | rollouts.summary()

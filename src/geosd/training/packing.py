@@ -25,11 +25,9 @@ from geosd.training.rollouts import Rollouts
 
 @dataclass(frozen=True)
 class Packed:
-    """Right-padded sequences and their response positions.
+    """Right-padded sequences, ids and mask [B, T], and their response positions.
 
     Attributes:
-        ids: Token ids [B, T].
-        mask: True where there is a token, not padding [B, T].
         row: Sequence of each response token [N].
         column: Column whose next token is that response token [N].
         token: The response token itself [N].
@@ -98,15 +96,13 @@ def common_prefix_length(rows: Sequence[Sequence[int]]) -> int:
 
 @dataclass(frozen=True)
 class Microbatch:
-    """Some consecutive responses of a step, which go through the models together.
+    """Some consecutive responses of a step, as student and teacher read them together.
 
     Attributes:
         rows: Which responses of the step.
         positions: Their response tokens among the step's N.
         tokens_before: Tokens of the step, prompts included, that come before these responses.
         step_tokens: Tokens of the step, prompts included: K-FAC draws from all of them.
-        student: The sequences as the student reads them.
-        teacher: The sequences as the teacher reads them.
     """
 
     rows: slice
@@ -144,16 +140,8 @@ def split_into_microbatches(
 ) -> list[Microbatch]:
     """Cut a step's rollouts into this rank's packed microbatches; every rank has equally many.
 
-    Args:
-        rollouts: Those of the whole step, the same on every rank.
-        rank: Number of this process.
-        ranks: How many processes share the responses.
-        microbatch: Most responses of one pass; None takes all of a rank's at once.
-        pad_id: Fills the right of short rows.
-        device: Of the tensors.
-
-    Raises:
-        ValueError: See `responses_per_rank`.
+    A microbatch has at most `microbatch` responses; None takes all of a rank's at once. Raises as
+    `responses_per_rank`.
     """
     prompts, responses = rollouts.student_prompts, rollouts.responses
     per_rank = responses_per_rank(len(responses), ranks)

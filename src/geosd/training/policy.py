@@ -198,20 +198,13 @@ class ReferenceModels:
     ) -> None:
         """Copy the student as it is now."""
         student, compute = policy.model, policy.compute
-        self.student = student
-        self.anchor_every = anchor_every
-        self.average_decay = average_decay
+        self.student, self.anchor_every, self.average_decay = student, anchor_every, average_decay
         self.reference = frozen_copy(student, compute, compute)
         self.anchor = frozen_copy(student, compute, compute)
-        self.average = None
-        if teacher == "average":  # of small changes: fp32
-            self.average = frozen_copy(student, compute=compute)
-        self.teacher = {
-            "live": student,
-            "fixed": self.reference,
-            "delayed": self.anchor,
-            "average": self.average,
-        }[teacher]
+        # Of small changes: fp32.
+        self.average = frozen_copy(student, compute=compute) if teacher == "average" else None
+        models = {"fixed": self.reference, "delayed": self.anchor, "average": self.average}
+        self.teacher = student if teacher == "live" else models[teacher]
 
     @torch.no_grad()
     def refresh(self, step: int) -> None:

@@ -100,15 +100,8 @@ def pretrain(
 
     A run that was killed continues from its last saved step and ends with the same bits.
 
-    Args:
-        model: A causal language model with random weights.
-        tokenizer: The world's.
-        corpus: What the documents are like.
-        args: Steps, batch and learning rates.
-        seed: Of the documents.
-        resume: Where the state is saved every `save_every` steps; None keeps none.
-        save_every: See `resume`.
-        progress: What the progress bar says; None shows none.
+    The seed is that of the documents. The state is saved in `resume` every `save_every` steps. A
+    progress bar says `progress`; None shows none.
 
     Returns:
         The loss of each step in nats a token: the mean over the supervised tokens of its batch.

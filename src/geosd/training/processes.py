@@ -27,11 +27,7 @@ TIMEOUT = timedelta(hours=6)
 
 @dataclass(frozen=True)
 class Ranks:
-    """The training processes, as one of them sees them.
-
-    Attributes:
-        group: Their process group; None is a process alone.
-    """
+    """The training processes, as one of them sees them; without a group it is alone."""
 
     group: dist.ProcessGroup | None = None
 
@@ -89,8 +85,7 @@ class WorkerLink:
         everyone: All processes.
         transfer: The first training rank and the worker's, between which weights travel.
         trainers: How many processes train; the worker's come after them.
-        worker: The worker's processes, as one of them sees them; None in a training rank. A worker
-            of one process has no group.
+        worker: The worker's processes, as one of them sees them; None in a training rank.
     """
 
     everyone: dist.ProcessGroup
@@ -105,15 +100,6 @@ class WorkerLink:
     def share_rollouts(self, rollouts: Any = None) -> Any:
         """The rollouts of the worker's first process; all others call this without any."""
         return self._broadcast(rollouts, self.trainers)
-
-    def send_hidden(self, hidden: Tensor, rank: int) -> None:
-        """Send hidden states from a process of the worker to one training rank."""
-        dist.send(hidden, dst=rank)
-
-    def recv_hidden(self, hidden: Tensor, worker_rank: int) -> Tensor:
-        """Overwrite a tensor by the hidden states that a process of the worker sends."""
-        dist.recv(hidden, src=self.trainers + worker_rank)
-        return hidden
 
     def copy_to_worker(self, tensor: Tensor, source: int = 0) -> Tensor:
         """Overwrite the worker's tensors by the first training rank's; every process calls this."""
@@ -135,11 +121,8 @@ class WorkerLink:
 def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink | None]]:
     """All processes that `accelerate launch` has started, or this one alone.
 
-    Args:
-        workers: How many of the processes sample for the others: the last ones.
-
-    Yields:
-        The training ranks, None in the worker; and the link to it, None where there is no worker.
+    The last `workers` of them sample for the others. Gives the training ranks, None in the worker;
+    and the link to it, None where there is no worker.
 
     Raises:
         ValueError: No process is left to train.
@@ -179,9 +162,6 @@ def end_process(status: int = 0) -> NoReturn:
     and the process aborts ("terminate called without an active exception") after all its work.
     What was registered for the end runs before: vLLM ends the processes of its engine there. So
     do the forks of `multiprocessing` end, from Python 3.13 on.
-
-    Args:
-        status: The exit status.
     """
     if process_state().num_processes > 1:
         atexit._run_exitfuncs()

@@ -48,13 +48,12 @@ class ResumeState:
 
     def __init__(self, folder: Path, identity: Any) -> None:
         """Remember where the states lie and whose they must be."""
-        self.path = folder / "state.pt"
-        self.previous = folder / "state.previous.pt"
+        self.path, self.previous = folder / "state.pt", folder / "state.previous.pt"
         self.aside = folder / "state.other.pt"
         parts = identity if isinstance(identity, Mapping) else {"identity": identity}
-        self.identity = {
-            name: hashlib.sha256(json.dumps(part, sort_keys=True, default=str).encode()).hexdigest()
-            for name, part in parts.items()
+        texts = {name: json.dumps(parts[name], sort_keys=True, default=str) for name in parts}
+        self.digests = {
+            name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()
         }
 
     def save(self, step: int, state: dict[str, Any]) -> None:
@@ -63,7 +62,7 @@ class ResumeState:
         if self.path.exists():
             self.aside.unlink(missing_ok=True)
             self.path.replace(self.previous)
-        kept = {"identity": self.identity, "step": step, "state": state}
+        kept = {"identity": self.digests, "step": step, "state": state}
         with atomic_write(self.path) as temporary:
             torch.save({**kept, "threads": torch.get_num_threads()}, temporary)
 
@@ -81,10 +80,8 @@ class ResumeState:
         The process then computes in as many threads as the run began with: their number decides the
         last bits of sums, and a run that was killed ends with the bits of one that was not.
 
-        Args:
-            steps: Of the whole run.
-            ranks: The processes that continue together, from the state that the first one chooses.
-            usable: Whether the run can continue after this step.
+        Several ranks continue from the state that the first one chooses: one of the run's `steps`
+        that is `usable`.
 
         Raises:
             RuntimeError: A rank has another state than the first one.
@@ -96,7 +93,7 @@ class ResumeState:
         name, step = chosen
         path = self.path.with_name(name)
         saved = _read(path) if path.exists() else {}
-        if ranks.any((saved.get("identity"), saved.get("step")) != (self.identity, step)):
+        if ranks.any((saved.get("identity"), saved.get("step")) != (self.digests, step)):
             raise RuntimeError(
                 f"{path}: not every rank finds the first rank's state there, after {step} steps.\n"
                 "Hint: the scratch folder must lie on a file system that all ranks share."
@@ -117,7 +114,7 @@ class ResumeState:
                 continue
             try:
                 saved = _verify(path)
-                if saved["identity"] != self.identity:
+                if saved["identity"] != self.digests:
                     self._set_aside(path, saved["identity"])
                     continue
                 if not 1 <= saved["step"] <= steps:
@@ -135,10 +132,10 @@ class ResumeState:
                 return path.name, saved["step"]
         return None
 
-    def _set_aside(self, path: Path, identity: Mapping[str, str]) -> None:
+    def _set_aside(self, path: Path, digests: Mapping[str, str]) -> None:
         """Set aside the last state of another run, and remove the one before it."""
-        names = sorted(self.identity.keys() | identity.keys())
-        others = [name for name in names if self.identity.get(name) != identity.get(name)]
+        names = sorted(self.digests.keys() | digests.keys())
+        others = [name for name in names if self.digests.get(name) != digests.get(name)]
         if path == self.previous and self.aside.exists():
             path.unlink()
             return
@@ -150,11 +147,7 @@ class ResumeState:
 
 
 def _verify(path: Path) -> dict[str, Any]:
-    """Read a state, and compare every record with its checksum.
-
-    Raises:
-        DamagedStateError: The file is not one that `ResumeState.save` wrote.
-    """
+    """Read a state that `ResumeState.save` wrote, and compare every record with its checksum."""
     with path.open("rb"):
         pass  # a file that cannot be opened at all is no damaged one
     try:
@@ -185,20 +178,15 @@ class Snapshots:
     Looking at the student changes nothing of the run. A run that goes on after a kill has the
     snapshots of its earlier life: they were written before the state that it goes on from.
 
-    Args:
-        folder: Where they lie, as `step_<k>.safetensors`: the weights after k updates, and
-            `step_<k>.json`: the values for the log.
-        steps: The k.
-        storage: Type of the weights in the files.
+    They lie in a folder as `step_<k>.safetensors`: the weights after k updates, stored in the type
+    `storage`, and `step_<k>.json`: the values for the log.
     """
 
     def __init__(
         self, folder: Path, steps: Collection[int] = (), storage: torch.dtype = torch.float32
     ) -> None:
         """Remember where, when and in which type."""
-        self.folder = folder
-        self.steps = sorted(set(steps))
-        self.storage = storage
+        self.folder, self.steps, self.storage = folder, sorted(set(steps)), storage
 
     def path(self, step: int) -> Path:
         """The file of the weights after `step` updates."""

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from geosd.optim.distributed import copy_full_into
@@ -245,8 +246,8 @@ class RemoteRollouts:
         for i in range(first, first + per_rank):
             for name in names:
                 shape = (len(rollouts.responses[i]), width)
-                hidden = torch.empty(shape, dtype=self.policy.compute, device=device)
-                states[name][i] = self.link.recv_hidden(hidden, scored_by[i])
+                states[name][i] = torch.empty(shape, dtype=self.policy.compute, device=device)
+                dist.recv(states[name][i], src=self.link.trainers + scored_by[i])
         return rollouts, states
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
@@ -340,4 +341,4 @@ def _serve_rollouts(
         if scorer.scored_by[i] == link.worker.rank:
             for name in names:
                 hidden = scorer.scores[i][name].to(dtype).contiguous()
-                link.send_hidden(hidden, rank=i // per_rank)
+                dist.send(hidden, dst=i // per_rank)

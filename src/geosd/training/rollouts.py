@@ -154,8 +154,7 @@ class LocalRollouts:
         """Look before the first step whether the prompts of the longest texts fit; return self.
 
         Raises:
-            geosd.sampling.sampler.ContextError: With its response one would be longer than the
-                model's context.
+            geosd.sampling.sampler.ContextError: With its response one is too long for the model.
         """
         solutions = self.problem_sampler.solutions
         pairs = [(one, text) for one in self.problem_sampler.problems for text in solutions[one.id]]

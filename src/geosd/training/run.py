@@ -66,15 +66,11 @@ def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
 class RunInputs:
     """Everything that a run is assembled from; its bits depend on nothing else.
 
-    Attributes:
-        settings: Plain values: the training section of the configuration, `source` and `thinking`
-            of its data section, and its section `rollout`. `precision` is that of forward and
-            backward passes; weights, their gradients and everything that the optimiser keeps are
-            float32 either way (paper, Table hyperparameters).
-        base: Folder of pi_0.
-        problems: Training problems, JSON lines.
-        pool: Their verified solutions, JSON lines.
-        seed: Of everything random.
+    The settings are plain values: the training section of the configuration, `source` and
+    `thinking` of its data section, and its section `rollout`. `precision` is that of forward and
+    backward passes; weights, their gradients and everything that the optimiser keeps are float32
+    either way (paper, Table hyperparameters). `base` is the folder of pi_0; the problems and the
+    pool of their verified solutions are JSON lines.
     """
 
     settings: Mapping[str, Any]
@@ -217,10 +213,8 @@ def assemble_run(
 ) -> TrainingRun:
     """Assemble a training run: student, objective, update rule, reference models, rollouts.
 
-    Args:
-        inputs: Settings, files and seed.
-        ranks: The processes that train the student together, in shards; None is this one alone.
-        worker: Leads to processes that sample and score; None leaves both to the trainers.
+    Several ranks train the student in shards; None is this process alone. A worker samples and
+    scores; None leaves both to the trainers.
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
@@ -271,10 +265,9 @@ def assemble_run(
 
 
 def assemble_rollout_worker(inputs: RunInputs, ranks: Ranks | None = None) -> RolloutWorker:
-    """Assemble the rollout worker of a training run.
+    """Assemble the rollout worker of a training run; `ranks` are the worker's processes.
 
-    Its models have the precision that the trainers compute in. `ranks` are the worker's processes,
-    which have its models in shards; None is this one alone.
+    Its models have the precision that the trainers compute in.
     """
     ranks, compute = ranks or Ranks(), inputs.compute
     policy, tokenizer = Policy.load(inputs.base, ranks, compute, storage=compute)

@@ -34,14 +34,7 @@ class TrainingDivergedError(ValueError):
 
 @dataclass
 class SkippedSteps:
-    """The steps of a run that made no update.
-
-    Attributes:
-        count: How many there are.
-        last: The last one, -1 before the first.
-        problems: The ids of its problems.
-        hint: What may help against it.
-    """
+    """The steps of a run that made no update: how many, the last one, and what may help."""
 
     count: int = 0
     last: int = -1
@@ -61,15 +54,8 @@ class SkippedSteps:
         """Take the update of a step if loss, gradient and factors are finite; whether it was taken.
 
         Every rank has the same loss and norm, and K-FAC's step fails on all ranks or on none.
-
-        Args:
-            rule: Of the run; the gradients are in place.
-            rate: Learning rate of the step.
-            loss: Of the whole step, a scalar.
-            gradient_norm: Euclidean norm of the whole gradient.
-            step: The step, from 0.
-            problems: The ids of its problems.
-            objective: The method's class, if its loss is not finite though all models are.
+        `problems` are the ids of the step's; `objective` is the method's class, if its loss is not
+        finite though all models are.
         """
         if not (loss.isfinite() and math.isfinite(gradient_norm)):
             reason = f"the loss is {loss.item():g}, the gradient's norm {gradient_norm:g}"
@@ -90,15 +76,10 @@ class SkippedSteps:
         return False
 
     def check(self, allowed: int, steps: int, weights: str) -> None:
-        """End a run that has skipped too many steps, or all of them.
-
-        Args:
-            allowed: How many steps the run may skip.
-            steps: How many it has; without an update there is nothing to publish.
-            weights: Where the last good weights lie.
+        """End a run of `steps` that has skipped more than `allowed`, or all of them.
 
         Raises:
-            TrainingDivergedError: It has skipped more.
+            TrainingDivergedError: It has; says where the last good `weights` lie.
         """
         if self.count > (allowed := min(allowed, steps - 1)):
             raise TrainingDivergedError(

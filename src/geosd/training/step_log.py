@@ -28,16 +28,9 @@ TRACKERS = ("tensorboard", "wandb", "trackio")
 class StepLog:
     """Step log of a run: one value per metric and step, kept by DVCLive and other trackers.
 
-    Args:
-        folder: Where DVCLive keeps the run's log.
-        start: The first step to be logged; lines of this step and later ones are dropped.
-        trackers: Other trackers: names of `TRACKERS`, or trackers as accelerate defines them.
-        name: Of the run, for these trackers.
-        settings: Of the run, for these trackers.
-
-    Raises:
-        ValueError: There is no such tracker.
-        ModuleNotFoundError: The package of a tracker is not installed.
+    It begins at the step `start`: lines of this step and later ones are dropped. Other trackers are
+    named as in `TRACKERS`, or are trackers as accelerate defines them; they are told the run's name
+    and settings. Raises as `check_trackers`.
     """
 
     def __init__(
