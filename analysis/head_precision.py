@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.geometry import fisher_rao, fisher_rao_squared, union_support
-from geosd.models.checkpoints import load_model
+from geosd.models.load_and_save import load_model
 from geosd.problems.encoding import Encoding
 from geosd.problems.sources import get_data_source
 from geosd.sampling.sampler import SamplingParams

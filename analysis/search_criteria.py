@@ -19,8 +19,8 @@ from statistics import fmean, stdev
 import torch
 import tyro
 
-from geosd.models.checkpoints import load_model
 from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.load_and_save import load_model
 from geosd.problems.encoding import Encoding
 from geosd.problems.held_out import is_held_out
 from geosd.problems.miniature.grader import MiniatureGrader

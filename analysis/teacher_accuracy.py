@@ -23,7 +23,7 @@ from pathlib import Path
 
 import tyro
 
-from geosd.models.checkpoints import load_tokenizer
+from geosd.models.load_and_save import load_tokenizer
 from geosd.models.precision import resolve_precision
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding

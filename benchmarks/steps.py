@@ -93,8 +93,8 @@ def smollm2(folder: Path) -> bool:
     """Write SmolLM2-135M where its package is installed; whether it is."""
     import yaml
 
-    from geosd.models.checkpoints import save_model
-    from geosd.models.released_checkpoints import ReleaseNotFoundError, load_gguf_package
+    from geosd.models.load_and_save import save_model
+    from geosd.models.released_models import ReleaseNotFoundError, load_gguf_package
 
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     source = params["models"]["smollm2-135m"]["base"]["checkpoint"]

@@ -233,7 +233,7 @@ def synthetic_model(name: str) -> tuple[Any, Any]:
 
 def saved_model(folder: Path) -> tuple[Any, Any]:
     """A model of a folder and its tokenizer."""
-    from geosd.models.checkpoints import load_model
+    from geosd.models.load_and_save import load_model
 
     return load_model(folder)
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from geosd.cli import base
-from geosd.models.checkpoints import load_model
+from geosd.models.load_and_save import load_model
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 
 from geosd.cli import base
 from geosd.files import sha256
-from geosd.models.checkpoints import load_model, save_model
+from geosd.models.load_and_save import load_model, save_model
 from geosd.models.precision import cast_parameters
-from geosd.models.shipped_checkpoints import ShippedCheckpointError
+from geosd.models.shipped_base_models import ShippedCheckpointError
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import SPECIAL, build_tokenizer
 

@@ -19,8 +19,8 @@ from paper_models import PUBLISHED, load_narrow, published_config
 from geosd.cli import analyse, base, data, evaluate, pool, train
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import read_jsonl, write_jsonl
-from geosd.models import checkpoints
-from geosd.models.checkpoints import load_model, save_model
+from geosd.models import load_and_save
+from geosd.models.load_and_save import load_model, save_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 
 METHODS = ["sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"]
@@ -30,7 +30,7 @@ NARROWER, FEWER_HEADS = 128, 8
 @pytest.fixture(scope="module", autouse=True)
 def tokenizers_once():
     """Read tokenizers of equal files once: 28 folders of a model hold the same 150,000 words."""
-    read, known = checkpoints.AutoTokenizer.from_pretrained, {}
+    read, known = load_and_save.AutoTokenizer.from_pretrained, {}
 
     def read_once(folder, **options):
         files = [*sorted(Path(folder).glob("*token*")), *Path(folder).glob("*.jinja")]
@@ -40,7 +40,7 @@ def tokenizers_once():
         return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints.AutoTokenizer, "from_pretrained", read_once)
+        patch.setattr(load_and_save.AutoTokenizer, "from_pretrained", read_once)
         yield
 
 

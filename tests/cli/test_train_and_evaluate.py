@@ -14,7 +14,7 @@ from geosd.cli import analyse
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import DamagedLineError, read_jsonl, write_jsonl
-from geosd.models.checkpoints import load_model
+from geosd.models.load_and_save import load_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.training import step_log
 

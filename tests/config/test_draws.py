@@ -14,7 +14,7 @@ from geosd.cli import runs, unused
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RunFolders, folder_digest, read_index, wanted_snapshots
-from geosd.models.shipped_checkpoints import ShippedCheckpointError
+from geosd.models.shipped_base_models import ShippedCheckpointError
 
 MODEL = "mini-qwen3"
 FOLDERS = ("base", "train", "evaluate")

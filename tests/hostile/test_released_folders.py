@@ -14,8 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from geosd.models.checkpoints import CheckpointError, load_model, save_model
-from geosd.models.released_checkpoints import copy_checkpoint
+from geosd.models.load_and_save import CheckpointError, load_model, save_model
+from geosd.models.released_models import copy_checkpoint
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from geosd.files import write_jsonl
-from geosd.models.checkpoints import save_model
+from geosd.models.load_and_save import save_model
 from geosd.models.published_architectures import Architecture
 from geosd.models.tiny_architectures import random_model
 from geosd.problems.miniature.tokenizer import build_tokenizer

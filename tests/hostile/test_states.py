@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from geosd.files import sha256, write_json
-from geosd.models.checkpoints import save_weights
+from geosd.models.load_and_save import save_weights
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus

@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from geosd.models.checkpoints import save_model
+from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature.prompts import MiniaturePrompts

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from geosd.files import write_jsonl
-from geosd.models.checkpoints import save_model
+from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import SPECIAL, build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from geosd.models.checkpoints import load_model
+from geosd.models.load_and_save import load_model
 from geosd.training import measurement
 from geosd.training.loop import train_step
 from geosd.training.policy import compute_weights

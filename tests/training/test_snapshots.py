@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from geosd.models.checkpoints import save_model, save_weights
+from geosd.models.load_and_save import save_model, save_weights
 from geosd.seeds import seed_of
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots

@@ -11,7 +11,7 @@ import pytest
 from geosd.cli import base, stale
 from geosd.config.run_folders import write_index
 from geosd.files import sha256
-from geosd.models.released_checkpoints import DamagedReleaseError
+from geosd.models.released_models import DamagedReleaseError
 from geosd.provenance.manifest_file import read_manifest
 
 MODEL = """models:

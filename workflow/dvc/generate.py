@@ -26,7 +26,7 @@ import yaml
 from geosd.config import Study, load, resolve, settings
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
-from geosd.models.shipped_checkpoints import SUMS
+from geosd.models.shipped_base_models import SUMS
 from geosd.provenance.code import code_of, digest
 from geosd.reporting import specs
 

@@ -13,14 +13,14 @@ from typing import Any
 from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.files import sha256, write_text
-from geosd.models.checkpoints import save_model
-from geosd.models.released_checkpoints import (
+from geosd.models.load_and_save import save_model
+from geosd.models.released_models import (
     DamagedReleaseError,
     copy_checkpoint,
     download_checkpoint,
     load_gguf_package,
 )
-from geosd.models.shipped_checkpoints import check_files, is_shipped
+from geosd.models.shipped_base_models import check_files, is_shipped
 from geosd.provenance.manifest import computed_by
 from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState

@@ -17,7 +17,7 @@ from geosd.config import load
 from geosd.config.errors import raise_if_unknown
 from geosd.config.schema_base import given_values
 from geosd.files import write_text
-from geosd.models.checkpoints import save_model
+from geosd.models.load_and_save import save_model
 from geosd.models.precision import cast_parameters
 from geosd.provenance.manifest import computed_by
 from geosd.training.pretrain import pretrain_base_model

@@ -24,9 +24,9 @@ from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
-from geosd.models.released_checkpoints import cached_checkpoint
 from geosd.prerequisites import machine, packages, slurm
 from geosd.prerequisites.machine import Check, hub_answers, missing, report
+from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_catalogue import load_catalogue
 from geosd.problems.dataset_download import cached_file

@@ -13,7 +13,7 @@ from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.evaluation.sampling import evaluate
 from geosd.files import write_jsonl
-from geosd.models.checkpoints import load_tokenizer
+from geosd.models.load_and_save import load_tokenizer
 from geosd.problems.judging import reason_counts
 from geosd.problems.record_files import read_problems
 from geosd.problems.sources import get_data_source

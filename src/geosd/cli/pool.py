@@ -8,7 +8,7 @@ from pathlib import Path
 from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.files import write_json, write_jsonl
-from geosd.models.checkpoints import load_tokenizer
+from geosd.models.load_and_save import load_tokenizer
 from geosd.problems.record_files import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint

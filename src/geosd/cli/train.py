@@ -20,7 +20,7 @@ import torch
 from geosd.cli import begin
 from geosd.cli.job import Job, written_files
 from geosd.files import atomic_write, write_json
-from geosd.models.checkpoints import save_model
+from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
 from geosd.problems.record_files import read_pool, read_problems

@@ -31,7 +31,7 @@ from geosd.config.protocol_schema import (
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
-from geosd.models.shipped_checkpoints import SHIPPED
+from geosd.models.shipped_base_models import SHIPPED
 from geosd.problems.sources import names, reads_raw
 from geosd.reporting.specs import output_specs
 

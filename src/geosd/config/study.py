@@ -15,7 +15,7 @@ from geosd.config.grids import grid_candidates
 from geosd.config.inheritance import lineage, merge
 from geosd.config.params_schema import Params, StudySchema
 from geosd.config.schema_base import given_values
-from geosd.models.shipped_checkpoints import is_shipped
+from geosd.models.shipped_base_models import is_shipped
 
 LENGTH = ("steps", "snapshots")
 """What may differ between a run and a longer one that begins with it."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from geosd.models.checkpoints import load_model
+from geosd.models.load_and_save import load_model
 from geosd.models.precision import resolve_precision
 from geosd.problems.encoding import Encoding
 from geosd.sampling.sampler import Sampler

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedTokenizerBase
 
-from geosd.models.checkpoints import load_model
+from geosd.models.load_and_save import load_model
 from geosd.models.precision import cast_parameters
 from geosd.optim.distributed import full_tensor
 from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states

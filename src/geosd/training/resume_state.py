@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from geosd.files import atomic_write, remove_leftovers, write_json
-from geosd.models.checkpoints import save_weights
+from geosd.models.load_and_save import save_weights
 from geosd.training.processes import Ranks
 
 logger = logging.getLogger(__name__)

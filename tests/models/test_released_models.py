@@ -12,8 +12,8 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from geosd.models.checkpoints import CheckpointError, load_model
-from geosd.models.released_checkpoints import (
+from geosd.models.load_and_save import CheckpointError, load_model
+from geosd.models.released_models import (
     FETCHED,
     DamagedReleaseError,
     ReleaseNotFoundError,

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.files import atomic_write, copy
 from geosd.files import sha256 as sha256_of
-from geosd.models.checkpoints import (
+from geosd.models.load_and_save import (
     WEIGHTS,
     load_causal_lm,
     load_tokenizer,
@@ -104,7 +104,7 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
 
     Raises:
         DamagedReleaseError: Something is missing or damaged, or a link leads elsewhere.
-        geosd.models.checkpoints.CheckpointError: The weights are not those of the architecture, or
+        geosd.models.load_and_save.CheckpointError: The weights are not those of the architecture, or
             not finite; a token has no row of the embedding; or the architecture is none of
             transformers' own.
     """
@@ -175,7 +175,7 @@ def merge_shards(shards: Sequence[Path]) -> dict[str, Tensor]:
 
     Raises:
         DamagedReleaseError: A shard is damaged, or two hold the same tensor.
-        geosd.models.checkpoints.CheckpointError: A tensor has values that are no weights.
+        geosd.models.load_and_save.CheckpointError: A tensor has values that are no weights.
     """
     tensors: dict[str, Tensor] = {}
     for shard in shards:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from geosd.models.shipped_checkpoints import (
+from geosd.models.shipped_base_models import (
     ShippedCheckpointError,
     check_files,
     pinned_files,
@@ -76,5 +76,5 @@ def test_a_damaged_line_is_named_and_an_absent_file(project):
 
 
 def test_the_hashes_are_read_without_torch():
-    code = "import sys, geosd.models.shipped_checkpoints; sys.exit('torch' in sys.modules)"
+    code = "import sys, geosd.models.shipped_base_models; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from geosd.models.checkpoints import (
+from geosd.models.load_and_save import (
     CheckpointError,
     load_model,
     load_tokenizer,
@@ -14,7 +14,7 @@ from geosd.models.checkpoints import (
     save_model,
     save_weights,
 )
-from geosd.models.released_checkpoints import copy_checkpoint
+from geosd.models.released_models import copy_checkpoint
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
