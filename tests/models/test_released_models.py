@@ -20,8 +20,8 @@ from geosd.models.released_models import (
     copy_checkpoint,
     download_checkpoint,
     load_gguf_package,
-    merge_shards,
-    shard_files,
+    merge_files,
+    weight_files,
 )
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature.tokenizer import build_tokenizer
@@ -52,7 +52,7 @@ def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released
     assert "model.safetensors.index.json" not in names
     seen = 0
     with safe_open(tmp_path / "out/model.safetensors", "pt") as merged:
-        for shard in shard_files(released):
+        for shard in weight_files(released):
             with safe_open(shard, "pt") as part:
                 for name in part.keys():
                     assert torch.equal(part.get_tensor(name), merged.get_tensor(name))
@@ -64,14 +64,14 @@ def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released
 
 
 def test_a_missing_shard_is_named(released, tmp_path):
-    gone = shard_files(released)[1]
+    gone = weight_files(released)[1]
     gone.unlink()
     with pytest.raises(DamagedReleaseError, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"):
         copy_checkpoint(released, tmp_path / "out")
 
 
 def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
-    damaged = shard_files(released)[0]
+    damaged = weight_files(released)[0]
     damaged.write_bytes(damaged.read_bytes()[:-10])
     with pytest.raises(DamagedReleaseError, match=f"(?s){damaged.name}: not a safetensors.*Hint:"):
         copy_checkpoint(released, tmp_path / "out")
@@ -82,13 +82,13 @@ def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
 def test_an_index_leads_nowhere_else(released, name):
     (released / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
     with pytest.raises(DamagedReleaseError, match="(?s)no index of safetensors.*Hint:"):
-        shard_files(released)
+        weight_files(released)
 
 
 def test_two_shards_with_the_same_tensor_are_refused(released):
-    first = shard_files(released)[0]
-    with pytest.raises(DamagedReleaseError, match="(?s)as another shard does.*Hint:"):
-        merge_shards([first, first])
+    first = weight_files(released)[0]
+    with pytest.raises(DamagedReleaseError, match="(?s)as another file does.*Hint:"):
+        merge_files([first, first])
 
 
 @pytest.mark.parametrize("name", ["config.json", "chat_template.jinja", "model.safetensors"])
@@ -131,7 +131,7 @@ def test_a_snapshot_of_the_hubs_cache_links_into_the_cache_alone(released, tmp_p
 
 
 def test_weights_that_lack_a_tensor_are_not_copied(released, tmp_path):
-    shard = shard_files(released)[0]
+    shard = weight_files(released)[0]
     tensors = load_file(shard)
     tensors.pop(min(tensors))
     save_file(tensors, shard, metadata={"format": "pt"})
@@ -163,7 +163,7 @@ def test_what_is_in_the_cache_needs_no_network(released, monkeypatch, cached, ca
 
 
 def test_a_cached_snapshot_that_is_not_whole_is_fetched(released, monkeypatch):
-    shard_files(released)[0].unlink()
+    weight_files(released)[0].unlink()
     hub = FakeHub(released)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
     download_checkpoint("owner/name", COMMIT)

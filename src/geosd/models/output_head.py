@@ -26,10 +26,8 @@ D = 4,096."""
 def output_logits(head: nn.Module, hidden: Tensor) -> Tensor:
     """Forward pass of an output head: logits [..., V] of hidden states [..., D], with gradient.
 
-    Args:
-        head: Where it is more than an `nn.Linear`, as with an adapter, its own forward pass decides
-            on the precision.
-        hidden: After the last norm.
+    Where the head is more than an `nn.Linear`, as with an adapter, its own forward pass decides on
+    the precision.
 
     Returns:
         Logits in float32 from half precision, autocast's too; otherwise what the head itself gives.

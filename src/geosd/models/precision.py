@@ -12,12 +12,7 @@ Precision = Literal["auto", "bfloat16", "float32"]
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Literal["bfloat16", "float32"]:
-    """The type that a precision of the settings stands for on a device.
-
-    Args:
-        precision: As in the settings.
-        device: Where the model computes.
-    """
+    """The type that a precision of the settings stands for on a device."""
     if precision == "auto":
         return "bfloat16" if has_bfloat16(device) else "float32"
     return precision

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -27,7 +27,7 @@ FETCHED = ("*.safetensors", "*.json", "*.jinja")
 COPIED = ("*.json", "*.jinja")
 NEEDED = ("config.json", "tokenizer.json")
 INDEX = "model.safetensors.index.json"
-_SHARD_NAME = re.compile(r"[\w.-]+\.safetensors")
+_FILE_NAME = re.compile(r"[\w.-]+\.safetensors")
 
 
 class DamagedReleaseError(ValueError):
@@ -49,8 +49,7 @@ def download_checkpoint(repo: str, revision: str) -> Path:
         revision: A commit: 40 hexadecimal digits.
 
     Returns:
-        The folder of the files, `<cache>/models--owner--name/snapshots/<revision>`. They are links
-        into the cache.
+        `<cache>/models--owner--name/snapshots/<revision>`; the files are links into the cache.
 
     Raises:
         ReleaseNotFoundError: It is not here, and it cannot be fetched.
@@ -77,7 +76,7 @@ def cached_checkpoint(repo: str, revision: str) -> Path | None:
     try:
         folder = _snapshot(repo, revision, local_files_only=True)
         if all((folder / name).is_file() for name in NEEDED):
-            shard_files(folder)
+            weight_files(folder)
             return folder
     except (LocalEntryNotFoundError, DamagedReleaseError):
         pass  # not here, or not whole
@@ -104,18 +103,17 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
 
     Raises:
         DamagedReleaseError: Something is missing or damaged, or a link leads elsewhere.
-        geosd.models.load_and_save.CheckpointError: The weights are not those of the architecture, or
-            not finite; a token has no row of the embedding; or the architecture is none of
-            transformers' own.
+        CheckpointError: The weights are not those of the architecture, or not finite; a token has
+            no row of the embedding; or the architecture is none of transformers' own.
     """
     if missing := [name for name in NEEDED if not (folder / name).is_file()]:
         raise DamagedReleaseError(
             f"{folder} lacks {', '.join(missing)}.\nHint: base.checkpoint.folder is a folder as"
             " Hugging Face programs write it."
         )
-    refuse_links([folder, links_into or folder], folder)
+    _refuse_links(folder, folder, links_into or folder)
     load_tokenizer(folder)
-    weights = merge_shards(shard_files(folder))
+    weights = merge_files(weight_files(folder))
     load_causal_lm(folder, use_safetensors=True, device_map="meta")
     for pattern in COPIED:
         for file in sorted(folder.glob(pattern)):
@@ -125,12 +123,8 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
         save_file(weights, temporary, metadata={"format": "pt"})
 
 
-def refuse_links(allowed: Sequence[Path], folder: Path) -> None:
-    """Refuse a released checkpoint's folder where a file is a link that leads out of it.
-
-    Raises:
-        DamagedReleaseError: A file of `folder` is none of the allowed folders'.
-    """
+def _refuse_links(folder: Path, *allowed: Path) -> None:
+    """Refuse a folder where a file is a link that leads out of the allowed folders."""
     roots = [root.resolve() for root in allowed]
     for file in sorted(path for pattern in FETCHED for path in folder.glob(pattern)):
         target = file.resolve()
@@ -142,7 +136,7 @@ def refuse_links(allowed: Sequence[Path], folder: Path) -> None:
             )
 
 
-def shard_files(folder: Path) -> list[Path]:
+def weight_files(folder: Path) -> list[Path]:
     """The weight files of a released checkpoint's folder: one, or those that its index names.
 
     Raises:
@@ -154,7 +148,7 @@ def shard_files(folder: Path) -> list[Path]:
     if index.exists() and not (folder / WEIGHTS).exists():  # transformers' order
         try:
             names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-            if not all(isinstance(name, str) and _SHARD_NAME.fullmatch(name) for name in names):
+            if not all(isinstance(name, str) and _FILE_NAME.fullmatch(name) for name in names):
                 raise ValueError(f"it names {sorted(map(str, names))[:3]}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedReleaseError(
@@ -170,28 +164,27 @@ def shard_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def merge_shards(shards: Sequence[Path]) -> dict[str, Tensor]:
-    """The tensors of all shards of a released checkpoint, mapped and not read, types unchanged.
+def merge_files(files: Iterable[Path]) -> dict[str, Tensor]:
+    """The tensors of a released checkpoint's weight files, mapped and not read, types unchanged.
 
     Raises:
-        DamagedReleaseError: A shard is damaged, or two hold the same tensor.
-        geosd.models.load_and_save.CheckpointError: A tensor has values that are no weights.
+        DamagedReleaseError: A file is damaged, or two hold the same tensor.
+        CheckpointError: A tensor has values that are no weights.
     """
     tensors: dict[str, Tensor] = {}
-    for shard in shards:
+    for file in files:
         try:
-            with safe_open(shard, "pt") as file:
-                part = {name: file.get_tensor(name) for name in file.keys()}
+            part = load_file(file)
         except SafetensorError as error:
             raise DamagedReleaseError(
-                f"{shard}: not a safetensors file: {error}.\nHint: remove it and fetch it again."
+                f"{file}: not a safetensors file: {error}.\nHint: remove it and fetch it again."
             ) from error
         if repeated := sorted(part.keys() & tensors.keys()):
             raise DamagedReleaseError(
-                f"{shard}: holds {repeated[0]}, as another shard does.\nHint: the folder mixes two"
+                f"{file}: holds {repeated[0]}, as another file does.\nHint: the folder mixes two"
                 " checkpoints; fetch it again."
             )
-        refuse_broken_tensors(part.items(), shard)
+        refuse_broken_tensors(part.items(), file)
         tensors |= part
     return tensors
 

@@ -68,13 +68,6 @@ def dimensions(name: str, vocabulary: int) -> Architecture:
 def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:
     """Build a tiny model of the miniature with random weights, in fp32, ready to train.
 
-    Args:
-        name: One of `MODELS`.
-        vocabulary: Number of tokens.
-        pad_id: Token that fills rows.
-        end_id: Token that ends a response.
-        seed: The same seed gives the same weights.
-
     Raises:
         ValueError: The name is unknown.
     """

@@ -73,12 +73,6 @@ def prefill(
 ) -> tuple[Tensor, KeyValueCache]:
     """Run the prompts through the model; each distinct prompt once, however often it stands there.
 
-    Args:
-        model: A causal language model.
-        prompts: Token ids of each row, not empty.
-        pad_id: Fills the left of short prompts.
-        new_tokens: Most tokens that each row will append.
-
     Returns:
         Logits [B, V] of the first new token, and a cache with room for those that follow.
     """
@@ -129,11 +123,6 @@ class ModelCacheSession:
 
     For models whose attention is more than a softmax over scaled products, or whose layers keep
     more than keys and values.
-
-    Args:
-        model: Any causal language model of transformers.
-        prompts: Token ids of each row, not empty.
-        pad_id: Fills the left of short prompts.
     """
 
     def __init__(self, model: nn.Module, prompts: Sequence[Sequence[int]], pad_id: int) -> None:

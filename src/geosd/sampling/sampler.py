@@ -59,13 +59,9 @@ def named_problems(problems: Sequence[Problem]) -> Iterator[None]:
 
 
 def check_context(context: int | None, prompt: int, cap: int, reader: str = "the model") -> None:
-    """Refuse a prompt that leaves too little of a model's context for a response.
+    """Refuse a prompt that leaves too little of a model's context for a response, all in tokens.
 
-    Args:
-        context: Tokens that the model was made to read (`max_position_embeddings`); None: any.
-        prompt: Tokens of the longest prompt.
-        cap: Tokens of the longest response.
-        reader: Who reads both.
+    `context` is what the model was made to read (`max_position_embeddings`); None is any number.
 
     Raises:
         ContextError: They are too long together.
@@ -120,12 +116,8 @@ class Sampler(Protocol):
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order.
 
-        Several samples of a problem are its prompt several times over.
-
-        Args:
-            prompts: Token ids of each prompt, without padding.
-            sampling: Temperature, nucleus and cap.
-            seed: The same seed, prompts and weights give the same completions on one machine.
+        Several samples of a problem are its prompt, as token ids without padding, several times
+        over. The same seed, prompts and weights give the same completions on one machine.
         """
         ...
 

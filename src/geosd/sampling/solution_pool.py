@@ -29,10 +29,7 @@ def pool_solutions(
     anywhere.
 
     Args:
-        problems: The training problems.
         sampler: Samples pi_0.
-        encoding: Text to ids and back.
-        grade: Judges a whole response.
         rollouts: Rollouts a problem (paper, Data: up to 32).
         keep: Most solutions kept of a problem, the first drawn (paper, Data: 10).
         sampling: Temperature 1 in the paper.
@@ -92,11 +89,7 @@ def pool_summary(rows: Sequence[PooledSolutions]) -> str:
 
 
 def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> None:
-    """Refuse a pool whose verified solutions are of too few problems.
-
-    Args:
-        rows: The pool.
-        least_share: Least share of the problems that must have a verified solution, in [0, 1].
+    """Refuse a pool in which fewer than `least_share` of the problems have a verified solution.
 
     Raises:
         ValueError: Fewer have one; says how the rollouts were judged.

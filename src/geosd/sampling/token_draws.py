@@ -25,7 +25,7 @@ def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:
     Args:
         seed: Of the call.
         requests: Place of each request in the call.
-        tokens: R, numbers that each request may need.
+        tokens: R.
 
     Returns:
         [R, B] in float64, on the CPU. A request's numbers are the same whatever else is sampled.
@@ -41,10 +41,8 @@ def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:
 def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams) -> Tensor:
     """The token of each row at which the cumulative distribution passes the row's number.
 
-    Args:
-        logits_BV: Of the model.
-        uniforms_B: Of each row, in [0, 1); not read at temperature 0.
-        sampling: The temperature divides the logits before the nucleus is cut.
+    The temperature divides the logits before the nucleus is cut; at temperature 0 the numbers, in
+    [0, 1), are not read.
 
     Returns:
         Token ids [B]; `NO_TOKEN` in a row whose logits are no distribution: one is NaN or +inf, or
@@ -73,12 +71,7 @@ def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams)
 def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
     """Probabilities in descending order and their tokens, ties by token, as many as nuclei need.
 
-    Args:
-        p_BV: Probabilities of all tokens.
-        top_p: Mass of a nucleus.
-
-    Returns:
-        Probabilities and tokens [B, K], or [B, V] where some nucleus is larger than `PREFIX`.
+    They are [B, K], or [B, V] where some nucleus of mass `top_p` is larger than `PREFIX`.
     """
     if p_BV.shape[1] > PREFIX:
         p_BK, ids_BK = p_BV.topk(PREFIX)
