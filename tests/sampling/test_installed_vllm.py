@@ -20,11 +20,11 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from geosd.models.load_and_save import named_weights
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.sampling.vllm_engine import start_engine
 from geosd.sampling.vllm_sampler import VllmSampler
-from geosd.sampling.weight_transfer import named_weights
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,10 +13,10 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from geosd.models.load_and_save import named_weights
 from geosd.sampling.sampler import Completion, PromptBatch, SamplingParams
 from geosd.sampling.vllm_engine import StartedEngine
 from geosd.sampling.vllm_sampler import VllmSampler
-from geosd.sampling.weight_transfer import named_weights
 from geosd.seeds import seed_of
 
 END = 9
@@ -181,7 +181,7 @@ def test_the_engine_gets_every_weight_in_its_own_type_and_the_files_are_gone():
 
 def test_weights_that_are_too_many_for_one_file_come_in_several():
     llm, student = StandIn(), Student()
-    sampler(llm, student, shard=1).sample(PROMPTS, DECODING, seed=0)
+    sampler(llm, student, part_bytes=1).sample(PROMPTS, DECODING, seed=0)
     assert llm.calls == ["start", "update", "update", "finish", "reset", "generate"]
     assert llm.weights.keys() == {"token", "matrix"}
 

@@ -7,7 +7,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from geosd.sampling.weight_transfer import named_weights, shards
+from geosd.models.load_and_save import named_weights
+from geosd.sampling.vllm_sampler import weight_parts
 
 
 def model(tied=False):
@@ -25,7 +26,7 @@ def model(tied=False):
 
 
 def sent(weights, dtype=torch.float32, size=2**31):
-    return [dict(shard) for shard in shards(weights, dtype, size)]
+    return list(weight_parts(weights, dtype, size))
 
 
 def test_every_weight_goes_under_its_name_in_a_checkpoint(tmp_path):
@@ -45,7 +46,7 @@ def test_a_tied_head_goes_once_as_the_embedding():
     assert "lm_head.weight" in [name for name, _ in named_weights(model())]
 
 
-def test_shards_hold_little_and_together_everything():
+def test_parts_hold_little_and_together_everything():
     student = model()
     parts = sent(named_weights(student), size=3000)
     assert len(parts) > 3

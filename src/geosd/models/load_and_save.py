@@ -259,6 +259,19 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
 
 
 @torch.no_grad()
+def named_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Every parameter of a model once, whole, under the name that a checkpoint gives it.
+
+    A tied head is its embedding: it comes once. A sharded parameter is gathered when its turn
+    comes, which is a collective: every process that holds a part of the model runs through this in
+    step with the others, also those that throw away what they get.
+    """
+    for name, parameter in model.named_parameters():
+        gather = getattr(parameter, "full_tensor", None)
+        yield name, (gather() if callable(gather) else parameter).detach()
+
+
+@torch.no_grad()
 def load_weights(model: nn.Module, path: Path | str) -> None:
     """Load the parameters that `save_weights` wrote into a model, exactly and in place.
 

@@ -10,14 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from geosd.models.load_and_save import load_model
+from geosd.models.load_and_save import load_model, named_weights
 from geosd.models.precision import resolve_precision
 from geosd.problems.encoding import Encoding
 from geosd.sampling.sampler import Sampler
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.sampling.vllm_engine import require_vllm, start_engine
 from geosd.sampling.vllm_sampler import VllmSampler
-from geosd.sampling.weight_transfer import named_weights
 
 ENGINES = ("transformers", "vllm")
 

@@ -26,14 +26,8 @@ def pool_solutions(
     """Sample every problem, and keep distinct solutions whose answer is right.
 
     A truncated rollout is no solution: as privileged context it would teach the teacher to stop
-    anywhere.
-
-    Args:
-        sampler: Samples pi_0.
-        rollouts: Rollouts a problem (paper, Data: up to 32).
-        keep: Most solutions kept of a problem, the first drawn (paper, Data: 10).
-        sampling: Temperature 1 in the paper.
-        seed: Of the pool; it is shared by all runs of a model.
+    anywhere. The paper (Data) has up to 32 rollouts a problem, at temperature 1, and keeps 10
+    solutions at most, here the first ones drawn.
 
     Returns:
         One row per problem, in order, also for those without a solution: the exclusions are counted

@@ -12,8 +12,6 @@ from typing import Any
 
 import torch
 
-from geosd.sampling.weight_transfer import BACKEND
-
 
 @dataclass(frozen=True)
 class StartedEngine:
@@ -93,7 +91,11 @@ def start_engine(
 
     from geosd.sampling import vllm_worker  # needs vLLM itself
 
-    transfer = {"weight_transfer_config": WeightTransferConfig(backend=BACKEND)} if live else {}
+    transfer = (
+        {"weight_transfer_config": WeightTransferConfig(backend=vllm_worker.BACKEND)}
+        if live
+        else {}
+    )
     with visible_devices(tensor_parallel) if process == "own" else nullcontext():
         llm = vllm.LLM(
             str(checkpoint),
@@ -138,13 +140,10 @@ def start_engine(
 
 @contextmanager
 def visible_devices(count: int) -> Iterator[None]:
-    """Context in which programs that are started see this process's CUDA device and those after it.
+    """Context in which programs that are started see `count` CUDA devices from this process's on.
 
     vLLM takes the first devices that it sees. In a training of several processes these belong to
     trainers; a rollout worker's are the last ones of its node.
-
-    Args:
-        count: How many devices.
     """
     first = torch.cuda.current_device() if torch.cuda.is_initialized() else 0
     if first == 0:

@@ -16,7 +16,9 @@ from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
+import torch
 from safetensors.torch import save_file
+from torch import Tensor
 from tqdm import tqdm
 
 from geosd.sampling.sampler import (
@@ -28,9 +30,10 @@ from geosd.sampling.sampler import (
     check_context,
 )
 from geosd.sampling.vllm_engine import StartedEngine
-from geosd.sampling.weight_transfer import SHARD, NamedTensor, shards
 from geosd.seeds import seed_of
 
+PART_BYTES = 2**31
+"""Bytes of weights after which a part of them is sent: what the way holds, not what arrives."""
 LOWEST_TEMPERATURE = 0.01  # vLLM raises any lower temperature to this, and only logs it
 
 
@@ -44,23 +47,23 @@ class VllmSampler:
         weights: Names and tensors of the model that is sampled, as it is when this is called; None
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
-        shard: Bytes of weights that are on their way at once.
+        part_bytes: Bytes of weights that are on their way at once.
     """
 
     def __init__(
         self,
         open_engine: Callable[[], StartedEngine],
         end_ids: Iterable[int],
-        weights: Callable[[], Iterable[NamedTensor]] | None = None,
+        weights: Callable[[], Iterable[tuple[str, Tensor]]] | None = None,
         progress: str | None = None,
-        shard: int = SHARD,
+        part_bytes: int = PART_BYTES,
     ) -> None:
         """Remember what to sample from and how; start nothing."""
         self.end_ids, self.weights, self.progress = sorted(set(end_ids)), weights, progress
         self.copies_weights = weights is not None
         self.syncs = 0
         self.on_finish: OnFinish | None = None
-        self._open_engine, self._shard = open_engine, shard
+        self._open_engine, self._part_bytes = open_engine, part_bytes
 
     @cached_property
     def engine(self) -> StartedEngine:
@@ -72,8 +75,7 @@ class VllmSampler:
     ) -> list[Completion]:
         """One completion per prompt, in the prompts' order; see `Sampler.sample`.
 
-        Each request has a seed of its own, made of the call's seed and its place in the call: its
-        draws do not depend on what shares a batch with it.
+        What shares a batch with a request does not change its draws: its seed is of its place.
 
         Raises:
             ValueError: A prompt is too long for the engine, or the temperature too low.
@@ -122,11 +124,8 @@ class VllmSampler:
         completions = iter([done[place] for place in range(len(prompts))])
         return [list(islice(completions, len(batch.prompts))) for batch in batches]
 
-    def sync(self, weights: Iterable[NamedTensor]) -> None:
-        """Replace the engine's weights, and forget what it has cached of the old ones.
-
-        Args:
-            weights: Names and whole tensors of all parameters; a tied head only as its embedding.
+    def sync(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Replace the engine's weights by `named_weights`, and forget what it has cached.
 
         Raises:
             RuntimeError: Parameters are missing, or the cache was in use and could not be reset.
@@ -134,11 +133,12 @@ class VllmSampler:
         llm = self.engine.llm
         llm.start_weight_update()
         with tempfile.TemporaryDirectory(
-            prefix="geosd-weights-", dir=_folder_in_memory(2 * self._shard)
+            prefix="geosd-weights-", dir=_folder_in_memory(2 * self._part_bytes)
         ) as folder:
-            for number, shard in enumerate(shards(weights, self.engine.dtype, self._shard)):
+            parts = weight_parts(weights, self.engine.dtype, self._part_bytes)
+            for number, part in enumerate(parts):
                 path = Path(folder) / f"{number}.safetensors"
-                save_file(shard, path)
+                save_file(part, path)
                 llm.update_weights({"update_info": {"path": str(path)}})
                 path.unlink()
         self.syncs += 1
@@ -178,6 +178,24 @@ class VllmSampler:
             seed=seed_of(seed, "request", place),
             detokenize=False,
         )
+
+
+def weight_parts(
+    weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype, nbytes: int
+) -> Iterator[dict[str, Tensor]]:
+    """Weights in the host's memory, by name, in parts that end after so many bytes.
+
+    They have the engine's own type, so that no more is sent than is kept.
+    """
+    part: dict[str, Tensor] = {}
+    for name, value in weights:
+        # A copy even where type and device agree: a part must not change under its reader.
+        part[name] = value.to(device="cpu", dtype=dtype, copy=True).contiguous()
+        if sum(tensor.nbytes for tensor in part.values()) >= nbytes:
+            yield part
+            part = {}
+    if part:
+        yield part
 
 
 @contextmanager

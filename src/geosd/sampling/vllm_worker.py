@@ -23,7 +23,8 @@ from vllm.model_executor.model_loader.reload import (
 )
 from vllm.platforms import current_platform
 
-from geosd.sampling.weight_transfer import BACKEND
+BACKEND = "geosd_files"
+"""Name of the file transfer in vLLM's registry."""
 
 
 @dataclass
@@ -32,19 +33,19 @@ class NoHandshake(WeightTransferInitInfo):
 
 
 @dataclass
-class WeightShardPath(WeightTransferUpdateInfo):
+class WeightFilePath(WeightTransferUpdateInfo):
     """Path of a safetensors file with some of the new weights, on a disk that the worker reads."""
 
     path: str = ""
 
 
-class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightShardPath]):
+class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightFilePath]):
     """Replaces a vLLM worker's weights by those of safetensors files, a few tensors a file.
 
     An update that leaves some parameter with its old values is an error.
     """
 
-    init_info_cls, update_info_cls = NoHandshake, WeightShardPath
+    init_info_cls, update_info_cls = NoHandshake, WeightFilePath
 
     def init_transfer_engine(self, init_info: NoHandshake) -> None:
         """Nothing to prepare."""
@@ -56,20 +57,20 @@ class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightShardPat
         initialize_layerwise_reload(self.model)
 
     def update_weights(self, update_info: dict) -> None:
-        """Load one shard."""
+        """Load one file."""
         self.receive_weights(self.parse_update_info(update_info))
         if not current_platform.is_cpu():  # the base class's version waits on a CPU in vain
             torch.accelerator.synchronize()
 
-    def receive_weights(self, update_info: WeightShardPath) -> None:
-        """Load one shard into the layers that its weights belong to."""
+    def receive_weights(self, update_info: WeightFilePath) -> None:
+        """Load one file into the layers that its weights belong to."""
         self.missing -= self.model.load_weights(iter(load_file(Path(update_info.path)).items()))
 
     def finish_weight_update(self) -> None:
         """Put the new weights in place of the old.
 
         Raises:
-            RuntimeError: Some parameters were in no shard: vLLM itself would go on with their old
+            RuntimeError: Some parameters were in no file: vLLM itself would go on with their old
                 values and only log it.
         """
         finalize_layerwise_reload(self.model, self.model_config)

@@ -28,9 +28,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from geosd.models.load_and_save import named_weights
 from geosd.optim.distributed import copy_full_into
 from geosd.sampling.sampler import Completion, Sampler, SamplingParams
-from geosd.sampling.weight_transfer import named_weights
 from geosd.training.packing import pack
 from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits
 from geosd.training.processes import Ranks, WorkerLink
