@@ -28,8 +28,7 @@ from geosd.models.precision import resolve_precision
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
-from geosd.problems.record_files import read_pool, read_problems
-from geosd.problems.records import Problem
+from geosd.problems.records import Problem, read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.sampling.build import build_sampler
 from geosd.sampling.sampler import Sampler, SamplingParams

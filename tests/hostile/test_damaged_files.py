@@ -40,7 +40,7 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.files import sha256, write_json, write_jsonl
-from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256
+from geosd.problems.dataset_download import CatalogueEntry, answers_sha256
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest

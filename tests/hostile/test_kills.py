@@ -35,7 +35,7 @@ from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, weight_readers
 from geosd.files import write_text
-from geosd.problems.dataset_catalogue import CatalogueEntry
+from geosd.problems.dataset_download import CatalogueEntry
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest
 from geosd.scores.tidy_columns import COLUMNS
@@ -324,9 +324,9 @@ def finished(tmp_path_factory):
     (folder / "hub.txt").write_text("A file of the hub.")
     entries = [CatalogueEntry(f"{n}.txt", "owner/name", "0", "hub.txt", None) for n in range(2)]
     with pytest.MonkeyPatch.context() as patch:
-        of = "geosd.problems.dataset_"
-        patch.setattr(f"{of}catalogue.load_catalogue", lambda source: entries)
-        patch.setattr(f"{of}download._from_hub", lambda entry, **_: folder / entry.file)
+        of = "geosd.problems.dataset_download"
+        patch.setattr(f"{of}.load_catalogue", lambda source: entries)
+        patch.setattr(f"{of}._from_hub", lambda entry, **_: folder / entry.file)
         patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
         log, found = folder.with_suffix(".log"), contents(folder)
         for command in commands:

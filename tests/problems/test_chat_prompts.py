@@ -10,8 +10,8 @@ from transformers import GenerationConfig
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading import judge_response
 from geosd.problems.grading.typed_grader import TypedGrader
-from geosd.problems.judging import judge_response
 from geosd.problems.records import Problem
 from geosd.problems.sources.dapo_math import INSTRUCTION
 

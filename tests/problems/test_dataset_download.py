@@ -12,8 +12,14 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from geosd.problems.dapo.raw_files import BENCHMARKS, TRAINING, read_raw_files
-from geosd.problems.dataset_catalogue import CatalogueEntry, answers_sha256, load_catalogue
-from geosd.problems.dataset_download import DownloadError, WrongFileError, fetch_file
+from geosd.problems.dataset_download import (
+    CatalogueEntry,
+    DownloadError,
+    WrongFileError,
+    answers_sha256,
+    fetch_file,
+    load_catalogue,
+)
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ROWS = [

@@ -28,8 +28,7 @@ from geosd.prerequisites import machine, packages, slurm
 from geosd.prerequisites.machine import Check, hub_answers, missing, report
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites.node_report import visible_gpus
-from geosd.problems.dataset_catalogue import load_catalogue
-from geosd.problems.dataset_download import cached_file
+from geosd.problems.dataset_download import cached_file, load_catalogue
 from geosd.sampling.sampler import ContextError
 
 

@@ -14,8 +14,8 @@ from geosd.cli.job import Job
 from geosd.evaluation.sampling import evaluate
 from geosd.files import write_jsonl
 from geosd.models.load_and_save import load_tokenizer
-from geosd.problems.judging import reason_counts
-from geosd.problems.record_files import read_problems
+from geosd.problems.grading import reason_counts
+from geosd.problems.records import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.build import build_sampler, resolve_engine

@@ -14,8 +14,7 @@ from geosd.cli import begin
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_json
-from geosd.problems.dataset_catalogue import load_catalogue
-from geosd.problems.dataset_download import fetch_file
+from geosd.problems.dataset_download import fetch_file, load_catalogue
 
 
 def main(

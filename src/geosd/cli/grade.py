@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from geosd.cli import begin
 from geosd.files import DamagedFileError, DamagedLineError, atomic_write
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.typed_grader import (
     LIMIT_SECONDS,
@@ -27,7 +27,6 @@ from geosd.problems.grading.typed_grader import (
     grade_answer,
     grade_response,
 )
-from geosd.problems.judging import judge_response, reason_counts
 
 _ADDED = ("answer", "correct", "reason")
 # What Python's encoder of JSON writes for certain: it fails near a thousand levels.

@@ -9,7 +9,7 @@ from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.files import write_json, write_jsonl
 from geosd.models.load_and_save import load_tokenizer
-from geosd.problems.record_files import read_problems
+from geosd.problems.records import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.build import build_sampler, resolve_engine

@@ -19,7 +19,7 @@ from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.evaluation.state_survey import survey_states
 from geosd.files import atomic_write, write_jsonl
 from geosd.models.load_and_save import load_model
-from geosd.problems.record_files import read_pool, read_problems
+from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.build import build_sampler

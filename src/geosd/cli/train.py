@@ -23,7 +23,7 @@ from geosd.files import atomic_write, write_json
 from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
-from geosd.problems.record_files import read_pool, read_problems
+from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.manifest import computed_by
 from geosd.provenance.proof import prove, prove_checkpoint

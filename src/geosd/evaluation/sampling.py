@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Grader
-from geosd.problems.judging import judge_response
+from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.sampling.sampler import (
     PromptBatch,

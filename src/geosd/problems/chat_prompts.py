@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from geosd.problems.chat_template import render
-from geosd.problems.prompt_format import revealed_parts
+from geosd.problems.encoding import revealed_parts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -1,15 +1,74 @@
-"""Prompts and responses as token ids: the one place where text meets the tokenizer."""
+"""How a data set words its prompts, and the one place where text meets the tokenizer."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from geosd.problems.prompt_format import PromptFormat
 from geosd.problems.records import Problem
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+
+class PromptFormat(Protocol):
+    """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`.
+
+    Attributes:
+        turn_ends: Tokens that end an answer beside those of the tokenizer and the model; a format
+            without the attribute has none.
+        opens_thought: Whether prompts end in a thought, which a response must close before it can
+            state an answer; a format without the attribute opens none.
+    """
+
+    turn_ends: Sequence[int] = ()
+    opens_thought: bool = False
+
+    def student(self, question: str) -> str:
+        """The text of the student's prompt: the question alone."""
+        ...
+
+    def teacher(self, question: str, solution: str) -> str:
+        """The text of the teacher's prompt: the question with a solution.
+
+        The prompt must end as the student's does: then the first token of the response stands in
+        the same place in both.
+        """
+        ...
+
+    def truncate_solution(self, solution: str, fraction: float) -> str:
+        """The part of a solution that the teacher's prompt reveals: see `revealed_parts`."""
+        ...
+
+
+def revealed_parts(parts: int, fraction: float) -> int:
+    """How many parts of a solution a prompt format reveals: its first steps or sentences.
+
+    The number is rounded up, and only the fraction 1 reveals the last part: the answer.
+
+    Args:
+        parts: Steps or sentences of the solution.
+        fraction: How much is revealed, in [0, 1].
+
+    Raises:
+        ValueError: The fraction is outside [0, 1].
+
+    Source: the paper, privilege sweep.
+
+    Example:
+        >>> revealed_parts(4, 0.5), revealed_parts(3, 0.9), revealed_parts(3, 1.0)
+        (2, 2, 3)
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(
+            f"privilege is {fraction}; allowed are fractions in [0, 1].\nHint: 1 shows the"
+            " teacher the whole solution, 0.25 its first quarter."
+        )
+    if fraction == 1:
+        return parts
+    # The small term undoes products such as 0.2 * 15 = 3.0000000000000004.
+    return min(math.ceil(fraction * parts - 1e-9), max(parts - 1, 0))
 
 
 class Encoding:

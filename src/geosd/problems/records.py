@@ -1,9 +1,14 @@
-"""The records that pass between the steps: problems, their verified solutions, sampled answers."""
+"""Records that pass between the steps, and their files: problems, solutions, samples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
 from typing import Literal
+
+from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 
 Reason = Literal[
     "correct", "wrong answer", "no answer", "unreadable", "timeout", "crash", "truncated"
@@ -84,3 +89,47 @@ class Sample:
 def is_out_of_distribution(benchmark: str) -> bool:
     """Whether the benchmark of a record is out of distribution: neither ID nor a selection's."""
     return benchmark != ID and not benchmark.startswith("select_")
+
+
+def read_problems(path: Path) -> list[Problem]:
+    """Read a file of problems.
+
+    Raises:
+        DamagedFileError: There is none, two share benchmark and id, or a line is no problem.
+    """
+    problems = read_jsonl(path, Problem)
+    if not problems:
+        raise DamagedFileError(f"{path}: holds no problem.\n{remake_hint(path)}")
+    lines: dict[tuple[str, str], int] = {}
+    for number, problem in enumerate(problems, start=1):
+        first = lines.setdefault((problem.benchmark, problem.id), number)
+        if first != number:
+            raise DamagedLineError(
+                f"{path}:{number}: id {problem.id} of {problem.benchmark} stands in line {first}"
+                f" already; expected each once.\n{remake_hint(path)}"
+            )
+    return problems
+
+
+def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:
+    """Read the verified solutions of problems: one row a problem, in their order.
+
+    Raises:
+        DamagedFileError: A problem's row is missing or in another place, counts contradict each
+            other, or a line is no row of a pool.
+    """
+    pool = read_jsonl(path, PooledSolutions)
+    for number, (row, problem) in enumerate(zip_longest(pool, problems), start=1):
+        if row is None or problem is None or row.problem_id != problem.id:
+            got = "the end of the file" if row is None else f"problem_id {row.problem_id}"
+            expected = "the end of the file" if problem is None else f"problem_id {problem.id}"
+        elif not len(row.solutions) <= row.verified <= row.drawn:
+            got = f"verified {row.verified} of drawn {row.drawn}"
+            expected = f"verified from {len(row.solutions)}, the solutions, to drawn"
+        elif row.reasons and sum(row.reasons.values()) != row.drawn:
+            got = f"{sum(row.reasons.values())} rollouts by reason"
+            expected = f"{row.drawn}, as many as were drawn"
+        else:
+            continue
+        raise DamagedLineError(f"{path}:{number}: {got}; expected {expected}.\n{remake_hint(path)}")
+    return pool

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import UNDECIDED, Grader
-from geosd.problems.judging import judge_response, reason_counts
+from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason
 from geosd.sampling.sampler import Sampler, SamplingParams, named_problems
 

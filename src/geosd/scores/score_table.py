@@ -19,7 +19,7 @@ import pandas as pd
 from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
 from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
-from geosd.problems.judging import NOT_COMPARED
+from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
 from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
 from geosd.scores.tidy_files import select_rows, values_by_seed

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from geosd.models.load_and_save import named_weights
 from geosd.objectives.objective import ResponseSource
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Grader
-from geosd.problems.judging import judge_response
+from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.sampling.sampler import Sampler, SamplingParams, check_context, named_problems
 from geosd.seeds import seed_of

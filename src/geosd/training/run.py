@@ -19,7 +19,7 @@ from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
-from geosd.problems.record_files import read_pool, read_problems
+from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.sampling.build import build_sampler
 from geosd.sampling.sampler import SamplingParams

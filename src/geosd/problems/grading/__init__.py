@@ -1,7 +1,9 @@
-"""The interface of graders: a grader is called with a response, and returns a verdict."""
+"""What a grader is, and how a response is judged in the pool, rewards and evaluation alike."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +11,9 @@ from geosd.problems.records import Reason
 
 UNDECIDED: tuple[Reason, ...] = ("unreadable", "timeout", "crash")
 """Reasons of verdicts that count as wrong although no comparison said so."""
+
+NOT_COMPARED: tuple[Reason, ...] = ("truncated", "no answer", *UNDECIDED)
+"""Reasons of responses that count as wrong without having been compared with the right answer."""
 
 
 @dataclass(frozen=True)
@@ -38,3 +43,39 @@ class Grader(Protocol):
     def close(self) -> None:
         """End what the grader has started; part of the interface of graders."""
         ...
+
+
+def judge_response(
+    response: str,
+    gold: str,
+    grade: Callable[[str, str], Verdict],
+    *,
+    truncated: bool,
+    opened_thought: bool = False,
+) -> Verdict:
+    """Judge a response; where the cap ended it, it has no answer, whatever it says before.
+
+    Args:
+        response: Its text, without special tokens.
+        gold: The right answer.
+        grade: Judges a whole response, as a `Grader` does.
+        truncated: Whether the cap ended the response.
+        opened_thought: Whether the prompt ended in `<think>`, so that the response begins inside a
+            thought.
+
+    Source: the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
+    """
+    if truncated:
+        return Verdict(None, False, "truncated")
+    return grade("<think>" * opened_thought + response, gold)
+
+
+def reason_counts(reasons: Iterable[Reason], noun: str = "responses") -> str:
+    """How many responses there are of each reason, in words for a log or a terminal."""
+    counts = Counter(reasons)
+    each = ", ".join(f"{number} {reason}" for reason, number in counts.most_common())
+    text = f"{counts.total()} {noun}: {each}"
+    if undecided := sum(counts[reason] for reason in UNDECIDED):
+        names = ", ".join(UNDECIDED)
+        text += f"\n{undecided} count as wrong without having been found wrong ({names})"
+    return text

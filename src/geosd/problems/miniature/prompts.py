@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geosd.problems.prompt_format import revealed_parts
+from geosd.problems.encoding import revealed_parts
 
 STEP_END = ";"
 

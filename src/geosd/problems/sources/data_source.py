@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from geosd.problems.encoding import Encoding
+from geosd.problems.encoding import Encoding, PromptFormat
 from geosd.problems.grading import Grader
 from geosd.problems.problem_splits import ProblemSplits
-from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from geosd.files import DamagedFileError, write_jsonl
-from geosd.problems.record_files import read_pool, read_problems
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.records import PooledSolutions, Problem, read_pool, read_problems
 
 PROBLEMS = [Problem(f"p{n}", "train", f"{n}+1?", str(n + 1)) for n in range(4)]
 POOL = [PooledSolutions(p.id, (f"So {p.answer}.",), 4, 2) for p in PROBLEMS]
