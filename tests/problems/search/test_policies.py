@@ -1,14 +1,22 @@
 """Frequencies of choices and simulated accuracies, beside exact probabilities and closed forms."""
 
+import importlib.util
 import random
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from scipy.stats import chisquare
 
 from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question
-from geosd.problems.search.ideal_policies import IDEAL_POLICIES, simulate
 from geosd.problems.search.policies import Policy, search
+
+PROGRAM = Path(__file__).parents[3] / "analysis/search_policies.py"
+SPEC = importlib.util.spec_from_file_location("search_policies", PROGRAM)
+program = sys.modules[SPEC.name] = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(program)
+simulate, sampled = program.simulate, program.sampled
 
 ODD_ONLY = Benchmark("odd", ambiguous=0.0, low=0.375, high=0.25)
 UNIFORM = Policy((1.0,) * 16, check=0.0, repeat=0.0)
@@ -38,7 +46,7 @@ def fits(counts, probabilities):
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (0.6, 0.95), (1, 0.7)])
 def test_the_first_two_values_are_drawn_with_their_exact_probabilities(temperature, top_p):
-    policy = UNEQUAL.sampled(temperature, top_p)
+    policy = sampled(UNEQUAL, temperature, top_p)
     rng = random.Random(0)
     drawn = [search(QUESTION, policy, rng).replace("ok", ";").split(" ; ") for _ in range(8000)]
     weights = dict(enumerate(UNEQUAL.weights))
@@ -51,7 +59,7 @@ def test_the_first_two_values_are_drawn_with_their_exact_probabilities(temperatu
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 0.95)])
 def test_checks_and_repeats_are_as_frequent_as_their_probabilities(temperature, top_p):
-    policy, rng = UNEQUAL.sampled(temperature, top_p), random.Random(2)
+    policy, rng = sampled(UNEQUAL, temperature, top_p), random.Random(2)
     only = [search(QUESTION, policy, rng, set(range(16)) - {3}).split() for _ in range(5000)]
     for share, happened in (
         (0.2, [words[3:5] == words[1:3] for words in only]),
@@ -62,7 +70,7 @@ def test_checks_and_repeats_are_as_frequent_as_their_probabilities(temperature, 
 
 
 def test_a_choice_that_the_nucleus_leaves_out_is_never_made():
-    policy = Policy((1.0,) * 16, check=0.97, repeat=0.02).sampled(0.6, 0.95)
+    policy = sampled(Policy((1.0,) * 16, check=0.97, repeat=0.02), 0.6, 0.95)
     assert (policy.check, policy.repeat) == (1.0, 0.0)
 
 
@@ -104,7 +112,7 @@ def test_there_is_room_both_ways():
     """Some policy gains ID and loses OOD, another gains both, each by five points or more."""
     reached = {}
     for name in ("pi_0", "ID habit", "concise, always checks"):
-        policy = IDEAL_POLICIES[name].sampled(0.6, 0.95)
+        policy = sampled(program.IDEAL_POLICIES[name], 0.6, 0.95)
         shares = [simulate(policy, kind, 52, 400, 8, 0).accuracy for kind in BENCHMARKS]
         reached[name] = shares[0], sum(shares[1:]) / 4
     at_id, ood = reached["pi_0"]

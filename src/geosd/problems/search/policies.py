@@ -9,10 +9,9 @@ equation is checked in the same way, or it is not, and `A: x` ends.
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from geosd.problems.search.equations import MODULUS, Question
 
@@ -27,55 +26,16 @@ class Policy:
         weights: Of each x among those not yet tried.
         check: That a value that solves the first equation is put into the second.
         repeat: That the two numbers of a trial are written twice.
-        top_p: Nucleus of the choice of x: the smallest set of values with at least this mass.
     """
 
     weights: tuple[float, ...]
     check: float
     repeat: float
-    top_p: float = 1.0
-
-    def sampled(self, temperature: float, top_p: float) -> Policy:
-        """The policy of a sampler that draws from these probabilities.
-
-        Args:
-            temperature: Probabilities are raised to its inverse, as logits are divided by it.
-            top_p: Nucleus of each choice, after the temperature.
-        """
-        return replace(
-            self,
-            weights=tuple(w ** (1 / temperature) for w in self.weights),
-            check=_sampled(self.check, temperature, top_p),
-            repeat=_sampled(self.repeat, temperature, top_p),
-            top_p=top_p,
-        )
 
     def draw(self, left: Sequence[int], rng: random.Random) -> int:
         """The next x among those not yet tried."""
-        weights = {x: self.weights[x] for x in left}
-        if self.top_p < 1:
-            weights = _nucleus(weights, self.top_p, rng)
-        (x,) = rng.choices(list(weights), list(weights.values()))
+        (x,) = rng.choices(left, [self.weights[x] for x in left])
         return x
-
-
-def _sampled(p: float, temperature: float, top_p: float) -> float:
-    """Probability of one of two choices, after temperature and nucleus."""
-    yes, no = p ** (1 / temperature), (1 - p) ** (1 / temperature)
-    p = yes / (yes + no)
-    return float(p > 0.5) if top_p <= max(p, 1 - p) else p
-
-
-def _nucleus(weights: Mapping[int, float], top_p: float, rng: random.Random) -> dict[int, float]:
-    """The heaviest values, equal ones in a random order, up to a share of the whole weight."""
-    kept: dict[int, float] = {}
-    mass, enough = 0.0, top_p * math.fsum(weights.values())
-    for x in sorted(weights, key=lambda x: (-weights[x], rng.random())):
-        if mass >= enough:
-            break
-        kept[x] = weights[x]
-        mass += weights[x]
-    return kept
 
 
 def search(
@@ -83,14 +43,7 @@ def search(
 ) -> str:
     """A solution found by trial; it is wrong where a wrong x passed and was not checked.
 
-    Args:
-        question: What is solved.
-        policy: Probabilities of the choices.
-        rng: Where the choices come from.
-        tried: Values that are not tried, because they are known to fail.
-
-    Returns:
-        The trials and the final answer.
+    Values in `tried` are known to fail, and are not tried again.
     """
     words: list[str] = []
     left = [x for x in range(MODULUS) if x not in tried]
