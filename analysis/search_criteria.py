@@ -22,9 +22,7 @@ import tyro
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.problems.encoding import Encoding
-from geosd.problems.held_out import is_held_out
-from geosd.problems.miniature.grader import MiniatureGrader
-from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
 from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
 from geosd.problems.search.policies import FAIL, PASS
 from geosd.sampling.sampler import SamplingParams

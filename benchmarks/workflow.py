@@ -111,7 +111,7 @@ def inputs() -> Any:
     from geosd.files import write_jsonl
     from geosd.models.load_and_save import save_model
     from geosd.models.tiny_architectures import build
-    from geosd.problems.miniature.tokenizer import build_tokenizer
+    from geosd.problems.miniature import build_tokenizer
     from geosd.problems.records import PooledSolutions, Problem
     from geosd.problems.search.documents import VOCABULARY
 

@@ -13,8 +13,7 @@ from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader
-from geosd.problems.miniature.grader import MiniatureGrader
-from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts
 from geosd.problems.records import Problem, Sample
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.seeds import seed_of

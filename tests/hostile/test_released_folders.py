@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from geosd.models.load_and_save import CheckpointError, load_model, save_model
 from geosd.models.released_models import copy_checkpoint
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 
 pytestmark = pytest.mark.slow

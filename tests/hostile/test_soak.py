@@ -22,7 +22,7 @@ from geosd.files import write_jsonl
 from geosd.models.load_and_save import save_model
 from geosd.models.published_architectures import Architecture
 from geosd.models.tiny_architectures import random_model
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import BLIND, VOCABULARY
 from geosd.problems.search.equations import IN_DISTRIBUTION, draw_question

@@ -16,7 +16,7 @@ from geosd.models.load_and_save import (
 )
 from geosd.models.released_models import copy_checkpoint
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 
 

@@ -24,7 +24,7 @@ from geosd.models.released_models import (
     weight_files,
 )
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -8,8 +8,7 @@ import torch
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature.prompts import MiniaturePrompts
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 from geosd.sampling import build as build_module
 from geosd.sampling import vllm_engine

@@ -3,9 +3,7 @@ import pytest
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader
-from geosd.problems.miniature.grader import MiniatureGrader
-from geosd.problems.miniature.prompts import MiniaturePrompts
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
 from geosd.sampling.sampler import Completion, SamplingParams

@@ -9,7 +9,7 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 from geosd.sampling import transformers_sampler
 from geosd.sampling.sampler import SamplingParams

@@ -8,7 +8,7 @@ import pytest
 from geosd.files import write_jsonl
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import SPECIAL, build_tokenizer
+from geosd.problems.miniature import SPECIAL, build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 
 # Chains of digits modulo 10, worked from left to right: `7 + 8 = 5 ; 5 - 3 = 2 ; A: 2`. A random

@@ -9,8 +9,7 @@ import torch
 
 from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature.prompts import MiniaturePrompts
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
 from geosd.training.packing import pack

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (

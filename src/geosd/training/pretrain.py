@@ -18,8 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature.tokenizer import build_tokenizer
-from geosd.problems.pretraining_corpus import Corpus, Document
+from geosd.problems.miniature import Corpus, Document, build_tokenizer
 from geosd.problems.search.documents import SearchCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState

@@ -5,9 +5,7 @@ import re
 
 import pytest
 
-from geosd.problems.held_out import is_held_out
-from geosd.problems.miniature.grader import MiniatureGrader
-from geosd.problems.miniature.tokenizer import build_tokenizer
+from geosd.problems.miniature import MiniatureGrader, build_tokenizer, is_held_out
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 from geosd.problems.search.equations import Question
 

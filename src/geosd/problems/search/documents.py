@@ -6,10 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from geosd.problems.held_out import is_held_out
-from geosd.problems.miniature.prompts import STEP_END, MiniaturePrompts
-from geosd.problems.miniature.tokenizer import SPECIAL
-from geosd.problems.pretraining_corpus import Document
+from geosd.problems.miniature import SPECIAL, STEP_END, Document, MiniaturePrompts, is_held_out
 from geosd.problems.search.equations import BENCHMARKS, MODULUS, Question, bands, draw_question
 from geosd.problems.search.policies import FAIL, PASS, Policy, search, write_trial
 

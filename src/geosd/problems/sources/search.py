@@ -6,9 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from geosd.problems.held_out import is_held_out
-from geosd.problems.miniature.grader import MiniatureGrader
-from geosd.problems.miniature.prompts import MiniaturePrompts
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
 from geosd.problems.search.equations import (
     IN_DISTRIBUTION,

@@ -1,1 +1,0 @@
-"""The prompts and the tokenizer of the miniature."""
