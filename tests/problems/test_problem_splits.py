@@ -44,8 +44,7 @@ def draw_few(number):
     sizes = dict.fromkeys(("train", "select_train", "select_validation", "test_id"), 0)
     return generate_splits(
         lambda kind, rng: GeneratedProblem(str(rng.randrange(22)), "0"),
-        IN_DISTRIBUTION,
-        [replace(IN_DISTRIBUTION, name="tiny")],
+        [IN_DISTRIBUTION, replace(IN_DISTRIBUTION, name="tiny")],
         {**sizes, "test_per_benchmark": number, "seed": 0},
         "few",
     )
@@ -72,10 +71,10 @@ def test_an_exhausted_world_is_given_up_after_so_many_draws_however_many_are_wan
         return GeneratedProblem(str(drawn[-1]), "0")
 
     sizes = dict.fromkeys(("test_id", "test_per_benchmark", "select_train", "select_validation"), 5)
-    kind = IN_DISTRIBUTION
-    generate_splits(draw_problem, kind, [kind], {**sizes, "train": 80, "seed": 0}, "few")
+    kinds = [IN_DISTRIBUTION] * 2
+    generate_splits(draw_problem, kinds, {**sizes, "train": 80, "seed": 0}, "few")
     assert len(set(drawn)) == 100
     drawn.clear()
     with pytest.raises(ValueError, match="'train' gave 80 different .* the last 500 none; 1000000"):
-        generate_splits(draw_problem, kind, [kind], {**sizes, "train": 10**6, "seed": 0}, "few")
+        generate_splits(draw_problem, kinds, {**sizes, "train": 10**6, "seed": 0}, "few")
     assert len(drawn) < 2500

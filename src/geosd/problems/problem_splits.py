@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
@@ -18,21 +18,9 @@ first 50,000 no more than 240 draws in a row were of known ones.
 """
 
 
-class BenchmarkKind(Protocol):
-    """Interface of a kind of generated problems; splits are drawn from such kinds."""
-
-    @property
-    def name(self) -> str:
-        """Name of the kind's benchmark in problem files, tables and figures."""
-        ...
-
-
-Kind = TypeVar("Kind", bound=BenchmarkKind)
-
-
 @dataclass(frozen=True)
 class ProblemSplits:
-    """The splits of a study's problems: train, select and test.
+    """The splits of a study's problems.
 
     Attributes:
         train: Problems to train on, benchmark `train`.
@@ -58,9 +46,8 @@ class GeneratedProblem:
 
 
 def generate_splits(
-    draw_problem: Callable[[Kind, random.Random], GeneratedProblem],
-    in_distribution: Kind,
-    out_of_distribution: Sequence[Kind],
+    draw_problem: Callable[[Any, random.Random], GeneratedProblem],
+    kinds: Sequence[Any],
     settings: Mapping[str, Any],
     purpose: str,
 ) -> ProblemSplits:
@@ -71,8 +58,8 @@ def generate_splits(
 
     Args:
         draw_problem: Draws one problem of a kind.
-        in_distribution: The kind of the benchmark `id`.
-        out_of_distribution: The kinds of the other benchmarks, in their order.
+        kinds: Kinds of problems, each with the `name` of its benchmark; in distribution is the
+            first alone.
         settings: Problems of each split: `train`, `select_train`, `select_validation`, `test_id`,
             `test_per_benchmark` (of each out-of-distribution benchmark); and the draws' `seed`.
         purpose: Keeps the draws apart from those of other generators with the same seed.
@@ -94,7 +81,7 @@ def generate_splits(
     counts: dict[str, dict[str, int]] = {}
     solutions: dict[str, str] = {}
 
-    def draw_benchmark(name: str, kind: Kind, number: int) -> tuple[Problem, ...]:
+    def draw_benchmark(name: str, kind: Any, number: int) -> tuple[Problem, ...]:
         rng = random.Random(seed_of(settings["seed"], purpose, name))
         problems: list[Problem] = []
         tries = fruitless = 0
@@ -118,6 +105,7 @@ def generate_splits(
         counts[name] = {"generated": tries, "duplicates_dropped": tries - number, "kept": number}
         return tuple(problems)
 
+    in_distribution, *out_of_distribution = kinds
     test = draw_benchmark(in_distribution.name, in_distribution, settings["test_id"])
     for kind in out_of_distribution:
         test += draw_benchmark(kind.name, kind, settings["test_per_benchmark"])

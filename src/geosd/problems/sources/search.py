@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
-from geosd.problems.search.equations import (
-    IN_DISTRIBUTION,
-    OUT_OF_DISTRIBUTION,
-    Benchmark,
-    draw_question,
-)
+from geosd.problems.search.equations import BENCHMARKS, Benchmark, draw_question
 from geosd.problems.sources.data_source import DataSource, register
 
 if TYPE_CHECKING:
@@ -32,8 +27,7 @@ class Search(DataSource):
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of the search world's held-out questions, every one drawn from the seed."""
-        kinds = (IN_DISTRIBUTION, OUT_OF_DISTRIBUTION)
-        return generate_splits(_draw_held_out, *kinds, settings, "search")
+        return generate_splits(_draw_held_out, BENCHMARKS, settings, "search")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
         """The search world's own prompts; its models have no chat template."""

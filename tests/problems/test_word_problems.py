@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.sources import get_data_source
-from geosd.problems.word_problem_stories import IN_DISTRIBUTION, KINDS, draw_story
+from geosd.problems.sources.word_problems import IN_DISTRIBUTION, KINDS, draw_story
 
 GROWS = "buys|picks|earns|gets \\d|get on|finds|gives [A-Z]\\w+ \\d+ stamps|arrive|adds"
 SHRINKS = "eats|gives \\d|spends|pays|loses|trades|get off|fly away|takes"
