@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.dapo.cleaning import clean_problems
 from geosd.problems.dapo.raw_files import DamagedRowError, RawProblem
+from geosd.problems.dapo.splits import clean_problems
 
 ROWS = [
     RawProblem("a", "Find $x$.", "1"),

@@ -3,9 +3,14 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.dapo.near_duplicates import RATIO, RUN, NearDuplicateIndex, token_ratio
+from geosd.problems.dapo.near_duplicates import (
+    RATIO,
+    RUN,
+    NearDuplicateIndex,
+    token_ratio,
+    word_tokens,
+)
 from geosd.problems.dapo.raw_files import RawProblem, read_raw_files
-from geosd.problems.dapo.text_normalization import word_tokens
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 

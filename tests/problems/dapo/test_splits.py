@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.problems.dapo.cleaning import clean_problems
-from geosd.problems.dapo.near_duplicates import NearDuplicateIndex
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, normalize_text
 from geosd.problems.dapo.raw_files import RawFiles, RawProblem, read_raw_files
-from geosd.problems.dapo.splits import clean_and_split
-from geosd.problems.dapo.text_normalization import is_english, normalize_text
+from geosd.problems.dapo.splits import clean_and_split, clean_problems, is_english
 
-PAPER = dict(
-    train=1000, select_train=100, select_validation=200, test_id=500, test_per_benchmark=None
-)
-SIZES = dict(train=10, select_train=3, select_validation=4, test_id=5, test_per_benchmark=None)
+PAPER = dict(train=1000, select_train=100, select_validation=200, test_id=500)
+SIZES = dict(train=10, select_train=3, select_validation=4, test_id=5)
+COMMON = dict(test_per_benchmark=None, overlaps="exclude", seed=0)
+
+
+def split(raw, **settings):
+    return clean_and_split(raw, {**COMMON, **SIZES, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def raw(shared_data):
 
 @pytest.fixture(scope="module")
 def prepared(raw):
-    return clean_and_split(raw, **PAPER, overlaps="exclude", seed=0)
+    return split(raw, **PAPER)
 
 
 def made_up_raw_files(number=40):
@@ -116,27 +117,24 @@ def test_the_seed_names_the_splits_whatever_the_order_of_the_rows(overlaps):
     reordered = replace(
         raw, training=random.Random(1).sample(list(raw.training), len(raw.training))
     )
-    splits = clean_and_split(raw, **SIZES, overlaps=overlaps, seed=3)
-    assert splits == clean_and_split(reordered, **SIZES, overlaps=overlaps, seed=3)
-    assert splits.train != clean_and_split(raw, **SIZES, overlaps=overlaps, seed=4).train
+    splits = split(raw, overlaps=overlaps, seed=3)
+    assert splits == split(reordered, overlaps=overlaps, seed=3)
+    assert splits.train != split(raw, overlaps=overlaps, seed=4).train
 
 
 def test_a_larger_training_set_keeps_every_other_set():
-    small = clean_and_split(made_up_raw_files(), **SIZES, overlaps="exclude", seed=0)
-    large = clean_and_split(
-        made_up_raw_files(), **{**SIZES, "train": 20}, overlaps="exclude", seed=0
-    )
+    small = split(made_up_raw_files())
+    large = split(made_up_raw_files(), train=20)
     assert (small.test, small.select) == (large.test, large.select)
     assert large.train[:10] == small.train
 
 
 def test_overlapping_problems_are_drawn_only_where_they_are_to_be_kept():
     raw = made_up_raw_files(22)
-    sizes = {**SIZES, "train": 9}
-    excluded = clean_and_split(raw, **sizes, overlaps="exclude", seed=0)
+    excluded = split(raw, train=9)
     assert excluded.card["excluded"]["in a benchmark"] == 1
     assert "row-0" not in {problem.id for problem in everything(excluded)}
-    kept = clean_and_split(raw, **{**sizes, "train": 10}, overlaps="keep", seed=0)
+    kept = split(raw, train=10, overlaps="keep")
     assert kept.card["excluded"]["in a benchmark"] == 0
     assert "row-0" in {problem.id for problem in everything(kept)}
     assert kept.card["overlaps"] == excluded.card["overlaps"] != []
@@ -146,8 +144,8 @@ def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
     raw = made_up_raw_files(12)
     near_copies = [RawProblem(f"copy-{r.id}", r.text + " again", r.answer) for r in raw.training]
     raw = replace(raw, training=[*raw.training, *near_copies], benchmarks={})
-    sizes = {**SIZES, "train": 3, "select_train": 2, "select_validation": 2, "test_id": 3}
-    prepared = clean_and_split(raw, **sizes, overlaps="exclude", seed=0)
+    sizes = {"train": 3, "select_train": 2, "select_validation": 2, "test_id": 3}
+    prepared = split(raw, **sizes)
     of = {p.id.removeprefix("copy-"): set() for p in everything(prepared)}
     for problem in everything(prepared):
         of[problem.id.removeprefix("copy-")].add(problem.benchmark)
@@ -157,9 +155,7 @@ def test_a_problem_near_to_one_of_another_split_is_left_out_and_reported():
 
 
 def test_a_benchmark_can_be_cut():
-    prepared = clean_and_split(
-        made_up_raw_files(), **{**SIZES, "test_per_benchmark": 1}, overlaps="exclude", seed=0
-    )
+    prepared = split(made_up_raw_files(), test_per_benchmark=1)
     assert [p.benchmark for p in prepared.test].count("amc23") == 1
 
 
@@ -172,7 +168,7 @@ def test_a_benchmark_can_be_cut():
 )
 def test_too_few_problems_are_an_error_that_says_so(change, message):
     with pytest.raises(ValueError, match=f"{message}(.|\n)*Hint:"):
-        clean_and_split(made_up_raw_files(), **{**SIZES, **change}, overlaps="exclude", seed=0)
+        split(made_up_raw_files(), **change)
 
 
 def test_the_representative_of_a_text_is_one_of_its_rows(raw):

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from geosd.problems.dapo.text_normalization import is_english, normalize_text, word_tokens
+from geosd.problems.dapo.near_duplicates import normalize_text, word_tokens
+from geosd.problems.dapo.splits import is_english
 
 # Text in which each rule of the normalisation has something to do, and can undo another's work.
 AWKWARD = st.text(

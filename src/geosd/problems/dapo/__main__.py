@@ -34,7 +34,9 @@ def main(
         overlaps: Whether problems of a benchmark are left out of the draw.
         seed: Of the draw.
     """
-    prepared = clean_and_split(read_raw_files(raw), **PAPER_SIZES, overlaps=overlaps, seed=seed)
+    prepared = clean_and_split(
+        read_raw_files(raw), {**PAPER_SIZES, "overlaps": overlaps, "seed": seed}
+    )
     short = {k: len(v) if isinstance(v, list) else v for k, v in prepared.card.items()}
     print(json.dumps(dict(prepared.card) if full else short, indent=2, ensure_ascii=False))
 

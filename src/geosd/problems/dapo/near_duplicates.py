@@ -1,20 +1,73 @@
-"""Problems that are nearly the same, and training problems that are also in a benchmark.
+"""When two problems are the same or nearly, and which training problems are in a benchmark.
 
 Two texts are near if they share a run of `RUN` tokens and at least `RATIO` of their tokens.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from geosd.problems.dapo.raw_files import RawProblem
-from geosd.problems.dapo.text_normalization import normalize_text, word_tokens
 
 RUN = 8
 RATIO = 0.8
+
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        "\u2217": "*",
+        "\u3002": ".",
+    }
+)
+_WHITE_SPACE = dict.fromkeys([*range(33), 127])  # ASCII's white space and control characters
+_TOKEN = re.compile(r"[^\W\d_]+|\d+")
+
+
+def normalize_text(text: str) -> str:
+    """The normalized text of a problem: no white space, no case, no variants of signs.
+
+    Compatibility forms (ligatures, full-width signs) become plain ones, curly quotes straight,
+    dashes and minus signs hyphens; invisible characters go. White space goes altogether, because
+    copies of a problem differ in it inside formulas, where it means nothing. Normalising twice
+    changes nothing more. Two problems with the same normalized text are the same problem.
+
+    Example:
+        >>> normalize_text("Find $ F( 1 ) $\u200b.") == normalize_text("find $f(1)$.")
+        True
+    """
+    if text.isascii():
+        return text.casefold().translate(_WHITE_SPACE)
+    # Each of these can bring about what another removes, so they are repeated to the fixed point.
+    while (once := _normalize_once(text)) != text:
+        text = once
+    return text
+
+
+def _normalize_once(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    # Again: to fold a letter can take its accent from it.
+    folded = unicodedata.normalize("NFKC", folded).translate(_SIGNS)
+    kept = (c for c in folded if unicodedata.category(c) not in ("Cc", "Cf"))
+    return "".join("".join(kept).split())
+
+
+def word_tokens(text: str) -> list[str]:
+    r"""The words and numbers of a problem's normalized text; signs are left out.
+
+    LaTeX commands are words.
+
+    Example:
+        >>> word_tokens("Find $\\frac{x_1}{12}$.")
+        ['find', 'frac', 'x', '1', '12']
+    """
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 class NearDuplicate(NamedTuple):

@@ -1,32 +1,40 @@
-"""The paper's splits, and a card that says what became of every row."""
+"""The paper's splits: cleaned rows, and a card that says what became of every row."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from geosd.problems.dapo.cleaning import CleanedProblems, clean_problems
-from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, Overlap, find_overlaps
-from geosd.problems.dapo.raw_files import RawFiles, RawProblem
-from geosd.problems.dapo.text_normalization import normalize_text
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, find_overlaps, normalize_text
+from geosd.problems.dapo.raw_files import DamagedRowError, RawFiles, RawProblem
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
 
+# Larger integers have been through a double somewhere upstream: ...842 has become ...848.
+LARGEST = 2**53
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+# Letters of scripts that no English problem is written in. Full-width signs, ligatures, curly
+# quotes, accented and Greek letters, and even an ideographic full stop lie outside.
+_FOREIGN = re.compile(
+    "["
+    "\u0400-\u1cff"  # Cyrillic to Vedic: every alphabet between Greek and the phonetic extensions
+    "\u2e80-\u2fdf"  # radicals
+    "\u3040-\u31ff"  # kana, bopomofo, Hangul compatibility letters
+    "\u3400-\u4dbf\u4e00-\ua4cf"  # Chinese characters, Yi
+    "\uac00-\ud7ff"  # Hangul
+    "\uf900-\ufaff"  # compatibility ideographs
+    "\uff66-\uffdc"  # half-width kana and Hangul
+    "\U00020000-\U0003ffff"  # rarer Chinese characters
+    "]"
+)
 
-def clean_and_split(
-    raw: RawFiles,
-    *,
-    train: int,
-    select_train: int,
-    select_validation: int,
-    test_id: int,
-    test_per_benchmark: int | None,
-    overlaps: Literal["exclude", "keep"],
-    seed: int,
-) -> ProblemSplits:
+
+def clean_and_split(raw: RawFiles, settings: Mapping[str, Any]) -> ProblemSplits:
     """Draw the paper's splits of DAPO-Math: clean its rows, compare them with the benchmarks, draw.
 
     A row's place in the draw is a hash of its text and the seed: the order of the rows does not
@@ -34,14 +42,9 @@ def clean_and_split(
 
     Args:
         raw: Rows of DAPO-Math and of the benchmarks.
-        train: Number of training problems.
-        select_train: Number of problems that hyperparameter candidates are trained on.
-        select_validation: Number of problems that choose among them.
-        test_id: Number of held-out problems of the in-distribution test.
-        test_per_benchmark: Number of problems of each benchmark; None takes all.
-        overlaps: `exclude` draws no problem that is in a benchmark or nearly so, and no problem
-            that is nearly one of another split; `keep` draws and only reports them.
-        seed: Of the draw.
+        settings: As of `draw_splits`, and `overlaps`: `exclude` draws no problem that is in a
+            benchmark or nearly so, and no problem that is nearly one of another split; `keep` draws
+            and only reports them.
 
     Raises:
         ValueError: Too few problems are left for the splits, or a benchmark is too small.
@@ -51,23 +54,20 @@ def clean_and_split(
     """
     cleaned = clean_problems(raw.training)
     overlapping = find_overlaps(cleaned.rows.values(), raw.benchmarks)
-    ids = {pair.training_id for pair in overlapping}
-    eligible = [row for row in cleaned.rows.values() if overlaps == "keep" or row.id not in ids]
-    drawn = draw_splits(
-        eligible,
-        raw.benchmarks,
-        train=train,
-        select_train=select_train,
-        select_validation=select_validation,
-        test_id=test_id,
-        test_per_benchmark=test_per_benchmark,
-        seed=seed,
-        skip_near=overlaps == "exclude",
-    )
+    exclude = settings["overlaps"] == "exclude"
+    left_out = {pair.training_id for pair in overlapping} if exclude else set()
+    eligible = [row for row in cleaned.rows.values() if row.id not in left_out]
+    drawn = draw_splits(eligible, raw.benchmarks, settings, skip_near=exclude)
+    copied = {(pair.benchmark, pair.benchmark_id) for pair in overlapping}
+    by_benchmark = Counter(benchmark for benchmark, _ in copied)
     card = {
         "files": dict(raw.sha256),
         "rows": len(raw.training),
-        **_exclusions(cleaned, overlapping, len(eligible)),
+        "excluded": {**cleaned.excluded, "in a benchmark": len(cleaned.rows) - len(eligible)},
+        "eligible": len(eligible),
+        "same text, different answers": [list(group) for group in cleaned.conflicts],
+        "benchmark problems in the training set": dict(sorted(by_benchmark.items())),
+        "overlaps": [dataclasses.asdict(pair) for pair in overlapping],
         **drawn.card,
     }
     return dataclasses.replace(drawn, card=card)
@@ -76,13 +76,7 @@ def clean_and_split(
 def draw_splits(
     eligible: Sequence[RawProblem],
     benchmarks: Mapping[str, Sequence[RawProblem]],
-    *,
-    train: int,
-    select_train: int,
-    select_validation: int,
-    test_id: int,
-    test_per_benchmark: int | None,
-    seed: int,
+    settings: Mapping[str, Any],
     skip_near: bool,
 ) -> ProblemSplits:
     """Draw the splits of problems that exist, and cut the benchmarks.
@@ -90,24 +84,20 @@ def draw_splits(
     Args:
         eligible: The problems that may be drawn, none of them twice.
         benchmarks: The problems of each out-of-distribution benchmark.
-        train: As in `clean_and_split`, like all sizes.
-        select_train: Size.
-        select_validation: Size.
-        test_id: Size.
-        test_per_benchmark: Size; None takes all.
-        seed: Of the draw.
+        settings: Problems of each split: `train`, `select_train`, `select_validation`, `test_id`,
+            `test_per_benchmark` (None takes all); and the draw's `seed`.
         skip_near: Pass over a problem that is nearly one of an earlier split; otherwise the card
             only reports it.
 
     Raises:
         ValueError: Too few problems for the splits, or a benchmark is too small.
     """
-    sizes = dict(
-        id=test_id, select_train=select_train, select_validation=select_validation, train=train
-    )
+    seed = settings["seed"]
+    sizes = {"id": settings["test_id"]}
+    sizes |= {name: settings[name] for name in ("select_train", "select_validation", "train")}
     splits, close = _draw(_ranked(eligible, seed), sizes, skip=skip_near)
     benchmarks = {
-        name: _cut_benchmark(name, rows, test_per_benchmark, seed)
+        name: _cut_benchmark(name, rows, settings["test_per_benchmark"], seed)
         for name, rows in benchmarks.items()
     }
     return ProblemSplits(
@@ -125,21 +115,6 @@ def draw_splits(
             "kept": {name: len(rows) for name, rows in {**splits, **benchmarks}.items()},
         },
     )
-
-
-def _exclusions(
-    cleaned: CleanedProblems, overlapping: Sequence[Overlap], eligible: int
-) -> dict[str, Any]:
-    """The part of the card that accounts for every row that cannot be drawn."""
-    pairs = {(pair.benchmark, pair.benchmark_id) for pair in overlapping}
-    by_benchmark = Counter(benchmark for benchmark, _ in pairs)
-    return {
-        "excluded": {**cleaned.excluded, "in a benchmark": len(cleaned.rows) - eligible},
-        "eligible": eligible,
-        "same text, different answers": [list(group) for group in cleaned.conflicts],
-        "benchmark problems in the training set": dict(sorted(by_benchmark.items())),
-        "overlaps": [dataclasses.asdict(pair) for pair in overlapping],
-    }
 
 
 def _ranked(rows: Sequence[RawProblem], seed: int) -> list[RawProblem]:
@@ -192,3 +167,90 @@ def _cut_benchmark(
 
 def _problems(benchmark: str, rows: Sequence[RawProblem]) -> tuple[Problem, ...]:
     return tuple(Problem(row.id, benchmark, row.text, row.answer) for row in rows)
+
+
+@dataclass(frozen=True)
+class CleanedProblems:
+    """The rows of DAPO-Math that cleaning keeps, and how many it drops for which reason.
+
+    Attributes:
+        rows: Sound rows by normalised text, sorted by it. Of rows with the same text and answer
+            the one with the smallest id is kept; the answer is in its shortest form.
+        excluded: Rows dropped, by reason, in the order in which the reasons are tried. They and
+            `rows` add up to all rows.
+        conflicts: Ids of the rows that ask the same and answer differently, a tuple for each text.
+    """
+
+    rows: Mapping[str, RawProblem]
+    excluded: Mapping[str, int]
+    conflicts: Sequence[tuple[str, ...]]
+
+
+def clean_problems(rows: Iterable[RawProblem]) -> CleanedProblems:
+    """Clean rows: drop copies, other languages, unsound answers and repeated texts, in this order.
+
+    Rows with the same text and different answers are all dropped: nothing says which answer is
+    right. The result does not depend on the order of the rows.
+
+    Raises:
+        DamagedRowError: Two different rows have the same id.
+    """
+    rows = list(rows)
+    distinct = _without_copies(rows)
+    english = [row for row in distinct if is_english(row.text)]
+    integers = [row for row in english if _INTEGER.fullmatch(row.answer.strip())]
+    sound = [row for row in integers if abs(int(row.answer)) <= LARGEST]
+    groups = _by_text(sound)
+    conflicts = {text: g for text, g in groups.items() if len({row.answer for row in g}) > 1}
+    kept = {text: group[0] for text, group in groups.items() if text not in conflicts}
+    in_conflict = sum(map(len, conflicts.values()))
+    return CleanedProblems(
+        rows=kept,
+        excluded={
+            "copy of a row": len(rows) - len(distinct),
+            "not English": len(distinct) - len(english),
+            "answer not an integer": len(english) - len(integers),
+            "answer beyond 2^53": len(integers) - len(sound),
+            "same text, different answers": in_conflict,
+            "repeated text": len(sound) - in_conflict - len(kept),
+        },
+        conflicts=[tuple(row.id for row in group) for group in conflicts.values()],
+    )
+
+
+def _without_copies(rows: Sequence[RawProblem]) -> list[RawProblem]:
+    """Each id once. The set has been published with every row about a hundred times."""
+    by_id: dict[str, RawProblem] = {}
+    for row in rows:
+        if (known := by_id.setdefault(row.id, row)) != row:
+            raise DamagedRowError(
+                f"the id {row.id!r} names two different rows: answer {known.answer!r} to"
+                f" {known.text[:60]!r}, and {row.answer!r} to {row.text[:60]!r}; allowed are equal"
+                " copies of a row.\nHint: ids tell rows apart; give each row its own."
+            )
+    return list(by_id.values())
+
+
+def _by_text(rows: Iterable[RawProblem]) -> dict[str, list[RawProblem]]:
+    """Rows by normalised text, answers as integers; texts and the ids of each sorted."""
+    groups: defaultdict[str, list[RawProblem]] = defaultdict(list)
+    for row in rows:
+        answer = str(int(row.answer))
+        groups[normalize_text(row.text)].append(RawProblem(row.id, row.text, answer))
+    return {text: sorted(groups[text], key=lambda row: row.id) for text in sorted(groups)}
+
+
+def is_english(text: str) -> bool:
+    """Whether a DAPO problem's text holds no letter of a script that English does not use.
+
+    One Chinese character is enough to fail: problems that are all formula but for one connective
+    have no more, so a filter by their share misses them. A filter by ASCII would lose problems
+    for a curly quote. All languages in Latin script count as English.
+
+    Example:
+        >>> is_english("\u8bbe $f(x) = x$, find $f(1)$.")
+        False
+        >>> is_english("Find Ana\u2019s \ufb01rst sum\uff0c $x$.")
+        True
+    """
+    return _FOREIGN.search(text) is None

@@ -38,8 +38,7 @@ class DapoMath(DataSource):
                 "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
                 " docs/data.md says which files it holds."
             )
-        drawn = {key: value for key, value in settings.items() if key not in ("source", "raw")}
-        return clean_and_split(read_raw_files(Path(settings["raw"])), **drawn)
+        return clean_and_split(read_raw_files(Path(settings["raw"])), settings)
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
         """Prompts of DAPO-Math's problems by the model's chat template, which ask for a box."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 IN_DISTRIBUTION = "train"
 BENCHMARK_NAME = re.compile(r"(?!id$|select_)[\w.-]+")
-SIZES = ("train", "select_train", "select_validation", "test_id", "test_per_benchmark")
 
 
 class DamagedProblemError(ValueError):
@@ -102,8 +101,7 @@ class JsonLines(DataSource):
         splits = draw_splits(
             [row for row in own if row.id not in copied],
             rows,
-            **{name: settings[name] for name in SIZES},
-            seed=settings["seed"],
+            settings,
             skip_near=False,
         )
         drawn = {each.id for each in (*splits.train, *splits.select, *splits.test)}
