@@ -1,7 +1,6 @@
 """Chat templates are programs of checkpoints: each ends within its limits, or is refused."""
 
 import os
-import signal
 import time
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from geosd.problems import chat_template
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.chat_template import ChatTemplateError, render
+from geosd.problems.limited_process import LimitedProcess
 
 TURNS = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two \ud800 \n"}]
 LOOP = "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}"
@@ -33,23 +33,12 @@ HOSTILE = {
 
 
 @pytest.fixture(autouse=True)
-def one_second(monkeypatch, tmp_path):
+def process(monkeypatch):
     """A process with a limit of a second, and no other test's."""
-    source = Path(chat_template.__file__).read_text(encoding="utf-8")
-    quick = tmp_path / "quick_template.py"
-    quick.write_text(source.replace("SECONDS = 10 ", "SECONDS = 1 "), encoding="utf-8")
-    monkeypatch.setattr(chat_template, "__file__", str(quick))
-    end_process()
-    yield
-    end_process()
-
-
-def end_process():
-    if chat_template._process.cache_info().currsize:
-        process = chat_template._process()
-        process.kill()
-        process.communicate()
-        chat_template._process.cache_clear()
+    quick = LimitedProcess("geosd.problems.chat_template", seconds=1, patience=120)
+    monkeypatch.setattr(chat_template, "_PROCESS", quick)
+    yield quick
+    quick.stop()
 
 
 @pytest.mark.slow
@@ -64,23 +53,21 @@ def test_a_hostile_template_ends_and_names_the_checkpoint(kind):
 
 
 @pytest.mark.slow
-def test_each_prompt_has_the_whole_time():
+def test_each_prompt_has_the_whole_time(process):
     """The limit is a prompt's: many that take a moment each are no reason to end."""
     slow = "{% for i in range(100000) %}{% for j in range(20) %}{% endfor %}{% endfor %}done"
     assert render(slow, TURNS, {}, "x") == "done"
-    process, used = chat_template._process(), 0.0
+    used = 0.0
     while used < 2.5:
         assert render(slow, TURNS, {}, "x") == "done"
-        stat = Path(f"/proc/{process.pid}/stat").read_text()
+        stat = Path(f"/proc/{process.process.pid}/stat").read_text()
         used = sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_a_process_that_was_killed_is_started_again():
+def test_a_process_that_was_killed_is_started_again(process):
     assert render("a", TURNS, {}, "x") == "a"
-    os.kill(chat_template._process().pid, signal.SIGKILL)
-    chat_template._process().wait()
-    with pytest.raises(ChatTemplateError):
-        render("b", TURNS, {}, "x")
+    process.process.kill()
+    process.process.wait()
     assert render("b", TURNS, {}, "x") == "b"
 
 

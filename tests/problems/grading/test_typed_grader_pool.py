@@ -14,9 +14,9 @@ from geosd.problems.grading.typed_grader import (
     REMEMBERED,
     MissingMathError,
     TypedGrader,
-    _Worker,
     grade_answer,
 )
+from geosd.problems.limited_process import LimitedProcess
 
 ENDLESS = r"\sqrt{2}+10^{10^{10}}"
 
@@ -24,7 +24,7 @@ ENDLESS = r"\sqrt{2}+10^{10^{10}}"
 def started(pool):
     """The pool, with its processes running: starting them is not part of any limit."""
     for worker in pool._workers:
-        worker._start()
+        worker.start()
     return pool
 
 
@@ -62,9 +62,11 @@ def test_a_process_that_never_answers_is_not_waited_for_without_end():
 
 def test_a_verdict_does_not_depend_on_what_came_before(monkeypatch):
     def compare(self, gold, answer):
-        return "timeout" if "10^" in answer else "correct"
+        if "10^" in answer:
+            raise TimeoutError
+        return "correct"
 
-    monkeypatch.setattr(_Worker, "compare", compare)
+    monkeypatch.setattr(LimitedProcess, "ask", compare)
     gold = r"\frac{x+1}{2}"
     with TypedGrader() as pool:
         assert {pool.compare(gold, f"10^{{10^{n}}}") for n in range(100)} == {"timeout"}
@@ -138,7 +140,8 @@ def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):
     sent = []
     monkeypatch.setattr(worker, "_send", lambda request: sent.append(request) or False)
     monkeypatch.setattr(worker, "_read_line", lambda seconds: b"")
-    assert worker.compare("x", "y") == "crash"
+    with pytest.raises(ChildProcessError):
+        worker.ask("x", "y")
     assert len(sent) == 2
 
 
@@ -149,7 +152,7 @@ def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
         compared.append(answer)
         return "wrong answer"
 
-    monkeypatch.setattr(_Worker, "compare", compare)
+    monkeypatch.setattr(LimitedProcess, "ask", compare)
     with TypedGrader() as pool:
         for answer in range(REMEMBERED + 1):
             pool.compare("1", str(answer))

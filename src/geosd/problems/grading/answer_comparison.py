@@ -346,6 +346,7 @@ def compare_formulas(gold: str, answer: str) -> Reason:
     Its timeouts are signals and answer False in silence: they are off, the parent ends this
     process.
     """
+    forbid_eval()
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     from latex2sympy2_extended import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse, verify

@@ -5,27 +5,19 @@ other gold is compared as a word, as an exact number, and then by math-verify. d
 the conventions and how often they agree with published verdicts.
 
 A formula can be one that no computer finishes, and sympy will try. So formulas are compared in
-processes of their own: what uses up its processor time ends with its process, and the verdict
-says so.
+limited processes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
-import os
 import queue
-import resource
-import select
-import signal
-import subprocess
-import sys
-import time
 
 from geosd.problems.grading import Verdict, answer_comparison
 from geosd.problems.grading.answer_comparison import GraderMode, compare_exactly, is_integer
 from geosd.problems.grading.answer_extraction import extract_answer
+from geosd.problems.limited_process import LimitedProcess, serve
 from geosd.problems.records import Reason
 
 # Lengths are in characters. A response of the longest evaluation, 8192 tokens, has about 33,000.
@@ -38,91 +30,11 @@ LIMIT_SECONDS = 2.0
 # Outcomes that a pool keeps: samples of a problem repeat each other, and a long training must not
 # grow by them.
 REMEMBERED = 4096
-START_SECONDS = 120.0
 MEGABYTES = 4096
 
 
 class MissingMathError(RuntimeError):
     """math-verify is not installed, and a comparison of formulas needs it."""
-
-
-class _Worker:
-    """One process, started at its first request and again after each end."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        # Of the clock on the wall, which also runs while a busy machine keeps a worker waiting.
-        self.patience = 30 * seconds + 30
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def compare(self, gold: str, answer: str) -> Reason | None:
-        request = json.dumps([gold, answer]).encode() + b"\n"
-        try:
-            if not self._send(request):  # it died between two requests; this one is not to blame
-                self.stop()
-                self._send(request)
-            line = self._read_line(self.patience)
-        except BaseException:  # its answer would be taken for the next request's
-            self.stop()
-            raise
-        if line.endswith(b"\n"):
-            return json.loads(line)
-        return "timeout" if self.stop(grace=1) == -signal.SIGPROF else "crash"
-
-    def stop(self, grace: float = 0) -> int | None:
-        """End the process; its exit status, its own where it ends within `grace` seconds."""
-        if self.process is None:
-            return None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(grace)
-        self.process.kill()
-        self.process.communicate()
-        status, self.process = self.process.returncode, None
-        return status
-
-    def _send(self, request: bytes) -> bool:
-        """Whether the process, started where there is none, took the request in."""
-        if self.process is None:
-            self._start()
-        assert self.process is not None and self.process.stdin is not None
-        try:
-            self.process.stdin.write(request)
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            return False
-        return True
-
-    def _start(self) -> None:
-        # A session of its own: an interrupt of the parent is the parent's to handle.
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(self.seconds), str(self.patience)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,
-        )
-        if self._read_line(START_SECONDS) != b'"ready"\n':
-            self.stop()
-            raise RuntimeError(
-                "a grading worker did not start.\nHint: run"
-                f' `python -m {__name__} 2 90` to see why; it prints "ready".'
-            )
-
-    def _read_line(self, seconds: float) -> bytes:
-        """The next line; a line without its end when the time is up or the process died."""
-        assert self.process is not None and self.process.stdout is not None
-        end = time.monotonic() + seconds
-        descriptor = self.process.stdout.fileno()
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN | select.POLLHUP)
-        line = b""
-        while not line.endswith(b"\n") and poll.poll(max(0.0, end - time.monotonic()) * 1000):
-            read = os.read(descriptor, 1 << 16)
-            if not read:
-                break
-            line += read
-        return line
 
 
 class TypedGrader(contextlib.AbstractContextManager):
@@ -148,8 +60,10 @@ class TypedGrader(contextlib.AbstractContextManager):
                 f"{workers} workers with {seconds} seconds each; allowed are at least 1 worker and"
                 " more than 0 seconds.\nHint: 2 seconds are the default."
             )
-        self._workers = [_Worker(seconds) for _ in range(workers)]
-        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        self._workers = [
+            LimitedProcess(__name__, seconds, patience=30 * seconds + 30) for _ in range(workers)
+        ]
+        self._idle: queue.SimpleQueue[LimitedProcess] = queue.SimpleQueue()
         for worker in self._workers:
             self._idle.put(worker)
         self._outcome = functools.lru_cache(REMEMBERED)(self._compare)
@@ -185,7 +99,11 @@ class TypedGrader(contextlib.AbstractContextManager):
     def _compare(self, gold: str, answer: str) -> Reason | None:
         worker = self._idle.get()
         try:
-            return worker.compare(gold, answer)
+            return worker.ask(gold, answer)
+        except TimeoutError:
+            return "timeout"
+        except ChildProcessError:
+            return "crash"
         finally:
             self._idle.put(worker)
 
@@ -232,33 +150,13 @@ def grade_answer(
     return Verdict(answer, reason == "correct", reason)
 
 
-def serve(seconds: float, patience: float) -> None:
-    """Be a worker of the pool: a JSON list of gold and answer a line in, a reason out.
-
-    `seconds` of processor time, or `patience` on the wall, end the process within one line.
-    """
-    # The replies get a descriptor of their own, so that nothing a library prints mixes with them.
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    with contextlib.suppress(ValueError, OSError):  # not every system can limit it
-        resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
-    with contextlib.suppress(ImportError):  # each comparison says so
-        answer_comparison.forbid_eval()
-        answer_comparison.compare_formulas("1", "2")  # loads sympy before any limit counts
-    print(json.dumps("ready"), file=replies, flush=True)
-    # Read bytes: a line must not depend on the locale.
-    for line in sys.stdin.buffer:
-        # The signals' defaults end the process, also inside C, and where the parent is gone.
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, patience + 1)
-        try:
-            reply = answer_comparison.compare(*json.loads(line))
-        except ImportError:
-            reply = None
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        print(json.dumps(reply), file=replies, flush=True)
+def _compare(gold: str, answer: str) -> Reason | None:
+    """The comparison in a worker; None where math-verify is not installed."""
+    try:
+        return answer_comparison.compare(gold, answer)
+    except ImportError:
+        return None
 
 
 if __name__ == "__main__":
-    serve(*map(float, sys.argv[1:3]))
+    serve(_compare, MEGABYTES, "x+1", "1+x")
