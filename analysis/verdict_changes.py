@@ -17,7 +17,7 @@ import tyro
 
 from geosd.claims.finding import VERDICTS
 from geosd.reporting.tables import markdown_table
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 ROW = ["claim", "study", "model"]
 OPPOSITE = {"reproduced", "not reproduced"}

@@ -20,7 +20,7 @@ from geosd.mismatch import SURE, UNLIKELY
 from geosd.reporting.tables import markdown_table
 from geosd.scores.drift_tables import TEACHER_MASS
 from geosd.scores.state_table import mismatch_share, states_of_model
-from geosd.scores.tidy_files import read_tidy, select_rows
+from geosd.scores.tidy import read_tidy, select_rows
 
 HEADS = [
     "model",

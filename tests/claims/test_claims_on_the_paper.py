@@ -15,7 +15,7 @@ from geosd.claims import published as paper
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
 from geosd.claims.verdicts import judge_claims
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from geosd.claims.evidence import Evidence, StudyRuns
 from geosd.claims.ledger import ledger
 from geosd.claims.undecidable import variants_that_must_move
 from geosd.claims.verdicts import judge_claims
-from geosd.scores.tidy_columns import COLUMNS, DIVERGENCES
+from geosd.scores.tidy import COLUMNS, DIVERGENCES
 
 pytestmark = pytest.mark.slow
 

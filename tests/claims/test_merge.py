@@ -18,7 +18,7 @@ from geosd.claims.verdicts import judge_claims, without_verdicts
 from geosd.cli import merge_claims
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 UP = accuracy("geosd") > accuracy("pi_0")
 DOWN = accuracy("geosd") < accuracy("pi_0")

@@ -14,7 +14,7 @@ from geosd.claims.verdicts import judge_claims
 from geosd.scores import state_table as states
 from geosd.scores.early_stop_gaps import early_stop_gaps
 from geosd.scores.statistics import Group, contrast
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 RATES = (1e-7, 3e-7, 1e-6)
 POINTS = [

@@ -16,7 +16,7 @@ from geosd.claims.ledger import ledger
 from geosd.claims.metrics import ID, accuracy, drift, false_consensus, gain, scale_of_metric
 from geosd.claims.undecidable import MOVED_DRIFT, MOVED_POINTS
 from geosd.claims.verdicts import judge_claims
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 SPREAD = np.array([-0.3, 0.1, 0.2, -0.1, 0.3, -0.2])
 

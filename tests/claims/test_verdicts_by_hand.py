@@ -14,7 +14,7 @@ from geosd.claims.ledger import ledger, with_unique_ids
 from geosd.claims.metrics import ID, accuracy, drift, gain, mismatch
 from geosd.claims.published import published_number
 from geosd.claims.verdicts import judge_claims
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 QUICK = {"pi_0", "fwdkl", "revkl", "grpo", "geosd"}
 NO_DRIFT = pd.DataFrame(columns=list(COLUMNS["drift"]))

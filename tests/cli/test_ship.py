@@ -22,7 +22,7 @@ from geosd.reporting.results_page import results_markdown
 from geosd.reporting.shipping import changed_files, read_shipped, shown_rows
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import claims_on
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 STUDY = resolve(load(ROOT / "params.yaml"), "quick")

@@ -8,7 +8,7 @@ import yaml
 
 from geosd.cli import summary
 from geosd.reporting.tables import Cell, Column, Row, Table, save
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 VERDICTS = {
     "mini-qwen3": ["reproduced", "undetermined", "undetermined", "undecidable"],

@@ -11,7 +11,7 @@ import yaml
 from geosd.cli import select_rates
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.sweeps import values_of_candidates
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 MODEL = "mini-qwen3"
 

@@ -44,7 +44,7 @@ from geosd.problems.dataset_download import CatalogueEntry, answers_sha256
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 pytestmark = pytest.mark.slow
 

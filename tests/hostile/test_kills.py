@@ -38,7 +38,7 @@ from geosd.files import write_text
 from geosd.problems.dataset_download import CatalogueEntry
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import write_manifest
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 pytestmark = pytest.mark.slow
 

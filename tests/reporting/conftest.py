@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 CENTRES = {  # variant: (ID, OOD)
     "pi_0": (60, 50),

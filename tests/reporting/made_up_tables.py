@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from geosd.config import Study
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 Row = tuple[object, ...]
 

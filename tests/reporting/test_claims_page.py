@@ -21,7 +21,7 @@ from geosd.reporting.claims_page import (
     verdict_counts,
     write_ledger,
 )
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")
 

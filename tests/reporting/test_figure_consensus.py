@@ -12,7 +12,7 @@ from scipy import stats
 from geosd.reporting import figure_consensus as consensus
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import EMPHASIZED, METHODS
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 ALL = list(METHODS)
 

@@ -11,7 +11,7 @@ from geosd.reporting import figure_privilege as privilege
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import METHODS
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 SWEPT = {"geosd": 6, "fwdkl": -9, "revkl": -8}
 SHARES = (0.25, 0.5, 0.75, 1.0)

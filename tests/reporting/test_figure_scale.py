@@ -10,7 +10,7 @@ from geosd.reporting import figure_scale as scale
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import METHODS
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 LADDER = ["mini-qwen3-xs", "mini-qwen3-s", "mini-qwen3", "mini-qwen3-l", "mini-qwen3-xl"]
 BOTH = ["pi_0", "geosd"]

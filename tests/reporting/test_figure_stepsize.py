@@ -13,7 +13,7 @@ from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.figures import power_of_ten, save
 from geosd.reporting.run_accuracies import sweep_accuracies
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 RATES = (3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5)
 STOPS = (25, 75, 125, 250, 500)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from geosd.reporting import figure_training
 from geosd.reporting.method_style import BACKGROUND, method
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 STEPS = (0, 4, 8)
 

@@ -17,7 +17,7 @@ from geosd.reporting.rate_sweeps import (
     rate_runs,
 )
 from geosd.scores.rate_selection import COLLAPSE
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 RATES = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
 MODELS = ("mini-qwen3", "mini-llama")

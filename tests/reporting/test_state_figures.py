@@ -15,7 +15,7 @@ from geosd.reporting import figure_alignment, figure_density, figure_mechanism, 
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import METHODS
 from geosd.scores.state_table import group_by_overlap
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]

@@ -12,7 +12,7 @@ from geosd.reporting.captions import caption_markdown
 from geosd.reporting.front_page import front_page_markdown
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import NOT_RUN, StudyPage, alt_text, study_sections
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figure_frontier")
 

@@ -9,7 +9,7 @@ import pytest
 from geosd.reporting import table_ablations
 from geosd.reporting.tables import to_latex, to_markdown
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 VARIANTS = {"geosd": 60, "geosd_jsd": 56, "geosd_no_prox": 54, "geosd_adamw": 57, "fwdkl": 44}
 METHODS = ["pi_0", *VARIANTS]

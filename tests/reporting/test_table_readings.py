@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from geosd.reporting.table_readings import build
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 CHANGES = {
     "geosd-teacher_fixed": {"teacher": "fixed"},

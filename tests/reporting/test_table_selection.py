@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from geosd.reporting.table_selection import build
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 CANDIDATES = {
     "fwdkl-learning_rate_1e-06": "fwdkl",

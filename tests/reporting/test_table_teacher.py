@@ -9,7 +9,7 @@ from scipy import stats
 
 from geosd.config import load, resolve, settings
 from geosd.reporting.table_teacher import build
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 SEEDS = 3
 POINTS = [

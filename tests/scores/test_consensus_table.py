@@ -9,8 +9,7 @@ import pytest
 from geosd.problems.records import Sample
 from geosd.scores import consensus_table as agreement
 from geosd.scores import score_table as scores
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 
 def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[Sample]:

@@ -7,7 +7,7 @@ import pytest
 from geosd.files import DamagedFileError
 from geosd.scores import drift_tables as drift
 from geosd.scores.score_table import Run
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 
 def test_the_end_of_training_is_the_measurement_after_the_last_step_alone(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from geosd.scores.dvc_metrics import dvc_metrics
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 
 def table(*rows) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from geosd.scores.rate_selection import (
     rates_around,
     select_candidate,
 )
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 RATES = {"small": 1e-6, "middle": 1e-5, "large": 1e-4}
 

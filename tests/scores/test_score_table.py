@@ -14,8 +14,7 @@ from geosd.files import DamagedFileError, write_jsonl
 from geosd.problems.records import Sample
 from geosd.scores import score_table as scores
 from geosd.scores.score_table import Run
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 
 def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[Sample]:

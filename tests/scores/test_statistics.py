@@ -16,10 +16,10 @@ from geosd.scores.statistics import (
     Group,
     corrected,
     detectable_effect,
-    draw_means,
     hedges_g,
     holm,
-    sd_between_draws,
+    replicate_means,
+    sd_between_replicates,
     welch,
 )
 
@@ -147,8 +147,8 @@ def test_a_correction_multiplies_by_the_rows_and_stays_a_probability():
 def test_draws_count_once_there_are_two():
     runs = pd.Series([1.0, 5.0, 3.0, 9.0], index=[0, 1, 2, 3])
     draws = pd.Series([0, 1, 0, 1], index=[0, 1, 2, 3])
-    assert draw_means(runs, draws).tolist() == [2.0, 7.0]
-    assert draw_means(runs, 0 * draws).tolist() == runs.tolist()
+    assert replicate_means(runs, draws).tolist() == [2.0, 7.0]
+    assert replicate_means(runs, 0 * draws).tolist() == runs.tolist()
 
 
 def test_the_spread_between_draws_is_that_of_an_analysis_of_variance():
@@ -158,8 +158,8 @@ def test_the_spread_between_draws_is_that_of_an_analysis_of_variance():
     table = anova_lm(ols("runs ~ C(of)", pd.DataFrame({"runs": runs, "of": of})).fit())
     between, within = table["mean_sq"]
     n0 = (12 - (25 + 9 + 16) / 12) / 2
-    assert sd_between_draws(runs, of) == pytest.approx(math.sqrt((between - within) / n0))
+    assert sd_between_replicates(runs, of) == pytest.approx(math.sqrt((between - within) / n0))
     alike = pd.Series(np.tile([-1.0, 1.0], 6))
-    assert sd_between_draws(alike, pd.Series(np.repeat([0, 1, 2], 4))) == 0
-    assert math.isnan(sd_between_draws(runs, 0 * of))
-    assert math.isnan(sd_between_draws(runs[:3], pd.Series([0, 1, 2])))
+    assert sd_between_replicates(alike, pd.Series(np.repeat([0, 1, 2], 4))) == 0
+    assert math.isnan(sd_between_replicates(runs, 0 * of))
+    assert math.isnan(sd_between_replicates(runs[:3], pd.Series([0, 1, 2])))

@@ -7,7 +7,7 @@ import pytest
 
 from geosd.files import DamagedFileError
 from geosd.scores.score_table import Run
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 from geosd.scores.training_curves import collect_training_curves
 
 LOG = """\

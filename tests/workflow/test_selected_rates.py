@@ -11,7 +11,7 @@ import pytest
 from geosd.cli import select_rates
 from geosd.config import load, resolve
 from geosd.config.sweeps import values_of_candidates
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 GRIDS = """
   small_rates:

@@ -21,8 +21,8 @@ from geosd.scores.statistics import (
     Group,
     contrast,
     detectable_effect,
-    draw_means,
-    sd_between_draws,
+    replicate_means,
+    sd_between_replicates,
 )
 
 POWER = 0.8
@@ -109,7 +109,7 @@ def compare(
         for total in _paired_sums(one, evidence, model)
     ]
     if len(models) == 1:
-        units = [draw_means(values, draws) for values, draws in sums]
+        units = [replicate_means(values, draws) for values, draws in sums]
     else:
         units = [pd.concat([values.groupby(draws).mean() for values, draws in sums])]
     # What is left of equal numbers, once one is taken from the other, is no spread.
@@ -123,7 +123,7 @@ def compare(
     else:
         p_for, p_against = (up.p, down.p)[:: 1 if comparison.direction == "greater" else -1]
     counts = [sum(len(one[side][2]) for one in terms) for side in range(len(comparison.sides))]
-    between = np.square([sd_between_draws(values, draws) for values, draws in sums])
+    between = np.square([sd_between_replicates(values, draws) for values, draws in sums])
     if len(models) > 1:
         between = between / len(models)  # the mean variance of a model; of a contrast the sum
     return ComparisonTest(

@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 
 from geosd.scores.score_table import ood_benchmarks, scores_by_seed
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import draws_by_seed, select_rows
+from geosd.scores.tidy import COLUMNS, replicates_by_seed, select_rows
 
 Point = Mapping[str, Any]
 Points = Mapping[str, Sequence[Point]]
@@ -31,7 +30,7 @@ class Evidence:
     """All data that a study offers as evidence for claims; what it does not have is empty.
 
     Attributes:
-        scores: A tidy table, as the next five (`geosd.scores.tidy_columns`).
+        scores: A tidy table, as the next five (`geosd.scores.tidy`).
         drift: Drift at the end of training.
         consensus: What samples agree on.
         drift_over_steps: Drift at each step.
@@ -57,7 +56,7 @@ class Evidence:
     @cached_property
     def draws(self) -> Callable[[str], pd.Series]:
         """Evidence for a claim: model -> the draw of the base model that each seed starts from."""
-        return cache(lambda model: draws_by_seed(select_rows(self.scores, model=model)))
+        return cache(lambda model: replicates_by_seed(select_rows(self.scores, model=model)))
 
     @cached_property
     def scores_of(self) -> Callable[[str, str, str, str], pd.Series]:

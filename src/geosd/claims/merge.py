@@ -8,8 +8,7 @@ from typing import Any
 
 from geosd.claims.claim import Claim
 from geosd.claims.finding import ARITHMETIC, NOT_JUDGED, VERDICTS, Finding
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 NUMBERS = ("effect", "low", "high", "p_for", "p_against", "detectable", "draw_sd", "paper_effect")
 """Numbers of a finding that its ledger has as text."""

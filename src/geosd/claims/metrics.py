@@ -24,7 +24,7 @@ from geosd.scores.drift_tables import final_drift
 from geosd.scores.early_stop_gaps import early_stop_gaps
 from geosd.scores.score_table import ID, ood_benchmarks
 from geosd.scores.score_table import OOD_AVERAGE as OOD
-from geosd.scores.tidy_files import select_rows, values_by_seed
+from geosd.scores.tidy import select_rows, values_by_seed
 
 __all__ = ["ID", "OOD"]
 

@@ -16,7 +16,7 @@ from geosd.claims.evidence import Evidence, MissingDataError, VariantRuns
 from geosd.claims.metrics import scale_of_metric
 from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import draw_means, student_interval
+from geosd.scores.statistics import replicate_means, student_interval
 
 BASE = "pi_0"
 MOVED_POINTS = 1.0
@@ -129,7 +129,7 @@ def inactivity(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None
         signs.append(f"{benchmark} {change.mean():+.1f}")
         if abs(change.mean()) >= MOVED_POINTS:
             draws = evidence.draws(of).reindex(change.index)
-            low, high = student_interval(draw_means(change, draws))
+            low, high = student_interval(replicate_means(change, draws))
             # Without drift only accuracies tell, and a comparison's own test has their noise.
             if far.empty or max(low, -high) >= MOVED_POINTS:
                 return None

@@ -28,7 +28,7 @@ from geosd.claims.finding import (
 )
 from geosd.claims.undecidable import Doubt, InactivityOf, doubts, inactivity, out_of_reach
 from geosd.scores.statistics import corrected
-from geosd.scores.tidy_files import select_rows
+from geosd.scores.tidy import select_rows
 
 ALPHA = 0.05
 """Largest chance of any wrong verdict, of either kind, in a family of rows."""

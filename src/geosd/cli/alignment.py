@@ -17,7 +17,7 @@ from geosd.evaluation.rank_mass import ProbeRollout, mass_on_ranks
 from geosd.files import atomic_write, read_jsonl
 from geosd.models.load_and_save import load_model, load_weights
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 from geosd.training.resume_state import Snapshots
 
 

@@ -19,7 +19,7 @@ from geosd.costs.update_operations import UpdateSize
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import write_ledger
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 
 def main(

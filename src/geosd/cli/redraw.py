@@ -28,7 +28,7 @@ from geosd.reporting.shipping import (
     write_source_data,
 )
 from geosd.reporting.specs import output_specs, rendering_modules
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 CLAIMS = "claims"
 """The one output that is no table and no figure."""

@@ -13,7 +13,7 @@ from geosd.config.output_needs import unmet_needs
 from geosd.provenance.proof import prove
 from geosd.reporting.rendering import render
 from geosd.reporting.specs import output_specs
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 
 def main(

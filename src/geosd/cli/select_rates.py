@@ -17,7 +17,7 @@ from geosd.config.sweeps import values_of_candidates
 from geosd.files import write_text
 from geosd.provenance.proof import prove
 from geosd.scores.rate_selection import RULE, best_common_rate, select_candidate
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 KEY = "learning_rate"
 HEAD = """\

@@ -25,7 +25,7 @@ from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.build import build_sampler
 from geosd.sampling.sampler import SamplingParams
 from geosd.scores.state_table import most_uncertain
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 from geosd.seeds import seed_of
 from geosd.training.rollouts import LocalRollouts, ProblemSampler, RolloutBatchSettings, Rollouts
 

@@ -11,7 +11,7 @@ from geosd.cli import begin
 from geosd.config import load, resolve
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_VERDICTS, verdict_counts
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 
 def main(

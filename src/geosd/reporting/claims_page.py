@@ -16,7 +16,7 @@ from geosd.claims.finding import ALL_MODELS, ARITHMETIC, COSTS, NOT_JUDGED, VERD
 from geosd.claims.metrics import unit_of_metric
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 FORMS = {"points": "+.1f", "rad": "+.3f", "norm": "+.3f"}
 """How effects are printed, by unit."""

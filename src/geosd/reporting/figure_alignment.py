@@ -15,7 +15,7 @@ from geosd.reporting.figures import PAGE_IN, panel_title
 from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.theme import themed
-from geosd.scores.tidy_files import select_rows
+from geosd.scores.tidy import select_rows
 
 SPEC = OutputSpec(
     title="mass on the teacher's ranks over checkpoints",

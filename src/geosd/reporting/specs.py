@@ -6,7 +6,7 @@ A module `table_*` or `figure_*` of geosd.reporting is all that a table or figur
 
 and has a function, `build` or `draw`, whose arguments are named like what it reads. Of that the
 workflow makes its rule, the configuration its settings, and `geosd.cli.render` the files.
-Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy_columns`) is a DataFrame;
+Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame;
 `models` are in the study's order; `methods` are its variants in any order, drawn in the paper's;
 `candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the
 scores), `variant` and the swept settings of each run of its sweeps.
@@ -27,7 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 REPORTING = Path(__file__).parent
 

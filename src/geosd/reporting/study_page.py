@@ -19,7 +19,7 @@ from geosd.reporting.captions import output_title
 from geosd.reporting.claims_page import FORMS, NO_VERDICTS, verdict_counts
 from geosd.reporting.specs import OutputSpec, output_kind, output_specs
 from geosd.reporting.tables import MISSING, markdown_table
-from geosd.scores.tidy_files import read_tidy
+from geosd.scores.tidy import read_tidy
 
 CLAIMS = "claims"
 FIRST = ("figure_frontier", CLAIMS, "table_main", "figure_training")

@@ -13,8 +13,8 @@ from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, scores_by_seed
-from geosd.scores.statistics import Group, contrast, draw_means, holm, welch
-from geosd.scores.tidy_files import draws_by_seed, select_rows
+from geosd.scores.statistics import Group, contrast, holm, replicate_means, welch
+from geosd.scores.tidy import replicates_by_seed, select_rows
 
 SPEC = OutputSpec(
     title="GeoSD against the best baseline",
@@ -69,7 +69,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             geosd, best = groups["geosd"], max(rivals, key=lambda v: rivals[v].mean)
             test = welch(geosd, rivals[best])
             leads = (runs["geosd"] - runs[best]).dropna()
-            draws = draws_by_seed(select_rows(scores, model=model)).reindex(leads.index)
+            draws = replicates_by_seed(select_rows(scores, model=model)).reindex(leads.index)
             tests[model] = {
                 "runs": min(geosd.n, rivals[best].n),
                 "geosd": geosd.mean,
@@ -77,7 +77,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
                 "baseline_mean": rivals[best].mean,
                 **{key: getattr(test, key) for key in ("difference", "low", "high", "g")},
                 "p_holm": test.p,
-                "p_paired": contrast([Group.of(draw_means(leads, draws))]).p,
+                "p_paired": contrast([Group.of(replicate_means(leads, draws))]).p,
             }
     for key in ("p_holm", "p_paired"):
         for row, p in zip(tests.values(), holm([t[key] for t in tests.values()]), strict=True):

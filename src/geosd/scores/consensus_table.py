@@ -1,6 +1,6 @@
 """The consensus table: what the OOD samples of every run agree on (the paper's Figure consensus).
 
-The columns are in `geosd.scores.tidy_columns`.
+The columns are in `geosd.scores.tidy`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from geosd.evaluation.accuracy import count_correct, pass_at_k
 from geosd.evaluation.consensus import THRESHOLD, consensus, false_consensus_rate
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.scores.score_table import Run, group_by_benchmark
-from geosd.scores.tidy_columns import COLUMNS
+from geosd.scores.tidy import COLUMNS
 
 Row = tuple[str, float, int, float]
 

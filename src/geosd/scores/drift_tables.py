@@ -1,6 +1,6 @@
 """Drift of every run from pi_0, read from the step logs: at the end of training and at each step.
 
-The columns of both tables, drift and drift_over_steps, are in `geosd.scores.tidy_columns`.
+The columns of both tables, drift and drift_over_steps, are in `geosd.scores.tidy`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import pandas as pd
 
 from geosd.files import DamagedFileError, remake_hint
 from geosd.scores.score_table import Run
-from geosd.scores.tidy_columns import COLUMNS, UNITS
-from geosd.scores.tidy_files import check_numbers, read_cells, select_rows, values_by_seed
+from geosd.scores.tidy import COLUMNS, UNITS, check_bounds, read_cells, select_rows, values_by_seed
 
 DRIFT = "drift/pi_0"
 """The step log's mean Fisher-Rao distance d_FR from pi_0, in radians."""
@@ -93,7 +92,7 @@ def read_step_log(path: Path) -> pd.DataFrame:
             f" columns {names} and no row.\n{remake_hint(path)}"
         )
     for name in [name for name in QUANTITIES if name in log]:
-        check_numbers(path, name, log[name], *UNITS[name], empty=True)
+        check_bounds(path, name, log[name], *UNITS[name], empty=True)
     expected = np.arange(len(log))
     if not (found := np.sort(log["step"].to_numpy()) == expected).all():
         step = int(np.argmin(found))

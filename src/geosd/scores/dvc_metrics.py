@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
-from geosd.scores.tidy_files import select_rows
+from geosd.scores.tidy import select_rows
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 

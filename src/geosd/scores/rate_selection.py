@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from geosd.scores.tidy_files import select_rows
+from geosd.scores.tidy import select_rows
 
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""

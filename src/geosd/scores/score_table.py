@@ -1,6 +1,6 @@
 """The score table: what every run of a study scored on every benchmark.
 
-The columns are in `geosd.scores.tidy_columns`.
+The columns are in `geosd.scores.tidy`.
 OOD averages are taken within a run and only then compared over runs, as in the paper (Table
 main_id_ood): their spread over seeds is not that of four independent benchmarks.
 """
@@ -21,8 +21,7 @@ from geosd.evaluation.consensus import consensus, false_consensus_rate, majority
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
-from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
-from geosd.scores.tidy_files import select_rows, values_by_seed
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
 
 OOD_AVERAGE = "ood_avg"
 POOL = "pool"

@@ -1,4 +1,4 @@
-"""What is read off the table of states that pi_0 visits; `tidy_columns` has its columns."""
+"""What is read off the table of states that pi_0 visits; `geosd.scores.tidy` has its columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from geosd.mismatch import in_mismatch_region
-from geosd.scores.tidy_files import select_rows
+from geosd.scores.tidy import select_rows
 
 SELECTED_SHARE = 0.1
 """Of a rollout's positions, those that are selected (paper, section 5.1: top 10 %)."""

@@ -213,7 +213,7 @@ def detectable_effect(se: float, df: float, level: float, power: float) -> float
     return se * float(nctdtrinc(df, 1 - power, stats.t.isf(level, df)))
 
 
-def draw_means(values: pd.Series, draws: pd.Series) -> pd.Series:
+def replicate_means(values: pd.Series, draws: pd.Series) -> pd.Series:
     """Means over the runs of each draw of the base model, or the runs where all are of one draw.
 
     Runs of one draw share its base model, so with several draws the draw is the unit of a test:
@@ -228,7 +228,7 @@ def draw_means(values: pd.Series, draws: pd.Series) -> pd.Series:
     return values.groupby(draws).mean() if draws.nunique() > 1 else values
 
 
-def sd_between_draws(values: pd.Series, draws: pd.Series) -> float:
+def sd_between_replicates(values: pd.Series, draws: pd.Series) -> float:
     """Standard deviation between draws of the base model, without the spread of their runs.
 
     With k draws of n_i runs, N in all, and the mean squares between and within them,

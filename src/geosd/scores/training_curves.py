@@ -1,6 +1,6 @@
 """How every run trained: a few quantities of its step log over its steps, as one tidy table.
 
-The columns of the table, training_curves, are in `geosd.scores.tidy_columns`.
+The columns of the table, training_curves, are in `geosd.scores.tidy`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pandas as pd
 
 from geosd.scores.drift_tables import DRIFT, read_step_log
 from geosd.scores.score_table import Run
-from geosd.scores.tidy_columns import COLUMNS, RUN_COLUMNS
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS
 
 CURVES = ("rollout/accuracy", DRIFT, "overlap")
 """Columns of the step log that mean the same for every method; losses do not."""

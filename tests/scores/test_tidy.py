@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from geosd.files import DamagedFileError
-from geosd.scores.tidy_columns import COLUMNS
-from geosd.scores.tidy_files import draws_by_seed, read_tidy, select_rows
+from geosd.scores.tidy import COLUMNS, read_tidy, replicates_by_seed, select_rows
 
 
 def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):
@@ -78,6 +77,6 @@ def test_selected_rows_have_all_the_values_given():
 
 def test_seeds_are_of_one_draw_unless_a_column_says_so():
     table = pd.DataFrame({"seed": [2, 0, 1, 0]}, index=[4, 5, 6, 7])
-    assert draws_by_seed(table).to_dict() == {0: 0, 1: 0, 2: 0}
-    assert draws_by_seed(table.assign(draw=[2, 0, 1, 0])).to_dict() == {0: 0, 1: 1, 2: 2}
-    assert draws_by_seed(table.iloc[:0]).empty
+    assert replicates_by_seed(table).to_dict() == {0: 0, 1: 0, 2: 0}
+    assert replicates_by_seed(table.assign(draw=[2, 0, 1, 0])).to_dict() == {0: 0, 1: 1, 2: 2}
+    assert replicates_by_seed(table.iloc[:0]).empty

@@ -1,0 +1,325 @@
+"""Tidy files: their columns, reading them, and picking rows out of them.
+
+A row is a number; columns are known by name and type.
+`model`, `variant` and `seed` name a run; `draw` is the draw of the base model that it started from,
+which follows from the seed. The file of each name has further columns:
+
+scores, a number of a run on a benchmark
+    benchmark  "id", an OOD benchmark, or "ood_avg": the run's mean over its OOD benchmarks; "pool":
+               the rollouts of its solution pool, where the study trains
+    split      "ID", "OOD" or "train"
+    metric     "avg@k", "pass@k", "maj@k", "false_consensus", "tokens"; shares of responses that
+               were not compared with the right answer: "truncated", "no_answer", "unreadable",
+               "timeout", "crash"; of a pool: "with_solution", the training problems that have a
+               verified solution
+    k          samples or rollouts of a problem that the metric is over
+    value      percent (0..100); tokens: mean response length in tokens
+drift, a quantity of a run at the end of training, measured once, on rollouts of the trained student
+    quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
+               d_FR (not squared, in radians, at most pi) over response positions, "overlap" is
+               the mean sum_i sqrt(p_i q_i) of student p and teacher q,
+               "support/teacher_mass_mean" and "support/teacher_mass_min" mean and minimum of
+               the teacher's mass on the union of top-K supports
+    value      over the response positions of `training.final_rollouts` rollouts
+drift_over_steps, a step of a run; steps that did not measure the drift have no row
+    value      the step log's "drift/pi_0" after so many updates, over the positions visited then;
+               the last row of a run is the measurement at its end
+training_curves, a step of a run: each step that measured the drift, and the end of training
+    quantity   column of the step log: "rollout/accuracy", "drift/pi_0", "overlap"
+    value      its mean over this step and those up to the next row; the last row of a run is the
+               measurement at its end
+consensus, a point of a run: what the samples of OOD problems agree on (Figure consensus)
+    quantity   with n samples of a problem, the first m of which are asked for their agreement:
+               "pass@k"             x = k for k = 1..n; percent, mean over the OOD benchmarks
+               "false_consensus"    x = tau; percent of problems with C(x) >= tau and a wrong
+                                    majority answer, mean over the OOD benchmarks
+               "majority_accuracy"  x = C, one row for each strength that occurs (a multiple of
+                                    1/m); percent of the OOD problems of this strength, of all
+                                    benchmarks together, whose majority answer is right
+    problems   how many problems the value is over
+alignment, a mean of a checkpoint: the student's mass on the teacher's ranks
+    step       updates done; 0 is pi_0, the last is the end of training
+    ranking    who ranked the tokens, with the solution: "pi_0" (the same tokens for every
+               checkpoint) or "live" (the checkpoint itself, the teacher of training)
+    rank       1 is the teacher's first choice
+    mass       mean of the student's probability of that token over the selected positions
+    positions  how many these are
+states, a response position of a rollout of pi_0, with p = student and q = teacher there
+    rollout, position      number of the rollout, and of the token in its response, from 0
+    token                  the response token
+    entropy                of pi_0's next-token distribution, in nats
+    selected               whether the entropy is among the rollout's highest tenth
+    overlap                sum_i sqrt(p_i q_i)
+    top_token              j* = argmax q
+    q_star, p_star         teacher's and student's mass on j*
+    gradient_<divergence>  norm of its gradient with respect to the student's logits
+claims, a claim of the paper on a model (`geosd.claims.finding.Finding`)
+
+Benchmarks weigh equally in OOD averages, as in the paper; "majority_accuracy" is conditioned on C,
+so there each problem counts once.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geosd.files import DamagedFileError, remake_hint
+
+if TYPE_CHECKING:  # the workflow reads the columns at each start, which must not load pandas
+    import pandas as pd
+
+RUN_COLUMNS: Mapping[str, type] = {"model": str, "variant": str, "seed": int, "draw": int}
+"""The columns that every row of a run begins with."""
+DIVERGENCES = ("fwdkl", "revkl", "hellinger")
+"""Divergences with a column `gradient_<divergence>` in the table of states."""
+
+
+def _columns(*groups: tuple[type, str]) -> dict[str, type]:
+    return {name: kind for kind, names in groups for name in names.split()}
+
+
+COLUMNS: Mapping[str, Mapping[str, type]] = {
+    "scores": RUN_COLUMNS | _columns((str, "benchmark split metric"), (int, "k"), (float, "value")),
+    "drift": RUN_COLUMNS | _columns((str, "quantity"), (float, "value")),
+    "drift_over_steps": RUN_COLUMNS | _columns((int, "step"), (float, "value")),
+    "training_curves": RUN_COLUMNS | _columns((int, "step"), (str, "quantity"), (float, "value")),
+    "consensus": RUN_COLUMNS
+    | _columns((str, "quantity"), (float, "x"), (int, "problems"), (float, "value")),
+    "alignment": RUN_COLUMNS
+    | _columns((int, "step"), (str, "ranking"), (int, "rank"), (float, "mass"), (int, "positions")),
+    "states": _columns(
+        (str, "model problem_id"),
+        (int, "rollout position token"),
+        (float, "entropy"),
+        (bool, "selected"),
+        (float, "overlap"),
+        (int, "top_token"),
+        (float, "q_star p_star"),
+        (float, " ".join(f"gradient_{name}" for name in DIVERGENCES)),
+    ),
+    # Numbers are read as text, since float() is exact where pandas may round the last digit.
+    "claims": _columns(
+        (str, "claim study model verdict comparison metric note"),
+        (str, "effect low high p_for p_against detectable draw_sd paper_effect"),
+        (int, "rows n_a n_b units"),
+    ),
+}
+"""File name without `.csv` -> column -> type, in the order of the columns."""
+
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "scores": ("value",),
+    "drift": ("value",),
+    "drift_over_steps": ("value",),
+    "training_curves": ("value",),
+    "consensus": ("problems", "value"),
+    "alignment": ("mass", "positions"),
+}
+"""Columns that a row is about; its other columns name it, and no two rows have the same name."""
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "split": ("ID", "OOD", "train"),
+    "ranking": ("pi_0", "live"),
+}
+"""Columns in which only these words stand."""
+UNITS: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("avg@k", "pass@k", "maj@k", "with_solution"), (0, 100)),
+    **dict.fromkeys(("truncated", "no_answer", "unreadable", "timeout", "crash"), (0, 100)),
+    **dict.fromkeys(("false_consensus", "majority_accuracy"), (0, 100)),
+    "tokens": (0, math.inf),
+    **dict.fromkeys(("drift/pi_0", "drift/anchor"), (0, math.pi)),
+    **dict.fromkeys(("overlap", "rollout/accuracy", "mass", "q_star", "p_star"), (0, 1)),
+    **dict.fromkeys(("support/teacher_mass_mean", "support/teacher_mass_min"), (0, 1)),
+}
+"""Least and most of a number, by its column, or by what `metric` or `quantity` say `value` is."""
+NEVER_EMPTY = ("scores", "alignment", "states", "claims")
+ROUNDING = 1e-4
+"""How far a share or a distance may lie beyond its bounds, relative to the upper one."""
+
+
+def read_tidy(name: str, files: Path | str | Sequence[Path]) -> pd.DataFrame:
+    """Read a tidy CSV file of `COLUMNS`, or several as one, with names as text.
+
+    Raises:
+        DamagedFileError: A column or a cell is missing, a cell is not of its column's type or out
+            of bounds, a row stands twice, or a run lacks a row that others of its model have.
+    """
+    import pandas as pd
+
+    paths = [files] if isinstance(files, (Path, str)) else files
+    return pd.concat([_read(name, Path(path)) for path in paths], ignore_index=True)
+
+
+def _read(name: str, path: Path) -> pd.DataFrame:
+    columns = COLUMNS[name]
+    table = read_cells(path, columns, f"the table of {name}")
+    if table.empty and name in NEVER_EMPTY:
+        raise DamagedFileError(f"{path}: the table of {name} has no row.\n{remake_hint(path)}")
+    _check_columns(path, table, columns)
+    if name in NUMBERS:
+        keys = [column for column in columns if column not in NUMBERS[name]]
+        if (twice := table.duplicated(keys)).any():
+            row = int(twice.argmax())
+            cells = list(table.iloc[row][keys])
+            raise damaged_cell(path, row, ", ".join(keys), cells, "each row once")
+        _check_runs(path, table, keys)
+    return table
+
+
+def read_cells(
+    path: Path, columns: Mapping[str, type], content: str, filled: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """Read columns of a CSV file; every cell must be of the type of its column.
+
+    Other columns are read as pandas takes them. No cell of the `filled` columns is empty; None
+    means all. Errors call the file `content`.
+
+    Raises:
+        DamagedFileError: Names the file, and the line and the column where there is one.
+    """
+    import pandas as pd
+
+    hint = remake_hint(path)
+    numbers = {column: [""] for column, kind in columns.items() if kind is float}
+    try:
+        # pandas would take some names for numbers, and the name "nan" for nothing.
+        table = pd.read_csv(path, dtype=dict(columns), keep_default_na=False, na_values=numbers)
+    except ValueError as error:
+        if found := _first_wrong_cell(path, columns):
+            raise damaged_cell(path, *found) from error
+        raise DamagedFileError(f"{path}: {content} cannot be read: {error}.\n{hint}") from error
+    if missing := [column for column in columns if column not in table]:
+        needed = f"{content} has {', '.join(columns)}"
+        raise DamagedFileError(f"{path}: missing column {', '.join(missing)}; {needed}.\n{hint}")
+    if not isinstance(table.index, pd.RangeIndex):
+        raise DamagedFileError(f"{path}: lines have more cells than columns.\n{hint}")
+    absent = table[list(columns if filled is None else filled)].isna()
+    if (lines := absent.any(axis=1)).any():
+        row = int(lines.argmax())
+        raise damaged_cell(path, row, absent.loc[row].idxmax(), "nothing", "a value")
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            raise DamagedFileError(f"{path}:{len(table) + 1}: the line has no end.\n{hint}")
+    return table
+
+
+def damaged_cell(path: Path, row: int, column: str, got: object, expected: str) -> DamagedFileError:
+    """The error that a cell of a CSV file is wrong; rows count from 0, below the header."""
+    return DamagedFileError(
+        f"{path}:{row + 2}: {column} is {got}; expected {expected}.\n{remake_hint(path)}"
+    )
+
+
+def _first_wrong_cell(
+    path: Path, columns: Mapping[str, type]
+) -> tuple[int, str, object, str] | None:
+    """Row, column, cell and type of the first number that is none; None where all are."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except ValueError:
+        return None
+    if not isinstance(table.index, pd.RangeIndex):
+        return 0, "the number of cells", "larger than that of columns", f"{table.shape[1]} cells"
+    found = []
+    for column, kind in columns.items():
+        if kind in (int, float) and column in table:
+            numbers = pd.to_numeric(table[column], errors="coerce")
+            wrong = numbers.isna() if kind is float else numbers.isna() | (numbers % 1 != 0)
+            found += [(int(wrong.argmax()), column)] if wrong.any() else []
+    if not found:
+        return None
+    row, column = min(found)
+    expected = "a whole number" if columns[column] is int else "a number"
+    return row, column, repr(table[column].iloc[row]), expected
+
+
+def _check_columns(path: Path, table: pd.DataFrame, columns: Mapping[str, type]) -> None:
+    """Check the words of every column of words, and the bounds of every column of numbers."""
+    kinds = next((table[key] for key in ("metric", "quantity") if key in columns), None)
+    for column, kind in columns.items():
+        cells = table[column]
+        if column in WORDS and not (known := cells.isin(WORDS[column])).all():
+            row = int(known.argmin())
+            raise damaged_cell(path, row, column, repr(cells[row]), f"one of {WORDS[column]}")
+        if kind not in (int, float):
+            continue
+        least, most = UNITS.get(column, (0 if kind is int else -math.inf, math.inf))
+        if column == "value" and kinds is not None:
+            each = kinds.map(lambda name: UNITS.get(name, (-math.inf, math.inf)))
+            least, most = (each.str[side].to_numpy(dtype=float) for side in (0, 1))
+        elif column == "value":
+            least, most = UNITS["drift/pi_0"]  # drift_over_steps
+        check_bounds(path, column, cells, least, most)
+
+
+def check_bounds(
+    path: Path, column: str, cells: pd.Series, least: Any, most: Any, empty: bool = False
+) -> None:
+    """Check that the numbers of a column are finite and between two bounds, but for rounding.
+
+    With `empty`, a number may be missing.
+
+    Raises:
+        DamagedFileError: Names the file, and the first line with another one.
+    """
+    import numpy as np
+
+    values = cells.to_numpy(dtype=float)
+    if len(values) and np.ndim(most) == 0:  # one pass over a long column; NaN is not between
+        low, high = values.min(), values.max()
+        if np.isfinite([low, high]).all() and least <= low and high <= most:
+            return
+    slack = ROUNDING * np.where(np.isfinite(most), most, 0)
+    good = np.isfinite(values) & (values >= least - slack) & (values <= most + slack)
+    good |= np.isnan(values) & empty
+    if not good.all():
+        row = int(np.argmin(good))
+        low, high = (np.broadcast_to(bound, values.shape)[row] for bound in (least, most))
+        raise damaged_cell(path, row, column, cells.iloc[row], f"a number from {low:g} to {high:g}")
+
+
+def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Check that all variants of a model have the same seeds, and all its runs the same scores."""
+    seeds = table.groupby(["model", "variant"])["seed"].agg(lambda of_variant: set(of_variant))
+    for (model, variant), of_variant in seeds.items():
+        if missing := sorted(set().union(*seeds[model]) - of_variant):
+            raise DamagedFileError(
+                f"{path}: {variant} on {model} has no row of seed {', '.join(map(str, missing))};"
+                f" expected rows of each seed that other variants have.\n{remake_hint(path)}"
+            )
+    if "metric" not in keys:
+        return
+    numbers = table.groupby(["model", "variant", "seed"]).size()
+    for (model, variant, seed), count in numbers.items():
+        if count != (most := numbers[model].max()):
+            raise DamagedFileError(
+                f"{path}: {variant} on {model}, seed {seed}, has {count} rows; expected {most},"
+                f" as other runs have.\n{remake_hint(path)}"
+            )
+
+
+def select_rows(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
+    """The rows of a tidy table whose columns have the given values."""
+    import numpy as np
+
+    matches = [(table[column] == value).to_numpy() for column, value in cells.items()]
+    return table[np.logical_and.reduce(matches)]
+
+
+def values_by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
+    return rows.set_index("seed")["value"].astype(float).sort_index()
+
+
+def replicates_by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The pretraining replicate (column `draw`) that each seed of one model's rows starts from.
+
+    Rows without the column are of one replicate, 0.
+    """
+    by_seed = rows.assign(draw=rows.get("draw", 0)).groupby("seed")["draw"]
+    return by_seed.first().astype(int)
