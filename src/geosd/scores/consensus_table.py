@@ -1,7 +1,4 @@
-"""The consensus table: what the OOD samples of every run agree on (the paper's Figure consensus).
-
-The columns are in `geosd.scores.tidy`.
-"""
+"""The consensus table: what the OOD samples of every run agree on (paper, Figure consensus)."""
 
 from __future__ import annotations
 
@@ -34,15 +31,12 @@ def collect_consensus(tables: Mapping[Run, Sequence[Row]]) -> pd.DataFrame:
 def consensus_rows(samples: Sequence[Sample], first: int) -> list[Row]:
     """A run's rows of the consensus table: quantity, x, problems and value.
 
-    Args:
-        samples: Every sample of the run.
-        first: m, the number of samples of a problem that are compared for agreement.
+    The `first` m samples of a problem are compared for agreement.
     """
-    benchmarks = group_by_benchmark(
-        s for s in samples if is_out_of_distribution(s.benchmark)
-    ).values()
-    if not benchmarks:
+    ood = [sample for sample in samples if is_out_of_distribution(sample.benchmark)]
+    if not ood:
         return []
+    benchmarks = group_by_benchmark(ood).values()
     counts = [count_correct(members) for members in benchmarks]
     consensuses = [consensus([s for s in members if s.sample < first]) for members in benchmarks]
     problems = sum(map(len, counts))

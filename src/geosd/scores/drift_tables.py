@@ -1,7 +1,4 @@
-"""Drift of every run from pi_0, read from the step logs: at the end of training and at each step.
-
-The columns of both tables, drift and drift_over_steps, are in `geosd.scores.tidy`.
-"""
+"""Drift of every run from pi_0, read from step logs: at the end of training and at each step."""
 
 from __future__ import annotations
 
@@ -41,9 +38,7 @@ def collect_drift(logs: Mapping[Run, Path]) -> pd.DataFrame:
 def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
     """The table of drift at every step that measured it, from the step log of each run.
 
-    Raises:
-        FileNotFoundError: A run has no step log.
-        DamagedFileError: A step log is damaged, or does not measure the drift.
+    Errors are those of `values_at_the_end`.
     """
     tables = [pd.DataFrame(columns=list(COLUMNS["drift_over_steps"]))] if not logs else []
     for run, path in logs.items():
@@ -58,9 +53,6 @@ def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
 
 def values_at_the_end(path: Path) -> dict[str, float]:
     """`QUANTITIES` at the end of training: the last row of the step log, measured after all steps.
-
-    Args:
-        path: The step log of a run.
 
     Raises:
         FileNotFoundError: There is no step log.

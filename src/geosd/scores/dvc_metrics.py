@@ -13,12 +13,8 @@ LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 def dvc_metrics(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
     """The content of `metrics.json`: each variant's accuracy in and out of distribution.
 
-    Args:
-        scores: Tidy scores.
-
-    Returns:
-        model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
-        `ID pass@k`, `OOD avg@k` and `OOD pass@k`, means over runs, with the largest k there is.
+    It is model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
+    `ID pass@k`, `OOD avg@k` and `OOD pass@k`, means over runs, with the largest k there is.
     """
     largest = {
         name: int(select_rows(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")

@@ -19,37 +19,31 @@ def early_stop_gaps(
 ) -> pd.Series:
     """OOD accuracy of early stops minus that of the learning-rate frontier at equal ID accuracy.
 
-    Args:
-        scores: Tidy scores.
-        model: Name of the model.
-        frontier: Runs of the frontier, the base model among them.
-        stopped: Runs stopped early.
-
-    Returns:
-        For each seed the mean over its stopped runs of OOD average minus that of the frontier at
-        the same ID accuracy, linearly between its points. A run outside the frontier's range of ID
-        accuracy has nothing to be matched with; a seed of which all are is left out.
+    `frontier` are runs of full length, the base model among them. The gap of a seed is the mean
+    over its stopped runs of OOD average minus that of the frontier at the same ID accuracy,
+    linearly between its points. A run outside the frontier's range of ID accuracy has nothing to
+    be matched with; a seed of which all are is left out.
 
     Source: paper, Robustness to step size and early stopping ("at matched ID accuracy").
     """
     line, stops = (_id_and_ood(scores, model, runs) for runs in (frontier, stopped))
     gaps = {}
-    for seed in sorted(set(line) & set(stops)):
-        points = sorted(line[seed])
-        x, y = [p[0] for p in points], [p[1] for p in points]
-        inside = [(i, o) for i, o in stops[seed] if x[0] <= i <= x[-1]]
-        if len(points) > 1 and inside:
-            gaps[seed] = float(np.mean([ood - np.interp(at, x, y) for at, ood in inside]))
+    for seed, points in line.sort_values([ID, OOD_AVERAGE]).groupby(level=0):
+        inside = stops[(stops.index == seed) & stops[ID].between(*points[ID].agg(["min", "max"]))]
+        if len(points) > 1 and len(inside):
+            matched = np.interp(inside[ID], points[ID], points[OOD_AVERAGE])
+            gaps[seed] = float((inside[OOD_AVERAGE].to_numpy() - matched).mean())
     return pd.Series(gaps, dtype=float)
 
 
-def _id_and_ood(
-    scores: pd.DataFrame, model: str, runs: Sequence[str]
-) -> dict[int, list[tuple[float, float]]]:
-    """Seed -> (ID, OOD) of each of some runs."""
-    points: dict[int, list[tuple[float, float]]] = {}
-    for run in runs:
-        both = [scores_by_seed(scores, model, run, name) for name in (ID, OOD_AVERAGE)]
-        for seed, (at, ood) in pd.concat(both, axis=1, join="inner").iterrows():
-            points.setdefault(seed, []).append((at, ood))
-    return points
+def _id_and_ood(scores: pd.DataFrame, model: str, runs: Sequence[str]) -> pd.DataFrame:
+    """ID and OOD accuracy of each of some runs, indexed by seed."""
+    parts = [
+        pd.concat(
+            {b: scores_by_seed(scores, model, run, b) for b in (ID, OOD_AVERAGE)},
+            axis=1,
+            join="inner",
+        )
+        for run in runs
+    ]
+    return pd.concat(parts)

@@ -55,14 +55,8 @@ def collapsed_candidates(scores: pd.DataFrame, candidates: Sequence[str]) -> lis
 def candidates_clear_of_collapse(scores: pd.DataFrame, rates: Mapping[str, float]) -> list[str]:
     """Candidates with no collapse within `MARGIN` decades of their rate, from the smallest rate on.
 
-    What lies beyond the ends of the grid is not known, and excludes none.
-
-    Args:
-        scores: Tidy scores of the selection.
-        rates: Candidate -> its learning rate.
-
-    Raises:
-        ValueError: As `collapsed_candidates`.
+    What lies beyond the ends of the grid is not known, and excludes none. Errors are those of
+    `collapsed_candidates`.
     """
     collapsed = [rates[name] for name in collapsed_candidates(scores, list(rates))]
     ascending = sorted(rates, key=rates.__getitem__)
@@ -78,9 +72,8 @@ def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> 
     base model, train on the same problems in the same order and are judged on the same draws, so
     what they share is no part of the error of a difference.
 
-    Returns:
-        A row a candidate, in the order given: `accuracy` (mean over seeds, in percent), `behind`
-        and `error` (of the same unit); `error` is NaN where there is one seed.
+    A row is a candidate, in the order given, with `accuracy` (mean over seeds, in percent),
+    `behind` and `error` (of the same unit); `error` is NaN where there is one seed.
 
     Raises:
         ValueError: A candidate was not validated, or not with the seeds of the others.
@@ -102,19 +95,11 @@ def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> 
 
 
 def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float]) -> str | None:
-    """Choose the candidate of a grid of learning rates, clear of collapses.
+    """Choose the candidate of a grid of learning rates for a model, clear of collapses.
 
     Of the candidates clear of a collapse that are behind the best of them by one standard error or
     less, the one of the smallest rate. With one seed no error is known: then only the best is
-    taken, of equals the smallest.
-
-    Args:
-        scores: Tidy scores of the selection.
-        model: On which the rate is to be used.
-        rates: Candidate -> its learning rate.
-
-    Returns:
-        Its name; None where no candidate is clear of a collapse.
+    taken, of equals the smallest. None where no candidate is clear of a collapse.
 
     Raises:
         ValueError: As `behind_best` and `collapsed_candidates`.
@@ -135,14 +120,8 @@ def best_common_rate(
     """The one learning rate for all methods whose mean avg@k on the validation problems is best.
 
     The mean is over methods, models and seeds, each weighing the same; of equals the smallest rate
-    is taken. Only rates that every method was trained at are compared.
-
-    Args:
-        scores: Tidy scores of the selection.
-        rates: Method -> candidate -> its learning rate.
-
-    Returns:
-        The rate; None where there are no methods, or they have none in common.
+    is taken. Only rates that every method was trained at are compared: `rates` has method ->
+    candidate -> its learning rate. None where there are no methods, or they have none in common.
 
     Source: the paper, Table hparams: one learning rate for all methods.
     """

@@ -1,14 +1,11 @@
 """The score table: what every run of a study scored on every benchmark.
 
-The columns are in `geosd.scores.tidy`.
 OOD averages are taken within a run and only then compared over runs, as in the paper (Table
 main_id_ood): their spread over seeds is not that of four independent benchmarks.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -35,11 +32,8 @@ NOT_COMPARED_METRICS = {reason: reason.replace(" ", "_") for reason in NOT_COMPA
 class Run:
     """A run that the score table has rows of: a trained and evaluated checkpoint.
 
-    Attributes:
-        model: Name of the base model.
-        variant: Name of the method; "pi_0" is the base model itself.
-        seed: The run's seed.
-        draw: The draw of the base model that it started from: it follows from the seed.
+    The variant "pi_0" is the base model itself. `draw` is the pretraining replicate of the base
+    model that the run started from: it follows from the seed.
     """
 
     model: str
@@ -61,11 +55,10 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
             "Hint: let the workflow evaluate every run of the study before it analyses them."
         )
     samples = read_jsonl(file, Sample)
-    numbers: dict[tuple[str, str], int] = {}  # how many samples of each problem came before
+    seen: Counter[tuple[str, str]] = Counter()  # how many samples of each problem came before
     for line, one in enumerate(samples, start=1):
-        key = one.benchmark, one.problem_id
-        number = numbers.get(key, 0)
-        numbers[key] = number + 1
+        number = seen[one.benchmark, one.problem_id]
+        seen[one.benchmark, one.problem_id] += 1
         if one.sample != number:
             problem = f"sample is {one.sample}; expected {number} of {one.problem_id}"
         elif one.tokens < 0:
@@ -85,13 +78,14 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
 def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
     """Check that runs of one model have the same problems with as many samples each.
 
-    Args:
-        sizes: Sample file of each run -> how many samples each (benchmark, problem_id) has.
+    `sizes` says of each run's file how many samples each (benchmark, problem_id) has.
 
     Raises:
         DamagedFileError: Names a file that lacks samples which another one has.
     """
-    everything = functools.reduce(operator.or_, sizes.values())
+    everything: Counter[tuple[str, str]] = Counter()
+    for own in sizes.values():
+        everything |= own
     for file, own in sizes.items():
         if lacking := everything - own:
             (benchmark, problem), number = next(iter(lacking.items()))
@@ -128,12 +122,7 @@ def collect_scores(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
 def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
     """Score one run's samples: every metric on every benchmark, with the OOD average appended.
 
-    Args:
-        samples: Every sample of the run.
-        pass_k: The k of the pass@k rows.
-
-    Returns:
-        The columns of the score table but those that name the run.
+    `pass_k` are the k of the pass@k rows. The columns that name the run are left out.
 
     Raises:
         ValueError: There are no samples, or fewer samples a problem than some k.
@@ -196,10 +185,7 @@ class PoolCounts:
 
 
 def pool_scores(file: Path) -> pd.DataFrame:
-    """Rows of the score table about a run's solution pool, without the columns that name the run.
-
-    Args:
-        file: What the pool holds, its `counts.json`.
+    """Rows of the score table about a solution pool, from its `counts.json`, without those columns.
 
     Raises:
         DamagedFileError: It holds no counts, or they contradict each other.

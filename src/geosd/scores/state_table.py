@@ -1,4 +1,4 @@
-"""What is read off the table of states that pi_0 visits; `geosd.scores.tidy` has its columns."""
+"""What is read off the table of states that pi_0 visits."""
 
 from __future__ import annotations
 
@@ -35,13 +35,8 @@ def most_uncertain(
 ) -> np.ndarray:
     """The column `selected` of the table of states: a rollout's `share` of highest entropy.
 
-    Args:
-        entropy: Of each position.
-        rollout: The rollout of each position.
-        share: Of T positions the ceil(share T) highest are taken, so at least one of each rollout.
-
-    Returns:
-        Boolean, one a position. Of positions that tie, the earlier is taken.
+    Of T positions the ceil(share T) highest are taken, so at least one of each rollout; of
+    positions that tie, the earlier. `entropy`, `rollout` and the result have one value a position.
     """
     values, owner = np.asarray(entropy, dtype=float), np.asarray(rollout)
     chosen = np.zeros(len(values), dtype=bool)

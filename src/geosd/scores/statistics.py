@@ -1,7 +1,7 @@
 """Comparing runs: one-sided Welch tests and contrasts, corrections, intervals, Hedges' g, power.
 
 The unit of analysis is the run (one trained seed), as in the paper (Statistical analysis of OOD
-gains), or the draw of the base model where there are several. Tests are computed from
+gains), or the pretraining replicate where there are several. Tests are computed from
 (mean, sd, n), so published tables can be recomputed too.
 Notation: a and b are the groups, difference = mean(a) - mean(b).
 """
@@ -24,13 +24,7 @@ Direction = Literal["greater", "less"]
 
 @dataclass(frozen=True)
 class Group:
-    """Mean, spread and number of a group of runs, as statistical tests take it.
-
-    Attributes:
-        mean: Mean over runs.
-        sd: Standard deviation over runs, with n - 1 below; NaN for a single run.
-        n: Number of runs.
-    """
+    """Mean, spread and number of runs; sd has n - 1 below, and is NaN of a single run."""
 
     mean: float
     sd: float
@@ -56,14 +50,9 @@ class Group:
 class ContrastResult:
     """Result of a statistical test of a against b: difference, interval, p, effect size.
 
-    Attributes:
-        difference: mean(a) - mean(b).
-        low: Lower end of the two-sided confidence interval of the difference.
-        high: Its upper end.
-        p: One-sided p of the alternative that was asked for.
-        g: Hedges' g.
-        df: Welch-Satterthwaite degrees of freedom.
-        se: Standard error of the difference.
+    `low` and `high` are the ends of the two-sided interval of the difference, p is the one-sided p
+    of the alternative that was asked for, g is Hedges', df are Welch-Satterthwaite's, and se is the
+    standard error of the difference.
     """
 
     difference: float
@@ -103,13 +92,8 @@ def contrast(
     t = (sum_i mean_i - margin) / se with se^2 = sum_i sd_i^2/n_i, and Satterthwaite's
     df = se^4 / sum_i (sd_i^2/n_i)^2 / (n_i - 1). Coefficients belong into the groups' values. With
     two groups it is Welch's test, with one group Student's on one sample: so a difference taken
-    within each run is tested as pairs are.
-
-    Args:
-        groups: Independent groups of runs.
-        direction: The alternative: sum above ("greater") or below ("less") the margin.
-        margin: The sum under the null, in the unit of the means.
-        confidence: Of the two-sided interval.
+    within each run is tested as pairs are. The alternative is a sum above ("greater") or below
+    ("less") the margin; `confidence` is that of the two-sided interval.
 
     Returns:
         The comparison, without g; p, df and interval are NaN where a group has a single run or no
@@ -137,11 +121,7 @@ def contrast(
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % confidence interval of a mean over runs (Student's t), an `errorbar` of seaborn.
 
-    Returns:
-        Both ends; the mean twice where no spread is known.
-
-    Raises:
-        ValueError: There is no run, or a value is not finite.
+    It is the mean twice where no spread is known. Errors are those of `Group.of`.
     """
     runs = Group.of(values)
     test = contrast([runs])
@@ -152,10 +132,8 @@ def hedges_g(a: Group, b: Group) -> float:
     """Hedges' g: the standardised mean difference with the small-sample correction.
 
     g = J d with d = (mean_a - mean_b) / s, s^2 = ((n_a-1) sd_a^2 + (n_b-1) sd_b^2) / m,
-    m = n_a + n_b - 2 and the exact J = Gamma(m/2) / (sqrt(m/2) Gamma((m-1)/2)).
-
-    Returns:
-        g; NaN where the pooled standard deviation is zero or unknown.
+    m = n_a + n_b - 2 and the exact J = Gamma(m/2) / (sqrt(m/2) Gamma((m-1)/2)). It is NaN where the
+    pooled standard deviation is zero or unknown.
 
     Source: Hedges 1981, eq. 6e and 7.
     """
@@ -200,51 +178,35 @@ def corrected(p: float, rows: int) -> float:
 def detectable_effect(se: float, df: float, level: float, power: float) -> float:
     """The smallest effect that a one-sided t-test detects at a level with a given power.
 
-    Args:
-        se: Standard error of the effect, in the effect's unit.
-        df: Its degrees of freedom.
-        level: Largest p that counts, after correction.
-        power: Chance that p is that small.
-
-    Returns:
-        delta se, in the effect's unit: the noncentral t distribution with noncentrality delta
-        exceeds the critical value with that chance. NaN where se or df is.
+    It is delta se, in the effect's unit: the noncentral t distribution with noncentrality delta and
+    `df` degrees of freedom exceeds the critical value of the level (the largest p that counts,
+    after correction) with a chance of `power`. NaN where se or df is.
     """
     return se * float(nctdtrinc(df, 1 - power, stats.t.isf(level, df)))
 
 
-def replicate_means(values: pd.Series, draws: pd.Series) -> pd.Series:
-    """Means over the runs of each draw of the base model, or the runs where all are of one draw.
+def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
+    """Means over the runs of each pretraining replicate, or the runs where all are of one.
 
-    Runs of one draw share its base model, so with several draws the draw is the unit of a test:
+    Runs of one replicate share its base model, so with several the replicate is the unit of a test:
     Student's t on k means has k - 1 degrees of freedom and its level whatever the variance between
-    draws is; with means of unequal variances it keeps below its level (Bakirov & Szekely 2006;
-    Ibragimov & Mueller 2010).
-
-    Args:
-        values: A value for each run, indexed by seed.
-        draws: The draw of each of these runs, indexed by seed.
+    replicates is; with means of unequal variances it keeps below its level (Bakirov & Szekely 2006;
+    Ibragimov & Mueller 2010). Both arguments have a value for each run, indexed by seed.
     """
-    return values.groupby(draws).mean() if draws.nunique() > 1 else values
+    return values.groupby(replicates).mean() if replicates.nunique() > 1 else values
 
 
-def sd_between_replicates(values: pd.Series, draws: pd.Series) -> float:
-    """Standard deviation between draws of the base model, without the spread of their runs.
+def sd_between_replicates(values: pd.Series, replicates: pd.Series) -> float:
+    """Standard deviation between pretraining replicates, without the spread of their runs.
 
-    With k draws of n_i runs, N in all, and the mean squares between and within them,
+    With k replicates of n_i runs, N in all, and the mean squares between and within them,
     sd^2 = (MS_between - MS_within) / n0, at least 0, with n0 = (N - sum_i n_i^2 / N) / (k - 1).
-    With equal n_i it is the REML estimate of a random intercept.
-
-    Args:
-        values: A value for each run, indexed by seed.
-        draws: The draw of each of these runs, indexed by seed.
-
-    Returns:
-        NaN with one draw, or with one run of each.
+    With equal n_i it is the REML estimate of a random intercept. It is NaN with one replicate, or
+    with one run of each. Both arguments have a value for each run, indexed by seed.
 
     Source: Searle, Casella & McCulloch 1992, Section 3.6 (analysis of variance).
     """
-    groups = values.groupby(draws)
+    groups = values.groupby(replicates)
     sizes, means = groups.size(), groups.mean()
     k, total = len(sizes), int(sizes.sum())
     if k < 2 or total == k:

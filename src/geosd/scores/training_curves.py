@@ -1,7 +1,4 @@
-"""How every run trained: a few quantities of its step log over its steps, as one tidy table.
-
-The columns of the table, training_curves, are in `geosd.scores.tidy`.
-"""
+"""How every run trained: a few quantities of its step log over its steps, as one tidy table."""
 
 from __future__ import annotations
 
@@ -24,16 +21,11 @@ def collect_training_curves(logs: Mapping[Run, Path]) -> pd.DataFrame:
 
     A row for each quantity and each step that measured the drift. What is logged at every step is
     its mean over the steps from there to the next measurement. A quantity that was not measured
-    has no row.
-
-    Raises:
-        FileNotFoundError: A run has no step log.
-        DamagedFileError: A step log is damaged; says where.
+    has no row. Errors are those of `read_step_log`.
     """
     tables = [pd.DataFrame(columns=list(COLUMNS["training_curves"]))] if not logs else []
     for run, path in logs.items():
-        log = read_step_log(path)
-        log = log.reindex(columns=["step", *CURVES])
+        log = read_step_log(path).reindex(columns=["step", *CURVES])
         means = log.groupby(log[DRIFT].notna().cumsum()).agg(
             {"step": "min", **dict.fromkeys(CURVES, "mean")}
         )
