@@ -2,9 +2,9 @@
 
     python analysis/visited_states.py figures/miniature figures/smollm2_methods
 
-Each folder is a shipped study with the figure of state densities. Its `source/states.csv` has every
-position of one rollout of pi_0 on each training problem; `source/drift.csv` the teacher's mass on
-the support of the loss, after training.
+Each folder is a shipped study with the figure of state densities. In its `source/`, the table
+`states` has every position of one rollout of pi_0 on each training problem, and `drift` the
+teacher's mass on the support of the loss, after training.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tyro
 
 from geosd.claims.published import published
 from geosd.mismatch import SURE, UNLIKELY
+from geosd.reporting.shipping import source_tables
 from geosd.reporting.tables import markdown_table
 from geosd.scores.drift_tables import TEACHER_MASS
 from geosd.scores.state_table import mismatch_share, states_of_model
@@ -59,8 +60,7 @@ def main(studies: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> None:
     mismatch, mass = paper["mismatch_share_percent"], paper["support_mass_percent"]
     rows = [["the paper", "–", f"{mismatch} %", *["–"] * 5, f"> {mass} %"]]
     for folder in studies:
-        states = read_tidy("states", folder / "source/states.csv")
-        drift = read_tidy("drift", folder / "source/drift.csv")
+        states, drift = (read_tidy(t, source_tables(folder)[t]) for t in ("states", "drift"))
         rows += [measured(model, states, drift) for model in states["model"].unique()]
     print(markdown_table([HEADS, *rows]))
 

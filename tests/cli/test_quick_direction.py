@@ -26,7 +26,7 @@ METHODS = ("fwdkl", "revkl", "geosd")
 
 def miniature_intervals() -> dict[tuple[str, bool], tuple[float, float]]:
     """95 % interval of each method's gain in the miniature by draws, in distribution and out."""
-    scores = pd.read_csv(ROOT / "figures/miniature/source/scores.csv")
+    scores = pd.read_csv(ROOT / "figures/miniature/source/scores.csv.gz")
     rows = scores[(scores["model"] == MODEL) & (scores["metric"] == "avg@k")]
     means = rows.groupby(["benchmark", "variant", "draw"])["value"].mean()
     intervals = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -19,10 +20,10 @@ from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest_file import write_manifest
 from geosd.reporting.captions import output_title
 from geosd.reporting.results_page import results_markdown
-from geosd.reporting.shipping import changed_files, read_shipped, shown_rows
+from geosd.reporting.shipping import LARGE, changed_files, read_shipped, ship_tidy_tables, shows_all
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import claims_on
-from geosd.scores.tidy import COLUMNS
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 ROOT = Path(__file__).parents[2]
 STUDY = resolve(load(ROOT / "params.yaml"), "quick")
@@ -87,7 +88,7 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     shutil.copy(shipped / "shipped.json", clone)
     redraw.main("quick", tmp_path)
     assert hashes(clone) == hashes(shipped)
-    assert set(hashes(shipped)) == {"shipped.json", *manifest.inputs, *manifest.files}
+    assert not changed_files(clone, {**manifest.inputs, **manifest.files})
 
 
 def test_every_output_has_its_files_caption_and_source_data(shipped):
@@ -96,29 +97,48 @@ def test_every_output_has_its_files_caption_and_source_data(shipped):
         if name == "claims":
             assert {"claims.csv", "claims.md"} <= files
             continue
-        endings = ("pdf", "svg", "png") if name.startswith("figure") else ("csv", "md", "tex")
+        endings = ("svg",) if name.startswith("figure") else ("csv", "md", "tex")
         assert {f"{name}.{ending}" for ending in endings} <= files
+        if name.startswith("figure"):
+            assert all((shipped / f"{name}.{ending}").exists() for ending in ("pdf", "png"))
         caption = (shipped / f"{name}.caption.md").read_text()
         assert output_specs()[name].caption.split()[:5] == caption.partition("** ")[2].split()[:5]
         links = re.findall(r"\]\(([^)]+)\)", caption)
         assert links and all((shipped / link).exists() for link in links)
 
 
-def test_source_data_are_lines_of_the_tidy_table_digit_for_digit(shipped):
-    whole = (shipped / "source/scores.csv").read_text().splitlines()
-    shown = (shipped / "figure_frontier.scores.csv").read_text().splitlines()
-    assert shown == [line for line in whole if "left_over" not in line]
-    assert len(shown) < len(whole)
-
-
-def test_rows_of_a_sweep_are_those_of_its_points_and_of_the_base_model():
-    table = pd.DataFrame(
-        {"model": ["m", "m", "m", "n"], "variant": ["pi_0", "geosd-a", "geosd-b", "geosd-a"]}
+def test_a_caption_says_where_the_rows_are_listed_if_the_output_shows_a_part(shipped):
+    listed = (
+        "It shows the rows of the models and runs that [shipped.json](shipped.json) lists under"
     )
-    points = {"m": [{"run": "geosd-a", "variant": "geosd"}]}
-    rows = shown_rows(table, {"models": ["m"], "points": points})
-    assert rows["variant"].tolist() == ["pi_0", "geosd-a"]
-    assert len(shown_rows(table, {})) == 4
+    caption = (shipped / "figure_frontier.caption.md").read_text()
+    assert "(source/scores.csv)" in caption and f"{listed} `figure_frontier`.\n" in caption
+    assert "left_over" in (shipped / "source/scores.csv").read_text()
+    assert not [path for path in shipped.glob("*.csv") if path.name.count(".") > 1]
+
+
+def test_a_sweep_shows_the_runs_of_its_points_and_the_base_model():
+    runs = {"model": ["m", "m", "n"], "variant": ["pi_0", "geosd-a", "geosd-a"]}
+    table, points = pd.DataFrame(runs), {"m": [{"run": "geosd-a", "variant": "geosd"}]}
+    assert shows_all(table, {"models": ["m", "n"], "points": points})
+    assert not shows_all(table, {"models": ["m"], "points": points})
+    assert not shows_all(table, {"models": ["m", "n"], "methods": ["geosd"]})
+    assert shows_all(table, {})
+
+
+def test_a_large_table_is_shipped_compressed_and_read_like_any_other(tmp_path):
+    tables, study = made_up_tables(), tmp_path / "study"
+    path = tmp_path / "scores.csv"
+    tables["scores"].to_csv(path, index=False)
+    (plain,) = ship_tidy_tables([path], study)
+    assert plain.read_bytes() == path.read_bytes()
+    copies = -(-LARGE // len(path.read_bytes()))
+    runs = [tables["scores"].assign(seed=tables["scores"]["seed"] + 9 * n) for n in range(copies)]
+    pd.concat(runs).to_csv(path, index=False)
+    (large,) = ship_tidy_tables([path], study)
+    assert large.name == "scores.csv.gz" and not plain.exists()
+    assert gzip.decompress(large.read_bytes()) == path.read_bytes()
+    pd.testing.assert_frame_equal(read_tidy("scores", large), read_tidy("scores", path))
 
 
 def test_a_tidy_table_that_was_changed_is_refused(shipped, tmp_path):
@@ -163,7 +183,9 @@ def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
     kept = subprocess.run(
         ["git", "-C", tmp_path, "ls-files", "figures"], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert set(kept) == {f"figures/quick/{name}" for name in hashes(shipped)}
+    recorded = read_shipped(shipped)
+    names = {"shipped.json", *recorded.inputs, *recorded.files}
+    assert set(kept) == {f"figures/quick/{name}" for name in names}
 
 
 def test_the_page_shows_each_output_with_its_caption_and_the_verdicts_on_its_claims(shipped):

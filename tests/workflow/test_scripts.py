@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import snakemake
-from PIL import Image
 
 from geosd.claims.finding import VERDICTS
 
@@ -94,17 +93,17 @@ def test_snakemakes_template_still_writes_the_two_messages_that_are_known():
 
 
 def test_a_page_has_its_pictures_in_it(script, tmp_path):
-    Image.new("RGB", (1400, 2)).save(tmp_path / "a.png")
-    html = script("page").markdown_page("A ![title](a.png) and [a file](b.csv)\n", tmp_path)
+    (tmp_path / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="336.0pt"/>')
+    html = script("page").markdown_page("A ![title](a.svg) and [a file](b.csv)\n", tmp_path)
     ((kind, data, rest),) = re.findall(r'<img src="data:([^;]+);base64,([^"]+)" ([^>]*)>', html)
-    assert (kind, base64.b64decode(data)) == ("image/png", (tmp_path / "a.png").read_bytes())
+    assert (kind, base64.b64decode(data)) == ("image/svg+xml", (tmp_path / "a.svg").read_bytes())
     assert 'alt="title" width="700" class="wide"' in rest
     assert '<a href="b.csv">' in html
 
 
 def test_a_picture_alone_stands_on_a_card_and_headings_have_the_anchors_of_links(script, tmp_path):
-    Image.new("RGB", (10, 10)).save(tmp_path / "a.png")
-    text = "# The paper's claims\n\n[to](#the-papers-claims)\n\n![title](a.png)\n"
+    (tmp_path / "a.svg").write_text('<svg width="5pt"/>')
+    text = "# The paper's claims\n\n[to](#the-papers-claims)\n\n![title](a.svg)\n"
     html = script("page").markdown_page(text, tmp_path)
     assert '<p class="picture"><img' in html
     assert html.count('class="picture"') == 1 and "wide" not in html.partition("</style>")[2]

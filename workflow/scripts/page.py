@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import mimetypes
+import re
 import sys
 from html import escape
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from PIL import Image
 
 from geosd.files import write_text
 from geosd.reporting.front_page import heading_anchor
@@ -46,6 +46,7 @@ img.wide { min-width: 38rem; }
 
 # Words in whose colour the eye finds a verdict.
 COLOURED_VERDICTS = ("reproduced", "not reproduced")
+PIXELS_A_POINT = 150 / 72
 NARROW = 640  # pixels; a wider picture is moved sideways on a telephone, or no letter can be read
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
@@ -84,7 +85,7 @@ def name_headings(tokens: list[Token]) -> list[str]:
 def put_pictures_in(tokens: list[Token], folder: Path) -> None:
     """Put the bytes of each picture where its path, from a folder, stands, on a card of its own.
 
-    Two pixels are one of the page: letters of a figure are as large as those of the page then.
+    An SVG has 150 pixels an inch: letters of a figure are as large as those of the page then.
     """
     for paragraph, token in zip(tokens, tokens[1:], strict=False):
         for picture in token.children or ():
@@ -92,13 +93,13 @@ def put_pictures_in(tokens: list[Token], folder: Path) -> None:
                 continue
             path = folder / str(picture.attrs["src"])
             kind, _ = mimetypes.guess_type(path.name)
-            data = base64.b64encode(path.read_bytes()).decode("ascii")
-            with Image.open(path) as opened:
-                width = opened.width // 2
-            picture.attrSet("width", str(width))
-            if width > NARROW:
-                picture.attrSet("class", "wide")
-            picture.attrSet("src", f"data:{kind};base64,{data}")
+            data = path.read_bytes()
+            if points := re.search(rb'<svg[^>]* width="([\d.]+)pt"', data):
+                width = int(float(points[1]) * PIXELS_A_POINT)
+                picture.attrSet("width", str(width))
+                if width > NARROW:
+                    picture.attrSet("class", "wide")
+            picture.attrSet("src", f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}")
             if len(token.children or ()) == 1:
                 paragraph.attrJoin("class", "picture")
 

@@ -12,20 +12,22 @@ from geosd.cli import begin
 from geosd.cli.claims import judge
 from geosd.files import DamagedFileError, write_text
 from geosd.provenance.code import code_of
-from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.manifest_file import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
+from geosd.reporting.captions import caption_markdown
 from geosd.reporting.rendering import render
 from geosd.reporting.shipping import (
     IGNORE,
-    SOURCE,
+    MANIFEST,
+    NOT_KEPT,
     ShippedManifest,
     changed_files,
     hashes_of,
     package_versions,
     read_shipped,
-    write_caption,
+    shows_all,
+    source_tables,
     write_manifest,
-    write_source_data,
 )
 from geosd.reporting.specs import output_specs, rendering_modules
 from geosd.scores.tidy import read_tidy
@@ -62,14 +64,10 @@ def write_outputs(
 ) -> None:
     """Write all files of a shipped study but its tidy tables, which lie in its folder already.
 
-    Args:
-        study: Name of the study.
-        about: What it is for.
-        outputs: Settings of each table, figure and of `claims`.
-        folder: Of the study.
+    `about` says what the study is for; `outputs` has the settings of each.
     """
-    sources = sorted((folder / SOURCE).glob("*.csv"))
-    tables = {path.stem: read_tidy(path.stem, path) for path in sources}
+    sources = source_tables(folder)
+    tables = {tidy: read_tidy(tidy, path) for tidy, path in sources.items()}
     made = [folder / ".gitignore"]
     write_text(made[0], IGNORE)
     for name, settings in outputs.items():
@@ -78,18 +76,21 @@ def write_outputs(
             continue
         reads = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
         made += render(name, reads, settings, folder)
-        source_data = write_source_data(name, settings, folder)
-        made += [path for path in source_data if path not in sources]
-        models = settings.get("models", ())
-        made.append(write_caption(name, models, source_data, folder))
+        shown = [sources[tidy] for tidy in reads]
+        caption = caption_markdown(name, settings.get("models", ()), shown, folder)
+        if not all(shows_all(table, settings) for table in reads.values()):
+            listed = f"that [{MANIFEST}]({MANIFEST}) lists under `{name}`"
+            caption = f"{caption.rstrip()}\nIt shows the rows of the models and runs {listed}.\n"
+        made.append(folder / f"{name}.caption.md")
+        write_text(made[-1], caption)
     manifest = ShippedManifest(
         study=study,
         about=about,
         outputs=dict(outputs),
         packages=package_versions(),
         code=code_hashes(outputs),
-        inputs=hashes_of(folder, sources),
-        files=hashes_of(folder, made),
+        inputs=hashes_of(folder, sources.values()),
+        files=hashes_of(folder, (path for path in made if path.suffix[1:] not in NOT_KEPT)),
     )
     write_manifest(folder, manifest)
 
@@ -102,7 +103,7 @@ def _judge_anew(
     try:
         prove(files)
     except DamagedFileError:
-        (folder / f"{CLAIMS}.{MANIFEST}").unlink()
+        (folder / f"{CLAIMS}.{RUN_MANIFEST}").unlink()
     return files
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from geosd.reporting.shipping import read_shipped
+from geosd.reporting.shipping import NOT_KEPT, read_shipped
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import NOT_RUN, StudyPage, study_sections
 
@@ -19,7 +19,8 @@ HEAD = f"""\
 {NOT_RUN}
 The tables and figures of every study whose outputs the repository ships, each with its caption, and
 with the claims of the paper that it bears on. `make figures STUDY=name` makes them again from the
-shipped tidy tables, without any run. [claims.md](claims.md) says how claims are judged.
+shipped tidy tables, without any run, and each figure as PDF and PNG too.
+[claims.md](claims.md) says how claims are judged.
 A study whose main table has no column `cut` was run before a truncated response had no answer:
 its accuracies count what such responses say.
 """
@@ -63,4 +64,5 @@ def _shipped(folder: Path, page: Path) -> StudyPage:
         captions=captions,
         page=page,
         claims_page=folder / "claims.md",
+        not_kept=NOT_KEPT,
     )

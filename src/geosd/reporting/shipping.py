@@ -2,11 +2,12 @@
 
     figures/<study>/
         shipped.json             settings of each output; hashes of code, tidy tables and files
-        source/<tidy>.csv        the tidy tables that everything is made from
-        <output>.{pdf,svg,png}   or .{csv,md,tex}, or claims.{csv,md}
+        source/<tidy>.csv        the tidy tables that everything is made from; .csv.gz if large
+        <output>.svg             or .{csv,md,tex}, or claims.{csv,md}
         <output>.caption.md      title, caption, and where the numbers are
-        <output>.<tidy>.csv      source data: the rows of a tidy table that the output shows
         .gitignore               git keeps this folder, unlike those of other studies
+
+A figure's PDF and PNG are written here too, and git leaves them out.
 
 All but the tidy tables and the settings is made from these two, so a clone without any run makes it
 again; the same code makes the same bytes (`geosd.cli.redraw`).
@@ -14,6 +15,7 @@ again; the same code makes the same bytes (`geosd.cli.redraw`).
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -23,12 +25,18 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geosd.files import atomic_write, sha256, write_text
-from geosd.reporting.captions import caption_markdown
-from geosd.reporting.specs import output_specs
 
 MANIFEST = "shipped.json"
 SOURCE = "source"
-IGNORE = "# Git keeps this folder: its study is shipped (docs/results.md).\n!*\n*.manifest.json\n"
+NOT_KEPT = ("pdf", "png")
+"""Endings of a figure's files that git leaves out: each page shows the SVG."""
+IGNORE = f"""\
+# Git keeps this folder: its study is shipped (docs/results.md).
+!*
+*.manifest.json
+{"".join(f"*.{ending}{chr(10)}" for ending in NOT_KEPT)}"""
+LARGE = 1_000_000
+"""Bytes of a tidy table from which on it is shipped compressed; no browser shows such a table."""
 PACKAGES = ("matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels")
 """What draws and computes: another version may give other bytes."""
 BASE_MODEL = "pi_0"
@@ -110,7 +118,7 @@ def hashes_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
 def ship_tidy_tables(files: Sequence[Path], folder: Path) -> list[Path]:
     """Copy tidy files into the `source/` of a shipped study, those of one name as one file.
 
-    Their text stays as it is, so no digit of a number changes.
+    Their text stays as it is, so no digit of a number changes; `LARGE` ones are compressed.
 
     Raises:
         ValueError: Files of one name have not the same columns.
@@ -125,52 +133,32 @@ def ship_tidy_tables(files: Sequence[Path], folder: Path) -> list[Path]:
                 f" {written.partition(chr(10))[0]}.\nHint: let the workflow run both again."
             )
         texts[path.name] += rows
-    for name, text in texts.items():
-        write_text(folder / SOURCE / name, text)
-    return [folder / SOURCE / name for name in texts]
+    return [_write_source(folder / SOURCE / name, text.encode()) for name, text in texts.items()]
 
 
-def shown_rows(table: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of a tidy table that an output with these settings shows.
+def _write_source(path: Path, table: bytes) -> Path:
+    """Write a tidy table, compressed if it is large, in place of one of the other form."""
+    compressed = path.with_suffix(".csv.gz")
+    target, other = (compressed, path) if len(table) >= LARGE else (path, compressed)
+    with atomic_write(target) as temporary:
+        temporary.write_bytes(table if target == path else gzip.compress(table, mtime=0))
+    other.unlink(missing_ok=True)
+    return target
 
-    They are those of its models, and of its runs: its methods or the points of its sweeps, and
-    always the base model, to which gains are taken. Columns are text or not, as they are given.
+
+def source_tables(folder: Path) -> dict[str, Path]:
+    """The tidy tables of a shipped study by name, `<tidy>.csv` or `<tidy>.csv.gz`."""
+    return {path.name.partition(".")[0]: path for path in sorted((folder / SOURCE).glob("*.csv*"))}
+
+
+def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
+    """Whether an output with these settings shows every row of a tidy table.
+
+    It shows those of its models, and of its runs: its methods or the points of its sweeps, and
+    always the base model, to which gains are taken.
     """
-    rows = table
-    if "models" in settings and "model" in rows:
-        rows = rows[rows["model"].isin(settings["models"])]
-    if "variant" not in rows:
-        return rows
-    shown = {BASE_MODEL, *settings.get("methods", ())}
-    shown |= {
-        point["run"] for points in settings.get("points", {}).values() for point in points
-    } | set(settings.get("candidates", ()))
-    return rows[rows["variant"].isin(shown)] if len(shown) > 1 else rows
-
-
-def write_source_data(name: str, settings: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write the source data of an output of a shipped study: rows of `source/`, digit for digit.
-
-    Returns:
-        A file for each tidy table that it reads; the tidy table itself where all of it is shown.
-    """
-    paths = []
-    for tidy in output_specs()[name].reads:
-        whole = folder / SOURCE / f"{tidy}.csv"
-        table = pd.read_csv(whole, dtype=str, keep_default_na=False)
-        rows = shown_rows(table, settings)
-        path = folder / f"{name}.{tidy}.csv" if len(rows) < len(table) else whole
-        if path != whole:
-            with atomic_write(path) as temporary:
-                rows.to_csv(temporary, index=False, lineterminator="\n")
-        paths.append(path)
-    return paths
-
-
-def write_caption(
-    name: str, models: Iterable[str], source_data: Sequence[Path], folder: Path
-) -> Path:
-    """Write the caption of an output of a shipped study: its title, its words, its source data."""
-    path = folder / f"{name}.caption.md"
-    write_text(path, caption_markdown(name, models, source_data, folder))
-    return path
+    if "models" in settings and not table["model"].isin(settings["models"]).all():
+        return False
+    runs = {*settings.get("methods", ()), *settings.get("candidates", ())}
+    runs |= {point["run"] for points in settings.get("points", {}).values() for point in points}
+    return not runs or "variant" not in table or table["variant"].isin({BASE_MODEL, *runs}).all()

@@ -53,6 +53,7 @@ class StudyPage:
             `geosd.reporting.captions.caption_markdown` writes it, with links from the page.
         page: The file of the page.
         claims_page: The file with all claims.
+        not_kept: Endings of files that are not in the folder of the outputs.
     """
 
     name: str
@@ -62,6 +63,7 @@ class StudyPage:
     captions: Mapping[str, str]
     page: Path
     claims_page: Path
+    not_kept: tuple[str, ...] = ()
 
     def link(self, path: Path) -> str:
         """A file as a link on the page names it."""
@@ -144,12 +146,12 @@ def _verdicts(study: StudyPage, claims: pd.DataFrame) -> str:
 def _output(study: StudyPage, name: str, claims: pd.DataFrame | None) -> str:
     caption, files = study.captions[name], study.folder / name
     if output_kind(name).label == "Figure":
-        parts = [f"![{alt_text(caption)}]({study.link(files)}.png)\n"]
+        parts = [f"![{alt_text(caption)}]({study.link(files)}.svg)\n"]
     else:
         table = files.with_suffix(".md").read_text(encoding="utf-8")
         table = re.sub(r"\A# .*\n+", "", table)  # the page has the title
         parts = [re.sub(r"^#+ (.*)$", r"**\1**", table, flags=re.MULTILINE)]
-    endings = output_kind(name).extensions
+    endings = [e for e in output_kind(name).extensions if e not in study.not_kept]
     links = ", ".join(f"[{name}.{ending}]({study.link(files)}.{ending})" for ending in endings)
     parts.append(f"{title_and_words(caption)[1]} Files: {links}.\n")
     if claims is not None and len(rows := claims_on(claims, output_specs()[name])):

@@ -61,6 +61,7 @@ so there each problem counts once.
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -199,7 +200,7 @@ def read_cells(
     if (lines := absent.any(axis=1)).any():
         row = int(lines.argmax())
         raise damaged_cell(path, row, absent.loc[row].idxmax(), "nothing", "a value")
-    with path.open("rb") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         if file.read() != b"\n":
             raise DamagedFileError(f"{path}:{len(table) + 1}: the line has no end.\n{hint}")
