@@ -41,7 +41,7 @@ def made_up_table(
 
 def test_curves_and_bands_are_those_of_the_runs():
     table = made_up_table(["m"], ["geosd"], seeds=4, n=16)
-    coverage, wrong, _ = consensus.draw(table, ["m"], ["geosd"]).axes
+    coverage, wrong, _ = consensus.plot(table, ["m"], ["geosd"]).axes
     runs = table.query("quantity == 'pass@k' and x == 8")["value"]
     low, high = stats.t.interval(0.95, 3, runs.mean(), stats.sem(runs))
     assert coverage.lines[0].get_xydata()[7] == pytest.approx((8, runs.mean()))
@@ -72,7 +72,7 @@ def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
 
 def test_one_run_has_no_band():
     table = made_up_table(["m"], ["geosd"], seeds=1, n=8)
-    coverage, wrong, right = consensus.draw(table, ["m"], ["geosd"]).axes
+    coverage, wrong, right = consensus.plot(table, ["m"], ["geosd"]).axes
     assert len(coverage.lines[0].get_xdata()) == 8
     assert not any(band.get_paths() for axes in (coverage, right) for band in axes.collections)
     assert np.isnan(wrong.lines[0].get_xdata().astype(float)).any()
@@ -80,7 +80,7 @@ def test_one_run_has_no_band():
 
 @pytest.mark.parametrize(("seeds", "n"), [(3, 16), (2, 32)])
 def test_k_runs_to_the_number_of_samples_on_a_log2_axis(seeds, n):
-    figure = consensus.draw(made_up_table(["m"], ALL, seeds, n), ["m"], ALL)
+    figure = consensus.plot(made_up_table(["m"], ALL, seeds, n), ["m"], ALL)
     axes = figure.axes[0]
     assert axes.get_xscale() == "log" and axes.xaxis.get_transform().base == 2
     assert axes.get_xticklabels()[-1].get_text() == str(n)
@@ -88,7 +88,7 @@ def test_k_runs_to_the_number_of_samples_on_a_log2_axis(seeds, n):
 
 
 def test_methods_of_the_paper_are_shown_and_ablations_are_not():
-    figure = consensus.draw(made_up_table(["m"], ALL, 2, 8), ["m"], [*ALL, "geosd-privilege_0.5"])
+    figure = consensus.plot(made_up_table(["m"], ALL, 2, 8), ["m"], [*ALL, "geosd-privilege_0.5"])
     bars = [text.get_text() for text in figure.axes[1].get_yticklabels()]
     assert bars == [METHODS[v].drawn for v in ALL[:10]]
     named = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -98,7 +98,7 @@ def test_methods_of_the_paper_are_shown_and_ablations_are_not():
 @pytest.mark.slow
 def test_at_most_five_methods_have_a_colour_and_a_band():
     models = ["mini-qwen3", "mini-olmo3"]
-    figure = consensus.draw(made_up_table(models, ALL, 3, 8), models, ALL)
+    figure = consensus.plot(made_up_table(models, ALL, 3, 8), models, ALL)
     panels = np.reshape(figure.axes, (2, 3))
     for axes in panels[:, [0, 2]].flat:
         assert len([band for band in axes.collections if band.get_paths()]) == len(EMPHASIZED)
@@ -114,7 +114,7 @@ def test_at_most_five_methods_have_a_colour_and_a_band():
 def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
     models = ["mini-qwen3", "mini-olmo3"]
     table = made_up_table(models, ALL, 2, 16)
-    figure = consensus.draw(table, models, ALL)
+    figure = consensus.plot(table, models, ALL)
     figure.draw_without_rendering()
     assert len(figure.axes) == 6
     for axes in figure.axes:
@@ -125,6 +125,6 @@ def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
         assert not any(box.overlaps(other) for other in boxes[at + 1 :])
     files = []
     for folder in ("a", "b"):
-        paths = save(consensus.draw(table, models, ALL), tmp_path / folder, "c")
+        paths = save(consensus.plot(table, models, ALL), tmp_path / folder, "c")
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]

@@ -27,7 +27,7 @@ def test_gains_and_whiskers_are_those_of_the_runs(make):
     base = scores_by_seed(scores, "mini-qwen3", "pi_0", "id")
     gain, ood_gain = means.loc["fwdkl"]
     assert gain == pytest.approx(runs.mean() - base.mean())
-    axes, *_ = figure_frontier.draw(scores, ["mini-qwen3"], QUICK).axes
+    axes, *_ = figure_frontier.plot(scores, ["mini-qwen3"], QUICK).axes
     *_, points, origin = [c for c in axes.collections if len(c.get_offsets())]
     np.testing.assert_allclose(points.get_offsets(), means[["id_gain", "ood_gain"]])
     sd = np.std(runs, ddof=1)
@@ -40,7 +40,7 @@ def test_gains_and_whiskers_are_those_of_the_runs(make):
 def test_the_same_scores_draw_the_same_bytes(make, tmp_path):
     files = []
     for folder in ("a", "b"):
-        figure = figure_frontier.draw(make(), ["mini-qwen3"], QUICK)
+        figure = figure_frontier.plot(make(), ["mini-qwen3"], QUICK)
         files.append([p.read_bytes() for p in save(figure, tmp_path / folder, "figure")])
     assert files[0] == files[1]
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
@@ -50,7 +50,7 @@ def test_the_same_scores_draw_the_same_bytes(make, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("models", [("mini-qwen3",), ("mini-qwen3", "mini-olmo3", "mini-llama")])
 def test_labels_cover_neither_each_other_nor_the_frame(make, models):
-    figure = figure_frontier.draw(make(models), models, list(METHODS))
+    figure = figure_frontier.plot(make(models), models, list(METHODS))
     figure.draw_without_rendering()
     planes = [axes for axes in figure.axes if axes.get_xlabel().startswith("ID gain")]
     assert len(planes) == len(models)
@@ -69,7 +69,7 @@ def test_labels_cover_neither_each_other_nor_the_frame(make, models):
 def test_pass_at_k_stands_on_one_scale_for_all_models(make):
     models = ("mini-qwen3", "mini-llama")
     scores = make(models)
-    figure = figure_frontier.draw(scores, models, QUICK)
+    figure = figure_frontier.plot(scores, models, QUICK)
     panels = [axes for axes in figure.axes if axes.get_xlabel() == "OOD pass@16 (%)"]
     assert len(panels) == 2 and panels[0].get_xlim() == panels[1].get_xlim()
     for axes, model in zip(panels, models, strict=True):
@@ -85,18 +85,18 @@ def test_pass_at_k_stands_on_one_scale_for_all_models(make):
 
 def test_without_pass_at_k_there_is_no_row_for_it(make):
     scores = make()
-    figure = figure_frontier.draw(scores[scores["metric"] == "avg@k"], ["mini-qwen3"], QUICK)
+    figure = figure_frontier.plot(scores[scores["metric"] == "avg@k"], ["mini-qwen3"], QUICK)
     assert len(figure.axes) == 1
 
 
 def test_one_model_fits_one_column(make):
-    figure = figure_frontier.draw(make(), ["mini-qwen3"], QUICK)
+    figure = figure_frontier.plot(make(), ["mini-qwen3"], QUICK)
     assert figure.get_size_inches()[0] < 3.5
 
 
 def test_without_the_base_model_there_is_no_gain(make):
     with pytest.raises(ValueError, match="(?s)pi_0.*Hint:"):
-        figure_frontier.draw(make(variants=["geosd"]), ["mini-qwen3"], ["geosd"])
+        figure_frontier.plot(make(variants=["geosd"]), ["mini-qwen3"], ["geosd"])
 
 
 def test_an_unknown_variant_is_drawn_under_its_own_name(make):
@@ -146,7 +146,7 @@ def crowded(make):
 
 @pytest.mark.slow
 def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(crowded):
-    figure = figure_frontier.draw(crowded, ["mini-qwen3"], [*QUICK, "sft"])
+    figure = figure_frontier.plot(crowded, ["mini-qwen3"], [*QUICK, "sft"])
     figure.draw_without_rendering()
     whole, part, _ = figure.axes
     assert [text.get_text() for text in whole.texts] == [METHODS["revkl"].label]
@@ -158,7 +158,7 @@ def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(crowd
 
 @pytest.mark.slow
 def test_no_whisker_is_clipped(crowded):
-    for axes in figure_frontier.draw(crowded, ["mini-qwen3"], [*QUICK, "sft"]).axes[:2]:
+    for axes in figure_frontier.plot(crowded, ["mini-qwen3"], [*QUICK, "sft"]).axes[:2]:
         whiskers = [p.vertices for c in axes.collections for p in c.get_paths() if len(p) == 2]
         corners = np.concatenate(whiskers)
         assert len(whiskers) >= 8

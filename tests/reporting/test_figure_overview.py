@@ -46,7 +46,7 @@ def test_hellinger_lets_go_of_what_the_student_excludes_and_forward_kl_does_not(
 
 
 def test_the_drawn_chord_and_arc_are_those_of_the_points():
-    axes = overview.draw().axes[2]
+    axes = overview.plot().axes[2]
     chord, arc = (line for line in axes.lines if line.get_linewidth() in (1.5, 3))
     ends = chord.get_xydata()
     assert np.linalg.norm(ends, axis=1) == pytest.approx(1)
@@ -60,9 +60,9 @@ def test_the_drawn_chord_and_arc_are_those_of_the_points():
 def test_the_overview_is_the_same_bytes_every_time_and_nothing_touches(tmp_path):
     files = []
     for folder in ("a", "b"):
-        files.append([p.read_bytes() for p in save(overview.draw(), tmp_path / folder, "o")])
+        files.append([p.read_bytes() for p in save(overview.plot(), tmp_path / folder, "o")])
     assert files[0] == files[1]
-    figure = overview.draw()
+    figure = overview.plot()
     figure.draw_without_rendering()
     axes = figure.axes[2]
     boxes = [t.get_window_extent() for t in axes.texts if t.get_text()]

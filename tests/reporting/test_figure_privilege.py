@@ -47,7 +47,7 @@ def test_changes_and_intervals_are_those_of_the_runs():
     sweep = privilege.privilege_changes(scores, "m", points())
     order = ["fwdkl", "revkl", "geosd"]
     assert list(sweep["variant"].unique()) == order, "in the order of every figure"
-    (axes,) = privilege.draw(scores, ["m"], {"m": points()}).axes
+    (axes,) = privilege.plot(scores, ["m"], {"m": points()}).axes
     line, band = axes.lines[1 + order.index("geosd")], axes.collections[order.index("geosd")]
     runs = scores_by_seed(scores, "m", "geosd", "ood_avg")
     base = scores_by_seed(scores, "m", "pi_0", "ood_avg")
@@ -60,13 +60,13 @@ def test_changes_and_intervals_are_those_of_the_runs():
 
 
 def test_points_stand_in_the_order_of_privilege_whatever_the_order_of_the_grid():
-    (axes,) = privilege.draw(made_up_scores(), ["m"], {"m": points()[::-1]}).axes
+    (axes,) = privilege.plot(made_up_scores(), ["m"], {"m": points()[::-1]}).axes
     assert list(axes.lines[2].get_xdata()) == [100 * share for share in SHARES]
     assert axes.lines[2].get_color() == METHODS["revkl"].colour
 
 
 def test_one_seed_draws_a_line_without_a_band():
-    (axes,) = privilege.draw(made_up_scores(seeds=1), ["m"], {"m": points()}).axes
+    (axes,) = privilege.plot(made_up_scores(seeds=1), ["m"], {"m": points()}).axes
     assert len(axes.lines) == 4 and all(np.isfinite(line.get_ydata()).all() for line in axes.lines)
     assert not any(band.get_paths() for band in axes.collections)
 
@@ -75,7 +75,7 @@ def test_one_seed_draws_a_line_without_a_band():
 @pytest.mark.parametrize("models", [("m",), ("a", "b", "c")])
 def test_labels_stay_on_the_page_and_apart(models):
     scores, swept = made_up_scores(models=models), {model: points() for model in models}
-    figure = privilege.draw(scores, models, swept)
+    figure = privilege.plot(scores, models, swept)
     figure.draw_without_rendering()
     for axes in figure.axes:
         boxes = [t.get_window_extent() for t in axes.texts]
@@ -89,7 +89,7 @@ def test_the_same_scores_draw_the_same_bytes(tmp_path):
     files = []
     for folder in ("a", "b"):
         paths = save(
-            privilege.draw(made_up_scores(), ["m"], {"m": points()}), tmp_path / folder, "p"
+            privilege.plot(made_up_scores(), ["m"], {"m": points()}), tmp_path / folder, "p"
         )
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]
@@ -98,4 +98,4 @@ def test_the_same_scores_draw_the_same_bytes(tmp_path):
 def test_a_study_without_base_is_refused_with_a_hint():
     scores = made_up_scores()
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on ood_avg.*Hint:"):
-        privilege.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})
+        privilege.plot(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})

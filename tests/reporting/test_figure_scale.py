@@ -30,7 +30,7 @@ def made_up_scores(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
 
 def test_lines_are_the_means_of_the_runs_in_the_studys_order():
     scores = made_up_scores()
-    figure = scale.draw(scores, LADDER, BOTH)
+    figure = scale.plot(scores, LADDER, BOTH)
     base, geosd = figure.axes[1].lines
     for variant, line in (("pi_0", base), ("geosd", geosd)):
         expected = [scores_by_seed(scores, m, variant, "ood_avg").mean() for m in LADDER]
@@ -46,7 +46,7 @@ def test_lines_are_the_means_of_the_runs_in_the_studys_order():
 def test_both_panels_say_the_gain_of_each_size():
     scores = made_up_scores()
     for axes, benchmark in zip(
-        scale.draw(scores, LADDER, BOTH).axes, ("id", "ood_avg"), strict=True
+        scale.plot(scores, LADDER, BOTH).axes, ("id", "ood_avg"), strict=True
     ):
         means = {v: [scores_by_seed(scores, m, v, benchmark).mean() for m in LADDER] for v in BOTH}
         gains = np.subtract(means["geosd"], means["pi_0"])
@@ -62,7 +62,7 @@ def test_sizes_are_what_the_names_differ_in():
 
 
 def test_labels_stay_on_the_page_and_apart():
-    figure = scale.draw(made_up_scores(), LADDER, BOTH)
+    figure = scale.plot(made_up_scores(), LADDER, BOTH)
     figure.draw_without_rendering()
     for axes in figure.axes:
         texts = [t for t in [*axes.texts, *axes.get_xticklabels()] if t.get_visible()]
@@ -76,6 +76,6 @@ def test_labels_stay_on_the_page_and_apart():
 def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path):
     files = []
     for folder in ("a", "b"):
-        paths = save(scale.draw(made_up_scores(seeds=1), LADDER, BOTH), tmp_path / folder, "s")
+        paths = save(scale.plot(made_up_scores(seeds=1), LADDER, BOTH), tmp_path / folder, "s")
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]

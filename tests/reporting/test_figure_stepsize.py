@@ -64,7 +64,7 @@ def test_the_solid_line_is_the_full_runs_by_learning_rate():
 @pytest.mark.slow
 def test_lines_and_whiskers_are_those_of_the_runs():
     scores = made_up_scores()
-    axes, *_ = stepsize.draw(scores, ["m"], {"m": points()}).axes
+    axes, *_ = stepsize.plot(scores, ["m"], {"m": points()}).axes
     means = configurations(scores, points())
     full = stepsize.learning_rate_lines(means).query("variant == 'geosd'")[["id", "ood_avg"]]
     assert any(
@@ -90,7 +90,7 @@ def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
 @pytest.mark.slow
 def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
     scores = made_up_scores()
-    figure = stepsize.draw(scores, ["m"], {"m": points()})
+    figure = stepsize.plot(scores, ["m"], {"m": points()})
     _, *maps, bar = figure.axes
     assert "change" in bar.get_ylabel()
     every = []
@@ -120,7 +120,7 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
 @pytest.mark.slow
 def test_a_rate_that_was_not_stopped_at_a_step_has_an_empty_field():
     sparse = [p for p in points() if p["steps"] == FULL or p["learning_rate"] == 1e-6]
-    figure = stepsize.draw(made_up_scores(), ["m"], {"m": sparse})
+    figure = stepsize.plot(made_up_scores(), ["m"], {"m": sparse})
     (mesh,) = figure.axes[1].collections
     known = ~np.ma.getmaskarray(mesh.get_array()).reshape(len(RATES), -1)
     assert known.sum(axis=1).tolist() == [1, 1, len(STOPS) + 1, 1, 1, 1]
@@ -146,7 +146,7 @@ def test_learning_rates_are_powers_of_ten():
 @pytest.mark.slow
 @pytest.mark.parametrize("models", [("m",), ("a", "b")])
 def test_labels_are_all_there_on_the_page_and_apart(models):
-    figure = stepsize.draw(made_up_scores(models), models, {model: points() for model in models})
+    figure = stepsize.plot(made_up_scores(models), models, {model: points() for model in models})
     figure.draw_without_rendering()
     planes = [axes for axes in figure.axes if axes.get_title() in models]
     assert len(planes) == len(models)
@@ -169,7 +169,7 @@ def test_labels_are_all_there_on_the_page_and_apart(models):
 def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(tmp_path):
     files = []
     for folder in ("a", "b"):
-        figure = stepsize.draw(made_up_scores(), ["m"], {"m": points(stops=())})
+        figure = stepsize.plot(made_up_scores(), ["m"], {"m": points(stops=())})
         assert len(figure.axes) == 1
         assert "stopped early" not in [t.get_text() for t in figure.legends[0].get_texts()]
         files.append([path.read_bytes() for path in save(figure, tmp_path / folder, "s")])
@@ -179,4 +179,4 @@ def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_sa
 def test_a_study_without_base_is_refused_with_a_hint():
     scores = made_up_scores()
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
-        stepsize.draw(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})
+        stepsize.plot(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})

@@ -28,7 +28,7 @@ def curves():
 
 
 def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
-    figure = figure_training.draw(curves, ["a", "b"], ["pi_0", "grpo", "geosd"])
+    figure = figure_training.plot(curves, ["a", "b"], ["pi_0", "grpo", "geosd"])
     panels = figure.axes
     assert len(panels) == 6
     for axes in panels:
@@ -42,7 +42,7 @@ def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
 
 
 def test_bands_are_intervals_of_the_mean(curves):
-    figure = figure_training.draw(curves, ["a"], ["grpo"])
+    figure = figure_training.plot(curves, ["a"], ["grpo"])
     at_four = curves[
         (curves["model"] == "a") & (curves["variant"] == "grpo") & (curves["step"] == 4)
     ]
@@ -56,7 +56,7 @@ def test_bands_are_intervals_of_the_mean(curves):
 
 def test_bands_end_where_the_scale_does(curves):
     wide = curves.assign(value=curves["seed"].map({0: 0.0, 1: 0.9, 2: 1.0}))
-    figure = figure_training.draw(wide, ["a"], ["grpo"])
+    figure = figure_training.plot(wide, ["a"], ["grpo"])
     for axes, most in zip(figure.axes, (1.0, np.pi, 1.0), strict=True):
         heights = axes.collections[0].get_paths()[0].vertices[:, 1]
         assert heights.min() == 0 and heights.max() <= most
@@ -67,7 +67,7 @@ def test_of_more_than_five_methods_the_plain_ones_of_each_idea_have_a_colour(cur
     strong = ("grpo", "fwdkl", "revkl", "geosd")
     names = [*strong, "sft", "jsd"]
     one = curves[curves["variant"] == "geosd"]
-    figure = figure_training.draw(
+    figure = figure_training.plot(
         pd.concat([one.assign(variant=name) for name in names]), ["a"], names
     )
     for axes in figure.axes:
@@ -84,7 +84,7 @@ def test_of_more_than_five_methods_the_plain_ones_of_each_idea_have_a_colour(cur
 
 def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):
     names = ["grpo", "geosd", "left_over"]
-    figure = figure_training.draw(curves, ["a"], names)
+    figure = figure_training.plot(curves, ["a"], names)
     for axes in figure.axes:
         markers = {line.get_color(): line.get_marker() for line in axes.get_lines()}
         starts = {line.get_markevery()[0] for line in axes.get_lines()}
@@ -94,7 +94,7 @@ def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):
 
 def test_solutions_that_sft_trains_on_do_not_count_as_rollouts(curves):
     sft = curves.replace({"variant": {"grpo": "sft"}})
-    figure = figure_training.draw(sft, ["a"], ["sft", "geosd"])
+    figure = figure_training.plot(sft, ["a"], ["sft", "geosd"])
     points = [
         {line.get_color(): len(line.get_xydata()) for line in axes.get_lines()}
         for axes in figure.axes

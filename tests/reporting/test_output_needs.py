@@ -12,8 +12,7 @@ from made_up_tables import made_up_tables
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.output_needs import NEEDS
 from geosd.reporting.method_style import ABLATION, METHODS, OTHER
-from geosd.reporting.rendering import render
-from geosd.reporting.specs import output_specs
+from geosd.reporting.specs import output_specs, render
 from geosd.reporting.tables import Cell, Column, Row, Table, save
 
 SHOWN = {  # by study quick

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from geosd.reporting import table_benchmarks, table_main, table_significance
-from geosd.reporting.captions import caption_words
+from geosd.reporting.specs import caption_words
 from geosd.reporting.tables import to_latex, to_markdown
 from geosd.scores.score_table import scores_by_seed
 

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from geosd.reporting import figure_rate_curves, figure_rates, table_main_one_rate, table_rates
 from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import short_rate
-from geosd.reporting.rate_sweeps import (
+from geosd.reporting.run_accuracies import (
     rate_in_grid,
     rate_runs,
 )
@@ -168,7 +168,7 @@ def test_the_main_table_at_one_rate_is_of_the_runs_at_this_rate(scores):
 
 @pytest.fixture(scope="module")
 def plane(scores):
-    figure = figure_rates.draw(scores, MODELS, POINTS, SELECTED)
+    figure = figure_rates.plot(scores, MODELS, POINTS, SELECTED)
     figure.draw_without_rendering()
     return figure
 
@@ -231,7 +231,7 @@ def test_selected_points_are_named_and_no_two_names_touch(plane):
 
 @pytest.mark.slow
 def test_the_legend_of_one_model_fits_its_column(scores):
-    figure = figure_rates.draw(scores, MODELS[:1], POINTS, SELECTED)
+    figure = figure_rates.plot(scores, MODELS[:1], POINTS, SELECTED)
     figure.draw_without_rendering()
     (legend,) = figure.legends
     box = legend.get_window_extent()
@@ -240,7 +240,7 @@ def test_the_legend_of_one_model_fits_its_column(scores):
 
 @pytest.fixture(scope="module")
 def curves(scores):
-    return figure_rate_curves.draw(scores, MODELS, POINTS, SELECTED)
+    return figure_rate_curves.plot(scores, MODELS, POINTS, SELECTED)
 
 
 def panel(curves, title, benchmark="id"):
@@ -293,7 +293,7 @@ def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(score
         for model, of in POINTS.items()
     }
     selected = {model: {**of, "tip": 1e-6} for model, of in SELECTED.items()}
-    figure = figure_rate_curves.draw(pd.concat([scores, copied]), MODELS, points, selected)
+    figure = figure_rate_curves.plot(pd.concat([scores, copied]), MODELS, points, selected)
     shown = [axes for axes in figure.axes if axes.get_visible()]
     assert len(shown) == 2 * len(six)
     labelled = [axes for axes in shown if axes.get_xlabel()]
@@ -301,7 +301,7 @@ def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(score
     assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in labelled)
 
 
-@pytest.mark.parametrize("build", [table_rates.build, figure_rates.draw, figure_rate_curves.draw])
+@pytest.mark.parametrize("build", [table_rates.build, figure_rates.plot, figure_rate_curves.plot])
 def test_a_study_without_base_is_refused_with_a_hint(scores, build):
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
         build(scores[scores["variant"] != "pi_0"], MODELS, POINTS, SELECTED)

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from geosd.claims.ledger import ledger
-from geosd.reporting.specs import OutputSpec, output_kind, output_specs, rendering_modules
+from geosd.reporting.specs import OutputSpec, output_kind, output_modules, output_specs
 
 SOURCE = """from geosd.reporting.specs import OutputSpec
 SPEC = OutputSpec(title="a", caption="b", reads=("scores",))
@@ -33,7 +33,7 @@ def test_arguments_are_what_is_declared(name):
 
 @pytest.mark.parametrize("name", output_specs())
 def test_the_modules_that_are_found_by_name_have_the_functions_of_their_kind(name):
-    own, writer = map(importlib.import_module, rendering_modules(name))
+    own, writer = map(importlib.import_module, output_modules(name))
     assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
 
 

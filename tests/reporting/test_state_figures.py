@@ -14,8 +14,8 @@ from matplotlib.colors import to_rgb
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism, figure_overview
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import METHODS
-from geosd.scores.state_table import group_by_overlap
 from geosd.scores.tidy import COLUMNS
+from geosd.scores.state_table import bin_states_by_overlap
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
@@ -65,9 +65,9 @@ def ridges():
 @pytest.fixture(scope="module")
 def figures(states, drift, ridges):
     return {
-        "mechanism": lambda models: figure_mechanism.draw(states, drift, models, DRIFTING),
-        "alignment": lambda models: figure_alignment.draw(ridges, models, ["fwdkl", "geosd"]),
-        "density": lambda models: figure_density.draw(states, models),
+        "mechanism": lambda models: figure_mechanism.plot(states, drift, models, DRIFTING),
+        "alignment": lambda models: figure_alignment.plot(ridges, models, ["fwdkl", "geosd"]),
+        "density": lambda models: figure_density.plot(states, models),
     }
 
 
@@ -128,7 +128,7 @@ def panel(figure, title):
 def test_panel_a_draws_the_medians_of_each_bin(figures, states):
     figure = figures["mechanism"](MODELS[:1])
     axes = next(a for a in figure.axes if a.get_ylabel().startswith("gradient"))
-    states = group_by_overlap(states[states["model"] == MODELS[0]])
+    states = bin_states_by_overlap(states[states["model"] == MODELS[0]])
     bins = states.groupby("mean_overlap")
     for divergence, variant in (("fwdkl", "fwdkl"), ("revkl", "revkl"), ("hellinger", "geosd")):
         norms, colour = bins[f"gradient_{divergence}"], METHODS[variant].colour
@@ -140,7 +140,7 @@ def test_panel_a_draws_the_medians_of_each_bin(figures, states):
 
 def test_panel_a_begins_where_its_bins_do(states, drift):
     agreeing = states[states["overlap"] > 0.62]
-    figure = figure_mechanism.draw(agreeing, drift, MODELS[:1], DRIFTING)
+    figure = figure_mechanism.plot(agreeing, drift, MODELS[:1], DRIFTING)
     for axes in figure.axes:
         if "{B}" not in axes.get_title("left"):
             assert axes.get_xlim() == pytest.approx((0.6, 1))
@@ -149,7 +149,7 @@ def test_panel_a_begins_where_its_bins_do(states, drift):
 def test_a_divergence_has_one_name_in_all_figures(figures):
     mechanism = next(a for a in figures["mechanism"](MODELS[:1]).axes if a.get_legend())
     names = [text.get_text() for text in mechanism.get_legend().get_texts()]
-    overview = [text.get_text() for text in figure_overview.draw().legends[0].get_texts()]
+    overview = [text.get_text() for text in figure_overview.plot().legends[0].get_texts()]
     assert names == [name for name in overview if name in names] and len(names) == 3
 
 
@@ -166,7 +166,7 @@ def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
 
 
 def test_a_variant_that_the_study_does_not_train_is_left_out(states, drift):
-    figure = figure_mechanism.draw(states, drift, MODELS[:1], ["fwdkl", "geosd"])
+    figure = figure_mechanism.plot(states, drift, MODELS[:1], ["fwdkl", "geosd"])
     assert len(panel(figure, "{B}").texts) == 2
 
 
@@ -186,7 +186,7 @@ def test_small_masses_are_drawn_as_high_as_large_ones(ridges):
     """A ridge's share of its panel is a share of the largest mass, and so is the bar of scale."""
     heights = []
     for scale in (1.0, 0.1):
-        figure = figure_alignment.draw(
+        figure = figure_alignment.plot(
             ridges.assign(mass=scale * ridges["mass"]), MODELS[:1], ["fwdkl"]
         )
         axes = figure.axes[0]
@@ -216,16 +216,16 @@ def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, st
 def test_a_row_of_densities_may_be_short(states, number):
     names = [f"m-{n}" for n in range(number)]
     tables = [states[states["model"] == MODELS[0]].assign(model=name) for name in names]
-    figure = figure_density.draw(pd.concat(tables), names)
+    figure = figure_density.plot(pd.concat(tables), names)
     figure.draw_without_rendering()
     assert [axes.get_title("left") for axes in figure.axes[:-1]] == names
 
 
 def test_without_states_the_figures_say_what_to_do(states, drift):
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
-        figure_density.draw(states, ["other"])
+        figure_density.plot(states, ["other"])
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
-        figure_mechanism.draw(states, drift, ["other"], DRIFTING)
+        figure_mechanism.plot(states, drift, ["other"], DRIFTING)
 
 
 @pytest.mark.slow

@@ -8,10 +8,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geosd.reporting.captions import caption_markdown
-from geosd.reporting.front_page import front_page_markdown
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import NOT_RUN, StudyPage, alt_text, study_sections
+from geosd.reporting.study_page import (
+    NOT_RUN,
+    StudyPage,
+    alt_text_from_caption,
+    caption_markdown,
+    front_page_markdown,
+    study_sections,
+)
 from geosd.scores.tidy import COLUMNS
 
 OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figure_frontier")
@@ -102,7 +107,7 @@ def test_a_study_without_verdicts_shows_estimates_in_their_place(study):
 
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])
 def test_a_pictures_alternative_says_what_the_figure_shows(name):
-    words = alt_text(caption_markdown(name, [], [], Path()))
+    words = alt_text_from_caption(caption_markdown(name, [], [], Path()))
     title = output_specs()[name].title
     assert words.lower().startswith(f"{title.lower()}. ")
     assert len(words) > len(title) + 30 and words.endswith(".")

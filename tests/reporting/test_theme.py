@@ -12,9 +12,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from geosd.reporting import figure_density, figure_overview, figure_stepsize
-from geosd.reporting.figures import save
+from geosd.reporting.figures import FONT, SMALLEST_PT, save
 from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, METHODS
-from geosd.reporting.theme import FONT, SMALLEST_PT
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 BLINDNESS = {
@@ -92,7 +91,7 @@ def test_scales_of_colour_go_one_way_in_grey_print(shades):
 
 @pytest.fixture(scope="module")
 def overview():
-    return figure_overview.draw()
+    return figure_overview.plot()
 
 
 @pytest.mark.slow
@@ -114,6 +113,6 @@ def test_no_letter_is_too_small_to_read_in_print(overview):
 @pytest.mark.slow
 def test_the_look_does_not_depend_on_the_users_settings(tmp_path):
     with matplotlib.rc_context({"font.family": "serif", "font.size": 20, "axes.grid": True}):
-        elsewhere = [p.read_bytes() for p in save(figure_overview.draw(), tmp_path, "figure")]
-    here = [p.read_bytes() for p in save(figure_overview.draw(), tmp_path, "figure")]
+        elsewhere = [p.read_bytes() for p in save(figure_overview.plot(), tmp_path, "figure")]
+    here = [p.read_bytes() for p in save(figure_overview.plot(), tmp_path, "figure")]
     assert elsewhere == here

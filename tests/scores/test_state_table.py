@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.scores.state_table import group_by_overlap, mismatch_share, most_uncertain
+from geosd.scores.state_table import bin_states_by_overlap, mismatch_share, most_uncertain
 
 
 @settings(max_examples=60, deadline=None)
@@ -53,7 +53,7 @@ def test_the_mismatch_region_is_closed_at_both_borders():
 
 def test_bins_of_overlap_hold_what_lies_in_them():
     table = states()
-    found = group_by_overlap(table, bins=4, least=1)
+    found = bin_states_by_overlap(table, bins=4, least=1)
     assert len(found) == len(table)
     for at, (mean, rows) in enumerate(found.groupby("mean_overlap")):
         inside = table[(table["overlap"] >= at / 4) & (table["overlap"] < (at + 1) / 4)]
@@ -64,6 +64,6 @@ def test_bins_of_overlap_hold_what_lies_in_them():
 def test_bins_with_few_positions_are_left_out_and_full_overlap_is_in_the_last():
     table = states(30)
     table["overlap"] = [0.1] * 9 + [1.0 + 1e-9] * 21
-    found = group_by_overlap(table, least=10)
+    found = bin_states_by_overlap(table, least=10)
     assert len(found) == 21
     assert found["mean_overlap"].unique() == pytest.approx([1.0], abs=1e-6)

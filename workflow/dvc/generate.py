@@ -263,7 +263,7 @@ def codes() -> str:
 
     def of(rule: str, **run: Any) -> str | None:
         if rule in outputs:
-            return digest(code_of("render", modules=specs.rendering_modules(rule)))
+            return digest(code_of("render", modules=specs.output_modules(rule)))
         return digest(code_of(rule, settings(rule, study, **run)))
 
     return dumped(of_stages(study, of))

@@ -21,7 +21,7 @@ from snakemake.utils import min_version
 from yaml import safe_load  # of the site's file alone
 
 from geosd.provenance import code
-from geosd.reporting import captions, specs
+from geosd.reporting import specs
 from geosd.config import resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots, weight_readers

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from geosd.files import write_text
-from geosd.reporting.front_page import heading_anchor
+from geosd.reporting.study_page import heading_anchor
 
 STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e6e6e6); }

@@ -9,10 +9,8 @@ from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import write_text
 from geosd.provenance.proof import prove
-from geosd.reporting.captions import caption_markdown
-from geosd.reporting.front_page import front_page_markdown
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import CLAIMS, StudyPage
+from geosd.reporting.study_page import CLAIMS, StudyPage, caption_markdown, front_page_markdown
 
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",

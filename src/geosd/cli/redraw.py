@@ -14,8 +14,6 @@ from geosd.files import DamagedFileError, write_text
 from geosd.provenance.code import code_of
 from geosd.provenance.manifest_file import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
-from geosd.reporting.captions import caption_markdown
-from geosd.reporting.rendering import render
 from geosd.reporting.shipping import (
     IGNORE,
     MANIFEST,
@@ -29,8 +27,9 @@ from geosd.reporting.shipping import (
     source_tables,
     write_manifest,
 )
-from geosd.reporting.specs import output_specs, rendering_modules
 from geosd.scores.tidy import read_tidy
+from geosd.reporting.specs import output_modules, output_specs, render
+from geosd.reporting.study_page import caption_markdown
 
 CLAIMS = "claims"
 """The one output that is no table and no figure."""
@@ -109,7 +108,7 @@ def _judge_anew(
 
 def code_hashes(outputs: Mapping[str, Any]) -> dict[str, str]:
     """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
-    modules = [module for name in outputs if name != CLAIMS for module in rendering_modules(name)]
+    modules = [module for name in outputs if name != CLAIMS for module in output_modules(name)]
     return code_of("redraw", modules=modules)
 
 

@@ -11,9 +11,8 @@ from geosd.cli import begin
 from geosd.config import load, resolve, settings
 from geosd.config.output_needs import unmet_needs
 from geosd.provenance.proof import prove
-from geosd.reporting.rendering import render
-from geosd.reporting.specs import output_specs
 from geosd.scores.tidy import read_tidy
+from geosd.reporting.specs import output_specs, render
 
 
 def main(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from geosd.cli import begin
 from geosd.files import write_text
-from geosd.reporting.results_page import results_markdown
 from geosd.reporting.shipping import MANIFEST
+from geosd.reporting.study_page import results_markdown
 
 
 def main(figures: Path = Path("figures"), out: Path = Path("docs/results.md")) -> None:

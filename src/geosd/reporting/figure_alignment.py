@@ -11,10 +11,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import PAGE_IN, panel_title
+from geosd.reporting.figures import PAGE_IN, panel_title, themed
 from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.tidy import select_rows
 
 SPEC = OutputSpec(
@@ -64,10 +63,10 @@ def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> p
 
 
 @themed
-def draw(
+def plot(
     alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
 ) -> Figure:
-    """Draw `figure_alignment`: the student's mass on the teacher's ranks, a ridge a checkpoint.
+    """Plot `figure_alignment`: the student's mass on the teacher's ranks, a ridge a checkpoint.
 
     A row per model, a panel per method; early checkpoints behind, the last in front. `ranking` says
     who ranked the tokens, "pi_0" or "live".

@@ -12,12 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
-from geosd.reporting.method_lines import (
+from geosd.reporting.figures import (
+    PAGE_IN,
     coloured,
     interval_within,
+    legend_below,
     method_handles,
     method_lines,
+    panel_title,
+    themed,
 )
 from geosd.reporting.method_style import (
     ABLATION,
@@ -28,7 +31,6 @@ from geosd.reporting.method_style import (
     text_colour,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 
 SPEC = OutputSpec(
     title="what the samples agree on",
@@ -89,8 +91,8 @@ def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
 
 
 @themed
-def draw(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
+def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Plot `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
 
     A row of three panels per model, means over seeds with 95 % intervals. Ablations are left out:
     the paper does not show them here.

@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from geosd.mismatch import SURE, UNLIKELY
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, themed
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.state_table import mismatch_share, states_of_model
 
 SPEC = OutputSpec(
@@ -41,8 +40,8 @@ SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.
 
 
 @themed
-def draw(states: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """Draw `figure_density`: the teacher's top mass q* against the student's p* at every state.
+def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
+    """Plot `figure_density`: the teacher's top mass q* against the student's p* at every state.
 
     A panel per model: a 2-D histogram, shares of positions on one logarithmic scale. At most three
     panels stand in a row.

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, plane_whiskers
-from geosd.reporting.label_placement import LabelledPoint, place_labels
-from geosd.reporting.method_style import method, ordered, style_by_method, text_colour
-from geosd.reporting.run_accuracies import base_accuracies, run_accuracies
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, themed
+from geosd.reporting.id_ood_plane import label_planes, method_label, plane_whiskers
+from geosd.reporting.label_placement import LabelledPoint
+from geosd.reporting.method_style import method, ordered, style_by_method
+from geosd.reporting.run_accuracies import BENCHMARKS, base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
@@ -53,30 +53,19 @@ RADIUS_PT = 2.6
 def frontier_figure_points(
     scores: pd.DataFrame, model: str, methods: Sequence[str]
 ) -> pd.DataFrame:
-    """Points of the frontier figure: ID and OOD gain of every run over the base model.
+    """ID and OOD gain of every run over the base model's mean, in percentage points.
 
-    Variants without scores are left out, and pi_0 is the origin, not a point.
-
-    Returns:
-        One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain`: accuracy
-        minus the base model's mean, in percentage points.
+    One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain`. Variants
+    without scores are left out, and pi_0 is the origin, not a point.
 
     Raises:
         ValueError: The base model was not evaluated.
     """
-    base = base_accuracies(scores, model, (ID, OOD_AVERAGE)).mean()
-    tables = []
-    for variant in ordered(methods):
-        runs = run_accuracies(scores, model, variant, (ID, OOD_AVERAGE))
-        if variant == "pi_0" or runs.empty:
-            continue
-        gained = {
-            "id_gain": runs[ID] - base[ID],
-            "ood_gain": runs[OOD_AVERAGE] - base[OOD_AVERAGE],
-        }
-        tables.append(pd.DataFrame({"variant": variant, "seed": runs["seed"], **gained}))
-    none = pd.DataFrame(columns=["variant", "seed", *GAINS])
-    return pd.concat(tables, ignore_index=True) if tables else none
+    base = base_accuracies(scores, model, BENCHMARKS).mean()
+    points = [{"run": name, "variant": name} for name in methods if name != "pi_0"]
+    runs = sweep_accuracies(scores, model, points, BENCHMARKS)
+    gained = {"id_gain": runs[ID] - base[ID], "ood_gain": runs[OOD_AVERAGE] - base[OOD_AVERAGE]}
+    return runs.assign(**gained)[["variant", "seed", *GAINS]]
 
 
 def mean_frontier_points(runs: pd.DataFrame) -> pd.DataFrame:
@@ -85,21 +74,17 @@ def mean_frontier_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def crowded_variants(means: pd.DataFrame) -> list[str]:
-    """Variants that the frontier figure would draw upon each other at the origin; none if few."""
+    """Variants crowded around the origin; empty if fewer than `CROWD`."""
     distance = means[GAINS].abs().max(axis=1)
     near = list(means.index[distance <= CROWDED * distance.max()])
     return near if len(near) >= CROWD else []
 
 
 def enlarged_variants(means: pd.DataFrame, deviations: pd.DataFrame) -> list[str]:
-    """Variants of the frontier figure's enlarged panel: a crowd, and all among its whiskers.
+    """Variants of the enlarged panel: a crowd, and all among its whiskers, in the order of `means`.
 
-    Args:
-        means: `id_gain` and `ood_gain` of each variant.
-        deviations: Half lengths of the whiskers, alike.
-
-    Returns:
-        Names in the order of `means`; none if there is no crowd, or the panel would enlarge little.
+    `deviations` are half lengths of the whiskers. Empty if there is no crowd, or the panel would
+    enlarge little.
     """
     chosen: list[str] = []
     grown = crowded_variants(means)
@@ -114,7 +99,7 @@ def enlarged_variants(means: pd.DataFrame, deviations: pd.DataFrame) -> list[str
 
 
 def plane_limits(means: pd.DataFrame, deviations: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """Lower and upper limits of the frontier figure's axes: all whiskers, the origin, and room."""
+    """Lower and upper limits of the axes: all whiskers, the origin, and room for labels."""
     low = (means[GAINS] - deviations[GAINS]).min().clip(upper=0.0)
     high = (means[GAINS] + deviations[GAINS]).max().clip(lower=0.0)
     room = ROOM * (high - low).clip(lower=1.0)
@@ -122,24 +107,24 @@ def plane_limits(means: pd.DataFrame, deviations: pd.DataFrame) -> tuple[pd.Seri
 
 
 def pass_at_k_runs(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> pd.DataFrame:
-    """Points of the frontier figure's lower row: `variant`, `seed`, and OOD `pass_at_k` in percent.
-
-    One row a run; k is the largest that was scored.
-    """
+    """OOD `pass_at_k` in percent at the largest k: a row a run, by `variant` and `seed`."""
     runs = {name: scores_by_seed(scores, model, name, OOD_AVERAGE, "pass@k") for name in methods}
     table = pd.concat(runs, names=["variant", "seed"]).rename("pass_at_k").reset_index()
     return table.astype({"pass_at_k": float})
 
 
 @themed
-def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw `figure_frontier`: OOD gain against ID gain of every method, and its OOD pass@k.
+def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Plot `figure_frontier`: OOD gain against ID gain of every method, and its OOD pass@k.
 
     A column per model, at most three in a row; where points are crowded, a second plane stands
     below each. One model's figure is a column wide, else it is page wide.
     """
     planes = {model: frontier_figure_points(scores, model, methods) for model in models}
-    enlarged = {model: _enlarged(runs) for model, runs in planes.items()}
+    enlarged = {
+        model: enlarged_variants(mean_frontier_points(runs), _deviations(runs))
+        for model, runs in planes.items()
+    }
     names = ordered(name for name in methods if name in set(scores["variant"]))
     covered = {model: pass_at_k_runs(scores, model, names) for model in models}
     heights = {"whole": 2.2, "enlarged": 2.2, "pass@k": 0.55 + 0.11 * len(names)}
@@ -167,15 +152,8 @@ def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     if "pass@k" in heights:
         k = int(scores.loc[scores["metric"] == "pass@k", "k"].max())
         _coverage([panels["pass@k"] for panels in grid.values()], list(covered.values()), names, k)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # else each panel's labels lay out all panels anew
-    for axes, points in labels.items():
-        place_labels(axes, points, size=7, bold=[method("geosd").label])
+    label_planes(figure, labels, size=7, bold=[method("geosd").label])
     return figure
-
-
-def _enlarged(runs: pd.DataFrame) -> list[str]:
-    return enlarged_variants(mean_frontier_points(runs), _deviations(runs))
 
 
 def _deviations(runs: pd.DataFrame) -> pd.DataFrame:
@@ -211,16 +189,7 @@ def _plane(axes: Axes, runs: pd.DataFrame) -> list[LabelledPoint]:
     axes.axhline(0, color="0.55", lw=0.6, zorder=0)
     axes.axvline(0, color="0.55", lw=0.6, zorder=0)
     style = style_by_method(runs["variant"])
-    plane_whiskers(
-        axes,
-        runs,
-        *GAINS,
-        "variant",
-        "sd",
-        palette=style["palette"],
-        alpha=0.7,
-        err_kws={"elinewidth": 0.7, "zorder": 2},
-    )
+    plane_whiskers(axes, runs, "variant", "sd", alpha=0.7, width=0.7, zorder=2, plane=GAINS)
     means, deviations = mean_frontier_points(runs), _deviations(runs)
     points = {"x": GAINS[0], "y": GAINS[1], "s": (2 * RADIUS_PT) ** 2, "linewidth": 0.4}
     sns.scatterplot(means.reset_index(), zorder=3, legend=False, ax=axes, **points, **style)
@@ -228,15 +197,8 @@ def _plane(axes: Axes, runs: pd.DataFrame) -> list[LabelledPoint]:
     low, high = plane_limits(means, deviations)
     axes.set(xlim=(low[GAINS[0]], high[GAINS[0]]), ylim=(low[GAINS[1]], high[GAINS[1]]))
     named = [
-        LabelledPoint(
-            row.id_gain,
-            row.ood_gain,
-            method(row.Index).drawn,
-            text_colour(method(row.Index).colour),
-            RADIUS_PT,
-            tuple(deviations.loc[row.Index]),
-        )
-        for row in means.itertuples()
+        method_label(name, *gains, RADIUS_PT, spread=tuple(deviations.loc[name]))
+        for name, gains in means.iterrows()
     ]
     return [*named, LabelledPoint(0, 0, method("pi_0").drawn, "black", 3.0)]
 

@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from geosd.reporting.figures import PAGE_IN, panel_title
+from geosd.reporting.figures import PAGE_IN, panel_title, themed
 from geosd.reporting.label_placement import label_line_ends
 from geosd.reporting.method_style import DASHED, DIVERGENCES, SOLID, method, style_by_method
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
-from geosd.scores.state_table import group_by_overlap, states_of_model
+from geosd.scores.state_table import bin_states_by_overlap, states_of_model
 
 SPEC = OutputSpec(
     title="gradient norm against overlap, and drift over steps",
@@ -43,13 +42,13 @@ BINS = 20
 
 
 @themed
-def draw(
+def plot(
     states: pd.DataFrame,
     drift_over_steps: pd.DataFrame,
     models: Sequence[str],
     methods: Sequence[str],
 ) -> Figure:
-    """Draw `figure_mechanism`: gradient norm against overlap, and drift over steps; a row a model.
+    """Plot `figure_mechanism`: gradient norm against overlap, and drift over steps; a row a model.
 
     Raises:
         ValueError: A model has no states.
@@ -59,7 +58,7 @@ def draw(
     panels = figure.subplot_mosaic(layout, height_ratios=[1.3, 5] * len(models))
     for model in models:
         of_model = states_of_model(states, model)
-        binned = group_by_overlap(of_model, BINS)
+        binned = bin_states_by_overlap(of_model, BINS)
         _norms(panels[f"A {model}"], binned)
         _counts(panels[f"n {model}"], of_model, panels[f"A {model}"].get_xlim())
         panel_title(panels[f"n {model}"], "A", model)

@@ -20,10 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from geosd.reporting.figures import PAGE_IN, legend_below, panel_title
+from geosd.reporting.figures import PAGE_IN, legend_below, panel_title, themed
 from geosd.reporting.method_style import DIVERGENCES, hue_by_method, method, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
@@ -114,8 +113,8 @@ def overview_curves() -> pd.DataFrame:
 
 
 @themed
-def draw() -> Figure:
-    """Draw `figure_overview`: weight and pull of each divergence, and the circle of roots."""
+def plot() -> Figure:
+    """Plot `figure_overview`: weight and pull of each divergence, and the circle of roots."""
     figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
     weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
     table = overview_curves()

@@ -10,12 +10,11 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import model_panels
+from geosd.reporting.figures import model_panels, themed
 from geosd.reporting.label_placement import label_line_ends
 from geosd.reporting.method_style import style_by_method
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.statistics import student_interval
 
@@ -59,12 +58,12 @@ def privilege_changes(
 
 
 @themed
-def draw(
+def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Figure:
-    """Draw `figure_privilege`: OOD change against the share of the solution that is revealed.
+    """Plot `figure_privilege`: OOD change against the share of the solution that is revealed.
 
     A panel per model, with 95 % intervals. The figure is a column wide for one model, else page
     wide.

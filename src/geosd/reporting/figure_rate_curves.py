@@ -15,17 +15,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from geosd.reporting.figures import PAGE_IN, legend_below
+from geosd.reporting.figures import PAGE_IN, SHADE, legend_below, themed
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.rate_sweeps import (
+from geosd.reporting.run_accuracies import (
     BENCHMARKS,
-    SHADE,
-    at_selected_rate,
     changes_from_base,
+    is_at_selected_rate,
     rate_runs,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -53,18 +51,20 @@ RING = {"ls": "", "marker": "o", "ms": 5.5, "mfc": "none", "mec": "black", "mew"
 
 
 @themed
-def draw(
+def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
-    """Draw `figure_rate_curves`: for each method, OOD and ID accuracy over the learning rate.
+    """Plot `figure_rate_curves`: for each method, OOD and ID accuracy over the learning rate.
 
     Raises:
         ValueError: pi_0 was not evaluated.
     """
-    changes = pd.concat([rate_changes(scores, m, points[m], selected_rates[m]) for m in models])
+    changes = pd.concat(
+        [rate_curve_points(scores, m, points[m], selected_rates[m]) for m in models]
+    )
     variants = ordered(changes["variant"])
     across = min(ACROSS, len(variants))
     down = math.ceil(len(variants) / across)
@@ -94,7 +94,7 @@ def draw(
     return figure
 
 
-def rate_changes(
+def rate_curve_points(
     scores: pd.DataFrame,
     model: str,
     points: Sequence[Mapping[str, Any]],
@@ -107,7 +107,7 @@ def rate_changes(
         "ood_avg", `change` in percentage points, and `selected`, whether the rate is.
     """
     runs, base = rate_runs(scores, model, points)
-    chosen = at_selected_rate(runs, selected)
+    chosen = is_at_selected_rate(runs, selected)
     changes = runs.assign(model=model, selected=chosen, **changes_from_base(runs, base))
     keys = ["model", "variant", "learning_rate", "seed", "selected"]
     return changes.melt(keys, BENCHMARKS, "benchmark", "change")

@@ -13,8 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, legend_below, plane_whiskers
-from geosd.reporting.label_placement import LabelledPoint, place_labels
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, SHADE, legend_below, themed
+from geosd.reporting.id_ood_plane import (
+    base_point,
+    label_planes,
+    method_label,
+    plane_paths,
+    plane_whiskers,
+)
+from geosd.reporting.label_placement import LabelledPoint
 from geosd.reporting.method_style import (
     ABLATION,
     GEOSD,
@@ -22,17 +29,10 @@ from geosd.reporting.method_style import (
     method,
     ordered,
     style_by_method,
-    text_colour,
 )
 from geosd.reporting.method_tables import accuracy_name
-from geosd.reporting.rate_sweeps import (
-    BENCHMARKS,
-    SHADE,
-    at_selected_rate,
-    rate_runs,
-)
+from geosd.reporting.run_accuracies import BENCHMARKS, is_at_selected_rate, rate_runs
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -56,17 +56,16 @@ AREAS = (4.0, 22.0)
 """Of the markers of the smallest and the largest rate, in points squared."""
 PATH = 2
 """How far in front the coloured paths lie (`zorder`)."""
-PLANE = {"x": ID, "y": OOD_AVERAGE, "legend": False}
 
 
 @themed
-def draw(
+def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
-    """Draw `figure_rates`: for each model, each method's path over the learning rates.
+    """Plot `figure_rates`: for each model, each method's path over the learning rates.
 
     Ten paths in one panel hide one another, so each kind of method has a row; axes are the same in
     all panels.
@@ -91,12 +90,12 @@ def draw(
         for axes in column:
             _shade_collapse(axes, base.mean())
     _legend(figure)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # else each panel's labels lay out all panels anew
-    for axes, named in labels.items():
-        coloured = [line.get_xydata() for line in axes.lines if line.get_zorder() == PATH]
-        place_labels(axes, named, size=6, lines=coloured)
+    label_planes(figure, labels, size=6, lines=_coloured_paths)
     return figure
+
+
+def _coloured_paths(axes: Axes) -> list[Any]:
+    return [line.get_xydata() for line in axes.lines if line.get_zorder() == PATH]
 
 
 def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
@@ -126,39 +125,29 @@ def _panel(
     start = pd.DataFrame({"variant": means["variant"].unique()}).assign(**base)
     paths = pd.concat([start, means])
     own = paths["variant"].isin(variants)
-    line = PLANE | {"sort": False, "estimator": None, "ax": axes}
     if not own.all():
-        sns.lineplot(paths[~own], units="variant", color="0.7", lw=0.5, zorder=1, **line)
+        plane_paths(axes, paths[~own], units="variant", color="0.7", lw=0.5, zorder=1)
     dashes = {"style": "variant", "style_order": variants}  # methods of a kind share a marker
-    sns.lineplot(paths[own], lw=1.0, zorder=PATH, **hue_by_method(variants), **dashes, **line)
-    _whiskers(axes, runs[runs["variant"].isin(variants)])
+    plane_paths(axes, paths[own], lw=1.0, zorder=PATH, **hue_by_method(variants), **dashes)
+    coloured = runs[runs["variant"].isin(variants)]
+    point = coloured["variant"] + " " + coloured["learning_rate"].astype(str)
+    plane_whiskers(axes, coloured.assign(point=point), "point", "sd", alpha=0.4)
     shown, rates = means[means["variant"].isin(variants)], runs["learning_rate"]
     sizes = {"size": "learning_rate", "sizes": AREAS}
     sizes["size_norm"] = LogNorm(rates.min(), rates.max())
-    points = PLANE | sizes | style_by_method(variants) | {"ax": axes}
-    at = shown[at_selected_rate(shown, selected)]
+    points = {"x": ID, "y": OOD_AVERAGE, "legend": False, "ax": axes}
+    points |= sizes | style_by_method(variants)
+    at = shown[is_at_selected_rate(shown, selected)]
     sns.scatterplot(shown, linewidth=0.3, zorder=3, **points)
-    axes.plot(*base, color="black", marker=method("pi_0").marker, ms=4.5, ls="", mew=0, zorder=3.5)
+    at_base = base_point(axes, base, size=4.5, zorder=3.5)
     sns.scatterplot(at, linewidth=0.9, edgecolor="black", zorder=4, **points)
     axes.margins(0.05)
     axes.set(xlabel="", ylabel="")
     return [
-        LabelledPoint(*base, method("pi_0").drawn, "black", 2.8),
+        at_base,
         *(LabelledPoint(row.id, row.ood_avg, "", "black", 2.0) for row in shown.itertuples()),
-        *(
-            LabelledPoint(row.id, row.ood_avg, look.drawn, text_colour(look.colour), 3.0)
-            for row in at.itertuples()
-            for look in [method(row.variant)]
-        ),
+        *(method_label(row.variant, row.id, row.ood_avg, 3.0) for row in at.itertuples()),
     ]
-
-
-def _whiskers(axes: Axes, runs: pd.DataFrame) -> None:
-    """One standard deviation over seeds around each point."""
-    point = runs["variant"] + " " + runs["learning_rate"].astype(str)
-    colours = dict(zip(point, runs["variant"].map(lambda name: method(name).colour), strict=True))
-    look = {"palette": colours, "alpha": 0.4, "err_kws": {"elinewidth": 0.6, "zorder": 1.5}}
-    plane_whiskers(axes, runs.assign(point=point), ID, OOD_AVERAGE, "point", "sd", **look)
 
 
 def _shade_collapse(axes: Axes, base: pd.Series) -> None:

@@ -10,11 +10,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import COLUMN_IN, legend_below, panel_title
+from geosd.reporting.figures import COLUMN_IN, legend_below, panel_title, themed
 from geosd.reporting.method_style import method, style_by_method, text_colour
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
@@ -76,8 +75,8 @@ def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFra
 
 
 @themed
-def draw(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw `figure_scale`: ID and OOD accuracy over models of growing size.
+def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Plot `figure_scale`: ID and OOD accuracy over models of growing size.
 
     Means over seeds, bands of one deviation. Of the study's variants pi_0 and geosd are drawn.
     """

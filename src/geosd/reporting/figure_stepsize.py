@@ -14,22 +14,17 @@ from matplotlib.lines import Line2D
 from geosd.reporting.figures import (
     COLUMN_IN,
     PAGE_IN,
+    SMALLEST_PT,
     legend_below,
-    plane_whiskers,
     power_of_ten,
+    themed,
 )
+from geosd.reporting.id_ood_plane import base_point, method_label, plane_paths, plane_whiskers
 from geosd.reporting.label_placement import LabelledPoint, place_labels
-from geosd.reporting.method_style import (
-    hue_by_method,
-    method,
-    ordered,
-    style_by_method,
-    text_colour,
-)
+from geosd.reporting.method_style import hue_by_method, method, ordered, style_by_method
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import SMALLEST_PT, themed
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import student_interval
 
@@ -88,12 +83,12 @@ def stepsize_map(configurations: pd.DataFrame, benchmark: str, base: float) -> p
 
 
 @themed
-def draw(
+def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Figure:
-    """Draw `figure_stepsize`: sweeps of learning rate and stopping step.
+    """Plot `figure_stepsize`: sweeps of learning rate and stopping step.
 
     A run of fewer steps is the same run stopped early, because every draw is seeded by its step and
     neither warm-up nor anchor depends on the number of steps. A row per model: the ID-OOD plane,
@@ -193,22 +188,15 @@ def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     full, stopped = learning_rate_lines(means), early_stop_lines(means)
     early = stopped[~stopped["run"].isin(full["run"])]
     if len(stopped):
-        _paths(axes, _from_base(stopped, base), "learning_rate", ls=DASHES, lw=0.7, zorder=2)
-    _paths(axes, full, "variant", lw=1.4, zorder=2.5)
-    colours = {
-        run: method(name).colour for run, name in zip(runs["run"], runs["variant"], strict=True)
-    }
-    plane_whiskers(
-        axes,
-        runs[runs["run"].isin(full["run"])],
-        ID,
-        OOD_AVERAGE,
-        "run",
-        student_interval,
-        palette=colours,
-        alpha=0.35,
-        err_kws={"elinewidth": 0.6, "zorder": 1.5},
-    )
+        # Dashed lines begin at the base model.
+        first = stopped.drop_duplicates(["variant", "learning_rate"]).assign(steps=0, **base)
+        dashed = pd.concat([first, stopped]).sort_values("steps", kind="stable")
+        look = hue_by_method(dashed["variant"])
+        plane_paths(axes, dashed, units="learning_rate", ls=DASHES, lw=0.7, zorder=2, **look)
+    look = hue_by_method(full["variant"])
+    plane_paths(axes, full, units="variant", lw=1.4, zorder=2.5, **look)
+    of_full = runs[runs["run"].isin(full["run"])]
+    plane_whiskers(axes, of_full, "run", student_interval, alpha=0.35)
     style = style_by_method(means["variant"])
     plane = {"x": ID, "y": OOD_AVERAGE, "legend": False, "ax": axes, "zorder": 3}
     sns.scatterplot(full, s=16, linewidth=0.4, **plane, **style)
@@ -217,36 +205,19 @@ def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
         open_points = axes.collections[-1]
         open_points.set_edgecolor(open_points.get_facecolor())
         open_points.set_facecolor("white")
-    axes.plot(*base, color="black", marker=method("pi_0").marker, ms=5, ls="", mew=0, zorder=4)
+    at_base = base_point(axes, base, size=5, zorder=4)
     axes.margins(0.1)
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
     return [
-        *(_label(row, power_of_ten(row.learning_rate), 2.2) for row in full.itertuples()),
-        LabelledPoint(*base, method("pi_0").drawn, "black", 2.8),
+        *(
+            method_label(
+                row.variant, row.id, row.ood_avg, 2.2, text=power_of_ten(row.learning_rate)
+            )
+            for row in full.itertuples()
+        ),
+        at_base,
     ]
-
-
-def _from_base(stopped: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
-    """The dashed lines with the base model as their first point, where they are drawn from."""
-    first = stopped.drop_duplicates(["variant", "learning_rate"]).assign(steps=0, **base)
-    return pd.concat([first, stopped]).sort_values("steps", kind="stable")
-
-
-def _paths(axes: Axes, table: pd.DataFrame, line: str, **options: Any) -> None:
-    """One line through the points of each variant and each value of a column, in order."""
-    sns.lineplot(
-        table,
-        x=ID,
-        y=OOD_AVERAGE,
-        units=line,
-        estimator=None,
-        sort=False,
-        legend=False,
-        ax=axes,
-        **hue_by_method(table["variant"]),
-        **options,
-    )
 
 
 def _drawn_lines(axes: Axes) -> list[list[tuple[float, float]]]:
@@ -256,10 +227,6 @@ def _drawn_lines(axes: Axes) -> list[list[tuple[float, float]]]:
     across, up, *others = (list(zip(*line.get_data(), strict=True)) for line in visible)
     through = [[(left, across[0][1]), (right, across[0][1])], [(up[0][0], low), (up[0][0], high)]]
     return through + others
-
-
-def _label(row: Any, text: str, radius: float) -> LabelledPoint:
-    return LabelledPoint(row.id, row.ood_avg, text, text_colour(method(row.variant).colour), radius)
 
 
 def _legend(figure: Figure, variants: Sequence[str], stopped: bool) -> None:

@@ -9,11 +9,16 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import PAGE_IN, legend_below
-from geosd.reporting.method_lines import interval_within, method_handles, method_lines
+from geosd.reporting.figures import (
+    PAGE_IN,
+    interval_within,
+    legend_below,
+    method_handles,
+    method_lines,
+    themed,
+)
 from geosd.reporting.method_style import ordered
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.theme import themed
 
 SPEC = OutputSpec(
     title="training curves",
@@ -56,8 +61,8 @@ def student_curves(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 @themed
-def draw(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Draw `figure_training`: a row for each model, a panel for each quantity, a line a method."""
+def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Plot `figure_training`: a row for each model, a panel for each quantity, a line a method."""
     runs = student_curves(training_curves[training_curves["variant"].isin(methods)])
     figure = Figure(figsize=(PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)

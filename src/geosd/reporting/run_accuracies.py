@@ -1,14 +1,18 @@
-"""Accuracies as figures need them: a table with a row for each run, a column a benchmark."""
+"""Accuracies of runs and sweeps as figures need them: a row for each run, a column a benchmark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from geosd.reporting.method_style import ordered
-from geosd.scores.score_table import scores_by_seed
+from geosd.scores.rate_selection import COLLAPSE, ROUNDING
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+
+BENCHMARKS = (ID, OOD_AVERAGE)
 
 
 def run_accuracies(
@@ -65,3 +69,62 @@ def sweep_accuracies(
     if not tables:
         return pd.DataFrame(columns=keys)
     return pd.concat(tables, ignore_index=True)[keys]
+
+
+def rate_runs(
+    scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Every run of a model's sweep of the learning rate, and the base model.
+
+    Args:
+        scores: Tidy scores.
+        model: Name of the model.
+        points: The sweep's points, with `run`, `variant` and `learning_rate`.
+
+    Returns:
+        A row a run: `variant`, `learning_rate`, `seed`, its accuracies `id` and `ood_avg` in
+        percent, and `collapsed`, whether one of the two is `COLLAPSE` points or more below that of
+        pi_0 with the same seed; variants in the paper's order, rates ascending. And the runs of
+        pi_0 (index `seed`), with the same accuracies.
+
+    Raises:
+        ValueError: pi_0 was not evaluated.
+    """
+    base = base_accuracies(scores, model, BENCHMARKS)
+    by_rate = sorted(points, key=lambda point: point["learning_rate"])
+    runs = sweep_accuracies(scores, model, by_rate, BENCHMARKS)
+    collapsed = (changes_from_base(runs, base) <= -COLLAPSE).any(axis="columns")
+    return runs.assign(collapsed=collapsed), base
+
+
+def changes_from_base(runs: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
+    """The change of each run's accuracies from those of pi_0 with the same seed, in points.
+
+    A seed has one base model, of which a study may have several draws.
+    """
+    own = base.loc[runs["seed"], [*BENCHMARKS]].set_axis(runs.index)
+    return runs[[*BENCHMARKS]] - own
+
+
+def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
+    """Whether each run of a model's sweep is at the rate that was selected for its variant.
+
+    Args:
+        runs: Of `rate_runs`, or their means, with `variant` and `learning_rate`.
+        selected: Variant -> its rate; one that is not in the grid has no run.
+    """
+    grid = runs["learning_rate"].unique()
+    in_grid = {name: rate_in_grid(grid, selected[name]) for name in runs["variant"].unique()}
+    return runs["learning_rate"] == runs["variant"].map(in_grid)
+
+
+def rate_in_grid(rates: Iterable[float], rate: float, decades: float = 0.0) -> float | None:
+    """The rate of a grid that lies so many decades above a rate; None where the grid has none.
+
+    Example:
+        >>> rate_in_grid([1e-6, 3e-6, 1e-5], 3e-6, 0.5)
+        1e-05
+    """
+    off = {one: abs(math.log10(one / rate) - decades) for one in rates}
+    nearest = min(off, key=off.__getitem__, default=None)
+    return nearest if nearest is not None and off[nearest] <= ROUNDING else None

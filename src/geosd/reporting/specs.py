@@ -4,10 +4,10 @@ A module `table_*` or `figure_*` of geosd.reporting is all that a table or figur
 
     SPEC = OutputSpec(title=..., caption=..., reads=("scores",), settings=("models", "methods"))
 
-and has a function, `build` or `draw`, whose arguments are named like what it reads. Of that the
+and has a function, `build` or `plot`, whose arguments are named like what it reads. Of that the
 workflow makes its rule, the configuration its settings, and `geosd.cli.render` the files.
 Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame;
-`models` are in the study's order; `methods` are its variants in any order, drawn in the paper's;
+`models` are in the study's order; `methods` are its variants in any order, shown in the paper's;
 `candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the
 scores), `variant` and the swept settings of each run of its sweeps.
 
@@ -20,14 +20,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from geosd.scores.tidy import COLUMNS
+from geosd.claims.published import paper_family
 
 REPORTING = Path(__file__).parent
 
@@ -50,7 +52,7 @@ class OutputKind(NamedTuple):
 
 OUTPUT_KINDS: Mapping[str, OutputKind] = {
     "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
-    "figure": OutputKind("Figure", "draw", "geosd.reporting.figures", ("pdf", "svg", "png")),
+    "figure": OutputKind("Figure", "plot", "geosd.reporting.figures", ("pdf", "svg", "png")),
 }
 
 
@@ -112,9 +114,33 @@ def output_kind(name: str) -> OutputKind:
     return OUTPUT_KINDS[name.partition("_")[0]]
 
 
-def rendering_modules(name: str) -> tuple[str, str]:
-    """The modules by which a table or figure is rendered: its own, and the writer of its kind."""
+def output_modules(name: str) -> tuple[str, str]:
+    """The modules that make a table or figure: its own, and the writer of its kind."""
     return f"geosd.reporting.{name}", output_kind(name).writer
+
+
+def render(
+    name: str, tables: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
+) -> list[Path]:
+    """Write the files of a table or figure into a folder; return their paths.
+
+    `tables` are the tidy tables that it reads by name; `settings` are by the names of its
+    function's arguments.
+    """
+    module, writer = map(import_module, output_modules(name))
+    made = getattr(module, output_kind(name).function)(**tables, **settings)
+    return writer.save(made, folder, name)
+
+
+def output_title(name: str) -> str:
+    """The title of a table or figure: what it shows, capitalised."""
+    title = output_specs()[name].title
+    return f"{title[0].upper()}{title[1:]}"
+
+
+def caption_words(name: str, models: Iterable[str]) -> str:
+    """The words of an output's caption; they speak of the paper where a model stands for its."""
+    return output_specs()[name].words(any(map(paper_family, models)))
 
 
 @cache

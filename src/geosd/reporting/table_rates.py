@@ -9,7 +9,7 @@ import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs, short_rate
-from geosd.reporting.rate_sweeps import (
+from geosd.reporting.run_accuracies import (
     BENCHMARKS,
     rate_in_grid,
     rate_runs,

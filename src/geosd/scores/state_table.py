@@ -53,7 +53,7 @@ def mismatch_share(states: pd.DataFrame) -> float:
     return float(in_mismatch_region(states["q_star"], states["p_star"]).mean())
 
 
-def group_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> pd.DataFrame:
+def bin_states_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> pd.DataFrame:
     """Add the mean overlap of its bin to each state; bins of overlap are of equal width in [0, 1].
 
     Args:
