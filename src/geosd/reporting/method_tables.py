@@ -1,9 +1,9 @@
-"""What tables with a row per method share: cells of means over runs, the paper's beside them."""
+"""What tables with a row per method or candidate share: cells, notes, the paper's columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -43,6 +43,23 @@ def number_of_runs(scores: pd.DataFrame) -> str:
     if low != high:
         return f"{low} to {high} runs"
     return "1 run" if high == 1 else f"{high} runs"
+
+
+def accuracy_note(scores: pd.DataFrame) -> str:
+    """The beginning of a table's note: what its accuracies are."""
+    return (
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {number_of_runs(scores)}"
+    )
+
+
+def paired_note(scores: pd.DataFrame, reference: str) -> str:
+    """The note of a table of accuracies, of changes by pairs from a reference, and of drift."""
+    return (
+        f"{accuracy_note(scores)}. Δ is the change from {reference}, the mean over pairs of equal"
+        " seed ± the half-width of Student's 95 % interval, without correction for the number of"
+        " rows. d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
+    )
 
 
 def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
@@ -116,6 +133,25 @@ def method_table(
         for v in variants
     )
     return ranked(Table(name, title, note, row_heading, tuple(c for c, _ in columns), rows))
+
+
+def candidate_table(
+    name: str,
+    title: str,
+    note: str,
+    row_heading: str,
+    columns: Sequence[Column],
+    candidates: Iterable[tuple[str, str, Mapping[str, Cell]]],
+) -> Table:
+    """Make a table with a row per candidate, from its label, its block and its cells.
+
+    Cells are by the key of their column; a candidate without one has an empty cell there.
+    """
+    rows = tuple(
+        Row(label, kind, tuple(cells.get(column.key, Cell(None)) for column in columns))
+        for label, kind, cells in candidates
+    )
+    return Table(name, title, note, row_heading, tuple(columns), rows)
 
 
 def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:

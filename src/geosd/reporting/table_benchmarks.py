@@ -12,12 +12,11 @@ from geosd.reporting.method_style import ordered
 from geosd.reporting.method_tables import (
     MethodColumn,
     accuracy_cell,
-    accuracy_name,
+    accuracy_note,
     beside_paper,
     group_title,
     method_columns,
     method_table,
-    number_of_runs,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
@@ -54,10 +53,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             if paper.published_number(family, "pi_0", benchmark) is not None:
                 published = partial(published_cell, family, benchmark=benchmark)
             columns += method_columns(column, measured, published)
-    note = (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}"
-    )
-    note += beside_paper(columns, "; the paper's numbers are avg@16 over ten runs") + "."
+    published_runs = beside_paper(columns, "; the paper's numbers are avg@16 over ten runs")
+    note = f"{accuracy_note(scores)}{published_runs}."
     title = "Per-benchmark OOD accuracy"
     return method_table("table_benchmarks", title, note, ordered(methods), columns)

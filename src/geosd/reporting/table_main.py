@@ -14,14 +14,13 @@ from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
     MethodColumn,
     accuracy_cell,
-    accuracy_name,
+    accuracy_note,
     beside_paper,
     change_cell,
     group_title,
     mean_cell,
     method_columns,
     method_table,
-    number_of_runs,
     published_cell,
 )
 from geosd.reporting.specs import OutputSpec
@@ -75,8 +74,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
                 share = partial(_share_cell, scores, model, benchmark=key)
                 columns.append((Column(f"{column.key}.{TRUNCATED}", "cut", group), share))
     note = (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
+        f"{accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
         " Δ OOD is its change from π₀."
     )
     if why:

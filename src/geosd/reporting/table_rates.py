@@ -8,15 +8,12 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.method_tables import accuracy_name, mean_cell, number_of_runs, short_rate
-from geosd.reporting.run_accuracies import (
-    BENCHMARKS,
-    rate_in_grid,
-    rate_runs,
-)
+from geosd.reporting.method_tables import accuracy_note, candidate_table, mean_cell, short_rate
+from geosd.reporting.run_accuracies import rate_in_grid, rate_runs
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.rate_selection import COLLAPSE, MARGIN, rates_around
+from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="how accuracy hangs on the learning rate",
@@ -32,7 +29,7 @@ SPEC = OutputSpec(
     needs=("benchmarks", "sweep"),
 )
 
-LABELS = dict(zip(BENCHMARKS, ("ID", "OOD"), strict=True))
+LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 STEPS = {"below": -0.5, "": 0.0, "above": 0.5}
 """Decades from the selected rate, by the word in a column's heading."""
 
@@ -50,33 +47,38 @@ def build(
     Raises:
         ValueError: pi_0 was not evaluated.
     """
-    columns = [column for model in models for column in _columns(model)]
     variants = ordered(point["variant"] for model in models for point in points[model])
-    cells: dict[str, list[Cell]] = {name: [] for name in ("pi_0", *variants)}
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in ("pi_0", *variants)}
     for model in models:
         runs, base = rate_runs(scores, model, points[model])
-        at_base = [mean_cell(base[name]) for name in BENCHMARKS]
-        nothing = [Cell(None)] * len(BENCHMARKS)
-        cells["pi_0"] += [Cell(None), *nothing, *at_base, *nothing, Cell(None)]
+        cells["pi_0"] |= {f"{model}.{key}": mean_cell(base[key]) for key in LABELS}
         for name in variants:
             rate = selected_rates[model][name]
-            cells[name] += _cells(runs[runs["variant"] == name], rate)
+            cells[name] |= _cells(model, runs[runs["variant"] == name], rate)
     note = (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
+        f"{accuracy_note(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
         " and above: half a decade from the selected rate; empty where the grid ends. Collapse:"
         " the rates at most half a decade from the selected one at which runs fall"
         f" {COLLAPSE:g} points or more below π₀ of the same seed, in or out of distribution, and"
         " how many runs do."
     )
-    title = "Accuracy around the selected learning rates"
-    rows = tuple(Row(method(v).label, method(v).kind, tuple(of)) for v, of in cells.items())
-    return Table("table_rates", title, note, "Method", tuple(columns), rows)
+    return candidate_table(
+        "table_rates",
+        "Accuracy around the selected learning rates",
+        note,
+        "Method",
+        [column for model in models for column in _columns(model)],
+        ((method(v).label, method(v).kind, of_variant) for v, of_variant in cells.items()),
+    )
+
+
+def _key(model: str, benchmark: str, step: str) -> str:
+    return f"{model}.{benchmark}.{step}".rstrip(".")
 
 
 def _columns(model: str) -> list[Column]:
     accuracies = [
-        Column(f"{model}.{f'{key}.{step}'.rstrip('.')}", f"{label} {step}".rstrip(), model)
+        Column(_key(model, key, step), f"{label} {step}".rstrip(), model)
         for step in STEPS
         for key, label in LABELS.items()
     ]
@@ -84,14 +86,15 @@ def _columns(model: str) -> list[Column]:
     return [rate, *accuracies, Column(f"{model}.collapse", "collapse", model)]
 
 
-def _cells(runs: pd.DataFrame, rate: float) -> list[Cell]:
+def _cells(model: str, runs: pd.DataFrame, rate: float) -> dict[str, Cell]:
     """The cells of a method on a model, from its runs at every rate."""
     grid = runs["learning_rate"].unique()
-    cells = [Cell(rate, form=".1e")]
-    for decades in STEPS.values():
+    near = runs[runs["learning_rate"].isin(rates_around(grid, rate, MARGIN))]
+    cells = {f"{model}.learning_rate": Cell(rate, form=".1e"), f"{model}.collapse": _collapse(near)}
+    for step, decades in STEPS.items():
         at = runs[runs["learning_rate"] == rate_in_grid(grid, rate, decades)]
-        cells += [mean_cell(at[name]) for name in BENCHMARKS]
-    return [*cells, _collapse(runs[runs["learning_rate"].isin(rates_around(grid, rate, MARGIN))])]
+        cells |= {_key(model, key, step): mean_cell(at[key]) for key in LABELS}
+    return cells
 
 
 def _collapse(runs: pd.DataFrame) -> Cell:

@@ -9,13 +9,13 @@ import pandas as pd
 
 from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import (
-    accuracy_name,
+    candidate_table,
     mean_cell,
-    number_of_runs,
     paired_change_cell,
+    paired_note,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
@@ -30,7 +30,7 @@ SPEC = OutputSpec(
     needs=("benchmarks", "grid", "grid_methods"),
 )
 
-BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
+LABELS = {ID: "ID", OOD_AVERAGE: "OOD avg.", DRIFT: "d_FR to π₀"}
 
 
 def build(
@@ -46,55 +46,47 @@ def build(
     Runs of one seed see the same problems in the same order, draw the same solutions for them and
     are examined on the same draws, so a reading is compared with the chosen one seed by seed.
     """
-    chosen = [name for name in methods if name in candidates.values()]
-    columns = [column for model in models for column in _columns(model)]
     rows = []
-    for variant in chosen:
+    for variant in (name for name in methods if name in candidates.values()):
         others = [name for name, owner in candidates.items() if owner == variant]
         for name in (variant, *others):
-            cells = [
-                cell for model in models for cell in _cells(scores, drift, model, name, variant)
-            ]
             label = method(variant).label if name == variant else f"  {_words(changes[name])}"
-            rows.append(Row(label, variant, tuple(cells)))
-    note = (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}. Δ is the"
-        " change from the reading that is used, the mean over pairs of equal seed ± the half-width"
-        " of Student's 95 % interval, without correction for the number of rows. d_FR is the mean"
-        " Fisher-Rao distance from π₀ at the end of training, in radians."
+            cells: dict[str, Cell] = {}
+            for model in models:
+                cells |= _cells(scores, drift, model, name, variant)
+            rows.append((label, variant, cells))
+    return candidate_table(
+        "table_readings",
+        SPEC.title,
+        paired_note(scores, "the reading that is used"),
+        "Reading",
+        [column for model in models for column in _columns(model)],
+        rows,
     )
-    title = "Readings that were not chosen"
-    return Table("table_readings", title, note, "Reading", tuple(columns), tuple(rows))
 
 
 def _columns(model: str) -> list[Column]:
-    pairs = [*BENCHMARKS.items(), (DRIFT, "d_FR to π₀")]
     return [
-        column
-        for key, label in pairs
-        for column in (
-            Column(f"{model}.{key}", label, model),
-            Column(f"{model}.{key}.delta", f"Δ {label}", model),
-        )
+        Column(f"{model}.{key}{change}", f"{head}{label}", model)
+        for key, label in LABELS.items()
+        for change, head in (("", ""), (".delta", "Δ "))
     ]
 
 
 def _cells(
     scores: pd.DataFrame, drift: pd.DataFrame, model: str, name: str, variant: str
-) -> list[Cell]:
+) -> dict[str, Cell]:
     """Value and change of each quantity, for a method (`name` is `variant`) or another reading."""
-    cells = []
-    for benchmark in (*BENCHMARKS, DRIFT):
-        form = ".3f" if benchmark == DRIFT else ".1f"
+    cells = {}
+    for key in LABELS:
         runs, chosen = (
-            final_drift(drift, model, v)
-            if benchmark == DRIFT
-            else scores_by_seed(scores, model, v, benchmark)
+            final_drift(drift, model, v) if key == DRIFT else scores_by_seed(scores, model, v, key)
             for v in (name, variant)
         )
-        change = Cell(None) if name == variant else paired_change_cell(runs, chosen, form)
-        cells += [mean_cell(runs, form), change]
+        form = ".3f" if key == DRIFT else ".1f"
+        cells[f"{model}.{key}"] = mean_cell(runs, form)
+        if name != variant:
+            cells[f"{model}.{key}.delta"] = paired_change_cell(runs, chosen, form)
     return cells
 
 

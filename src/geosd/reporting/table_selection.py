@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import accuracy_cell, accuracy_name, number_of_runs
+from geosd.reporting.method_tables import (
+    accuracy_cell,
+    accuracy_name,
+    candidate_table,
+    number_of_runs,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.rate_selection import (
@@ -48,29 +53,25 @@ def build(
     Raises:
         ValueError: A candidate was not validated, or not the base model.
     """
-    columns = tuple(column for model in models for column in _columns(model, bool(rate_candidates)))
+    columns = [column for model in models for column in _columns(model, bool(rate_candidates))]
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):
         label, rates = method(variant).label, rate_candidates.get(variant, {})
         names = [name for name, owner in candidates.items() if owner == variant]
-        cells: dict[str, list[Cell]] = {name: [] for name in names}
+        cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
         verdicts = _verdicts(scores, rates)
         for model in models:
             behind = behind_best(scores, model, names)
             selected = select_candidate(scores, model, rates) if rates else None
             for name in names:
-                best = behind.loc[name, "behind"] == 0
-                difference = Cell(*behind.loc[name, ["behind", "error"]])
-                cells[name].append(accuracy_cell(scores, model, name, VALIDATION))
-                cells[name].append(Cell(None) if best else difference)
-                if rate_candidates:
-                    verdict = "selected" if name == selected else verdicts.get(name, "")
-                    cells[name].append(Cell(verdict))
-        block = [
-            Row(name.replace(f"{variant}-", f"{label} "), variant, tuple(cells[name]))
-            for name in names
-        ]
-        rows += ranked(Table("block", "", "", "", columns, tuple(block))).rows
+                of_name = {VALIDATION: accuracy_cell(scores, model, name, VALIDATION)}
+                if behind.loc[name, "behind"] != 0:
+                    of_name["behind"] = Cell(*behind.loc[name, ["behind", "error"]])
+                verdict = "selected" if name == selected else verdicts.get(name, "")
+                of_name["selected"] = Cell(verdict)
+                cells[name] |= {f"{model}.{key}": cell for key, cell in of_name.items()}
+        named = ((name.replace(f"{variant}-", f"{label} "), variant, cells[name]) for name in names)
+        rows += ranked(candidate_table("block", "", "", "", columns, named)).rows
     note = (
         f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
         f" over {number_of_runs(scores)}; no candidate is trained on a validation problem."
@@ -80,7 +81,7 @@ def build(
     if rate_candidates:
         note += f" Selected: {RULE}."
     title = "Selection of hyperparameters"
-    return Table("table_selection", title, note, "Candidate", columns, tuple(rows))
+    return Table("table_selection", title, note, "Candidate", tuple(columns), tuple(rows))
 
 
 def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str]:

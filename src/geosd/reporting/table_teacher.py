@@ -9,14 +9,14 @@ import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
-    accuracy_name,
+    candidate_table,
     mean_cell,
-    number_of_runs,
     paired_change_cell,
+    paired_note,
     short_rate,
 )
 from geosd.reporting.specs import OutputSpec
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
@@ -58,29 +58,29 @@ def build(
         for model in models
         for point in points[model]
     }
-    swept = list(dict.fromkeys((variant, rate) for _, variant, rate, _ in runs))
     teachers = [name for name in OTHERS if any(name == teacher for *_, teacher in runs)]
-    columns = [column for model in models for column in _columns(model, teachers, len(models) > 1)]
-    base = [cell for model in models for cell in _base_cells(scores, model, len(teachers))]
-    rows = [Row(method("pi_0").label, "pi_0", tuple(base))]
-    for variant in ordered(variant for variant, _ in swept):
-        for rate in sorted(rate for name, rate in swept if name == variant):
-            cells = []
+    base = {
+        f"{model}.{LIVE}.{key}": mean_cell(scores_by_seed(scores, model, "pi_0", key))
+        for model in models
+        for key in BENCHMARKS
+    }
+    rows = [(method("pi_0").label, "pi_0", base)]
+    for variant in ordered(variant for _, variant, _, _ in runs):
+        for rate in sorted({rate for _, name, rate, _ in runs if name == variant}):
+            cells: dict[str, Cell] = {}
             for model in models:
-                chosen = runs[model, variant, rate, LIVE]
-                others = [runs.get((model, variant, rate, name)) for name in teachers]
-                cells += _cells(scores, drift, model, chosen, others)
-            rows.append(Row(f"{method(variant).label}, {short_rate(rate)}", variant, tuple(cells)))
-    note = (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}. Δ is the change from the live teacher at the same learning"
-        " rate, the mean over pairs of equal seed ± the half-width of Student's 95 % interval,"
-        " without correction for the number of rows. d_FR is the mean Fisher-Rao distance from π₀"
-        " at the end of training, in radians."
+                by_teacher = {name: runs.get((model, variant, rate, name)) for name in teachers}
+                live = runs[model, variant, rate, LIVE]
+                cells |= _cells(scores, drift, model, live, by_teacher)
+            rows.append((f"{method(variant).label}, {short_rate(rate)}", variant, cells))
+    return candidate_table(
+        "table_teacher",
+        "Teachers of other weights",
+        paired_note(scores, "the live teacher at the same learning rate"),
+        "Method, learning rate",
+        [column for model in models for column in _columns(model, teachers, len(models) > 1)],
+        rows,
     )
-    title = "Teachers of other weights"
-    heading = "Method, learning rate"
-    return Table("table_teacher", title, note, heading, tuple(columns), tuple(rows))
 
 
 def _columns(model: str, teachers: Sequence[str], named: bool) -> list[Column]:
@@ -98,25 +98,20 @@ def _columns(model: str, teachers: Sequence[str], named: bool) -> list[Column]:
     ]
 
 
-def _base_cells(scores: pd.DataFrame, model: str, teachers: int) -> list[Cell]:
-    """The base model's accuracies, which no teacher changes."""
-    accuracies = [mean_cell(scores_by_seed(scores, model, "pi_0", key)) for key in BENCHMARKS]
-    return [*accuracies, Cell(None), *[Cell(None)] * (teachers * len(BENCHMARKS))]
-
-
 def _cells(
     scores: pd.DataFrame,
     drift: pd.DataFrame,
     model: str,
     live: str,
-    others: Sequence[str | None],
-) -> list[Cell]:
+    others: Mapping[str, str | None],
+) -> dict[str, Cell]:
     """Accuracies and drift with the live teacher, and the changes that the others make."""
-    chosen = {key: scores_by_seed(scores, model, live, key) for key in BENCHMARKS}
-    cells = [mean_cell(runs) for runs in chosen.values()]
-    cells.append(mean_cell(final_drift(drift, model, live), ".3f"))
-    for run in others:
-        for key, runs in chosen.items():
-            other = None if run is None else scores_by_seed(scores, model, run, key)
-            cells.append(Cell(None) if other is None else paired_change_cell(other, runs))
+    cells = {f"{model}.{LIVE}.{DRIFT}": mean_cell(final_drift(drift, model, live), ".3f")}
+    for key in BENCHMARKS:
+        chosen = scores_by_seed(scores, model, live, key)
+        cells[f"{model}.{LIVE}.{key}"] = mean_cell(chosen)
+        for teacher, run in others.items():
+            if run is not None:
+                changed = paired_change_cell(scores_by_seed(scores, model, run, key), chosen)
+                cells[f"{model}.{teacher}.{key}.delta"] = changed
     return cells
