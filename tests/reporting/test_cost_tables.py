@@ -7,7 +7,7 @@ import pytest
 from geosd.claims.published import published
 from geosd.models.published_architectures import published_architectures as shapes
 from geosd.reporting import table_architectures, table_flops, table_kfac_memory, table_memory
-from geosd.reporting.paper_comparison import ComparedQuantity, differing_quantities
+from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells
 from geosd.reporting.tables import to_csv, to_latex, to_markdown
 
 CAP = (8, 4096)  # problems of an update, tokens of a response
@@ -112,7 +112,7 @@ def test_digits_are_compared_as_printed():
     def labels(x, y):
         """Of (computed, published) of both quantities."""
         computed, published = ({"x": a, "y": b} for a, b in zip(x, y, strict=True))
-        return differing_quantities(q, computed, published).value
+        return comparison_cells(q, computed, published)[1].value
 
     assert labels((1.04, 1.0), (2.0, None)) == "none"
     assert labels((1.06, 1.0), (2.006, 2.0)) == "X, Y"

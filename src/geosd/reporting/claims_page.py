@@ -48,10 +48,7 @@ def write_ledger(
     kind: str | None = None,
     name: str = "claims",
 ) -> list[Path]:
-    """Write the ledger of claims as Markdown and CSV; returns the two paths.
-
-    `study` is None for the ledger over several.
-    """
+    """Write the ledger of claims as Markdown and CSV; `study` is None for that over several."""
     if study is not None:
         findings = [replace(finding, study=study) for finding in findings]
     text, table = Path(folder) / f"{name}.md", Path(folder) / f"{name}.csv"

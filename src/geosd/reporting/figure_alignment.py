@@ -42,10 +42,7 @@ PALEST = 0.35
 
 
 def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:
-    """Ridges of the alignment figure: mass on each of the teacher's ranks by checkpoint.
-
-    Returns:
-        One row a checkpoint (index `step`, ascending), one column a rank; means over seeds.
+    """Mass on each of the teacher's ranks (columns) by checkpoint (index `step`), means over seeds.
 
     Raises:
         ValueError: The runs of the variant have no such rows, or not the same checkpoints.
@@ -66,13 +63,9 @@ def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> p
 def plot(
     alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
 ) -> Figure:
-    """Plot `figure_alignment`: the student's mass on the teacher's ranks, a ridge a checkpoint.
+    """Plot `figure_alignment`: a row per model, a panel per method, a ridge per checkpoint.
 
-    A row per model, a panel per method; early checkpoints behind, the last in front. `ranking` says
-    who ranked the tokens, "pi_0" or "live".
-
-    Raises:
-        ValueError: A method has no rows.
+    `ranking` says who ranked the tokens, "pi_0" or "live".
     """
     tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
@@ -98,7 +91,7 @@ def plot(
 
 
 def ridge_peak(table: pd.DataFrame, spacing: float) -> float:
-    """Height of the alignment figure: its highest ridge over the ground line of the first."""
+    """Height of the highest ridge over the ground line of the first."""
     return max(mass.max() - spacing * n for n, (_, mass) in enumerate(table.iterrows()))
 
 

@@ -58,18 +58,16 @@ FEWEST = 10
 
 
 def share_interval(values: Iterable[float]) -> tuple[float, float]:
-    """95 % interval of a mean percentage in the consensus figure, cut at 0 and 100."""
+    """95 % interval of a mean percentage over runs, cut at 0 and 100."""
     return interval_within(values, 0.0, 100.0)
 
 
 def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the consensus figure's panel C: accuracy of the majority answer by its strength.
-
-    A run's accuracy in a bin is over its problems there. Problems of which no sample gave an answer
-    have no majority answer and are left out.
+    """Accuracy of the majority answer of each run, by the strength of the majority.
 
     Args:
         majority: Rows of one model of the consensus table, its quantity `majority_accuracy`.
+            Problems of which no sample gave an answer have no majority answer and are left out.
 
     Returns:
         One row a run and bin of `STRENGTHS` that holds at least `FEWEST` problems of the variant:
@@ -94,8 +92,7 @@ def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
 def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
 
-    A row of three panels per model, means over seeds with 95 % intervals. Ablations are left out:
-    the paper does not show them here.
+    Ablations are left out: the paper does not show them here.
     """
     shown = [v for v in ordered(methods) if method(v).kind not in (ABLATION, OTHER)]
     runs = consensus[consensus["variant"].isin(shown)]

@@ -41,14 +41,7 @@ SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.
 
 @themed
 def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """Plot `figure_density`: the teacher's top mass q* against the student's p* at every state.
-
-    A panel per model: a 2-D histogram, shares of positions on one logarithmic scale. At most three
-    panels stand in a row.
-
-    Raises:
-        ValueError: A model has no states.
-    """
+    """Plot `figure_density`: the teacher's mass q* against the student's p*, a panel a model."""
     columns = min(len(models), 3)
     lines = math.ceil(len(models) / columns)
     size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.45 * lines)
@@ -77,7 +70,7 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
 
 
 def cell_shares(states: pd.DataFrame) -> np.ndarray:
-    """Shares of a model's states in the cells of the density figure that hold any."""
+    """Shares of a model's states in the cells that hold any."""
     masses = (states["q_star"].clip(0, 1), states["p_star"].clip(0, 1))
     counts, _, _ = np.histogram2d(*masses, bins=BINS, range=[[0, 1], [0, 1]])
     return counts[counts > 0] / len(states)

@@ -117,8 +117,7 @@ def pass_at_k_runs(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> 
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_frontier`: OOD gain against ID gain of every method, and its OOD pass@k.
 
-    A column per model, at most three in a row; where points are crowded, a second plane stands
-    below each. One model's figure is a column wide, else it is page wide.
+    A column per model, at most three in a row; a second plane where points are crowded.
     """
     planes = {model: frontier_figure_points(scores, model, methods) for model in models}
     enlarged = {

@@ -48,11 +48,7 @@ def plot(
     models: Sequence[str],
     methods: Sequence[str],
 ) -> Figure:
-    """Plot `figure_mechanism`: gradient norm against overlap, and drift over steps; a row a model.
-
-    Raises:
-        ValueError: A model has no states.
-    """
+    """Plot `figure_mechanism`: gradient norm against overlap, drift over steps; a row a model."""
     figure = Figure(figsize=(PAGE_IN, 2.6 * len(models)), layout="constrained")
     layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
     panels = figure.subplot_mosaic(layout, height_ratios=[1.3, 5] * len(models))

@@ -74,23 +74,23 @@ LINE_WIDTHS = {name: 1.7 if name == "geosd" else 1.1 for name in WEIGHTS}
 
 
 def state_overlap(p: Array, q: Array) -> Array:
-    """Overlap on the x axis of the overview figure: sum_i sqrt(p_i q_i), of [..., V]."""
+    """Overlap of two distributions [..., V]: sum_i sqrt(p_i q_i)."""
     return np.sqrt(p * q).sum(-1)
 
 
 def state_pull(weight: Weight, p: Array, q: Array) -> Array:
-    """Pull of a state in the overview figure: the gradient's norm ||w - p sum_j w_j||.
+    """Norm ||w - p sum_j w_j|| of a state's gradient with respect to the logits.
 
-    The gradient is with respect to the logits; adding a multiple of p to w leaves it as it is.
+    Adding a multiple of p to w leaves it as it is.
     """
     w = weight(p, q)
     return np.linalg.norm(w - p * w.sum(-1, keepdims=True), axis=-1)
 
 
 def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]:
-    """The overview figure's students p [N, 2], from no mass on the teacher's token up to q [2].
+    """Students p [N, 2], from no mass on the teacher's token up to q [2].
 
-    `points` N are spaced so that the angle on the circle grows evenly.
+    The N `points` are spaced so that the angle on the circle grows evenly.
     """
     angle = np.linspace(1e-4, np.arcsin(np.sqrt(certainty)), points)
     mass = np.sin(angle) ** 2
@@ -98,10 +98,9 @@ def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]
 
 
 def overview_curves() -> pd.DataFrame:
-    """Curves of the overview figure: weight and pull of each divergence over `two_token_states`.
+    """Weight and pull of each divergence over `two_token_states`.
 
-    Returns:
-        Columns `variant`, `certainty`, `overlap`, `weight` (of the teacher's token) and `pull`.
+    Columns `variant`, `certainty`, `overlap`, `weight` (of the teacher's token) and `pull`.
     """
     tables = []
     for (name, weight), certainty in product(WEIGHTS.items(), CERTAINTIES):

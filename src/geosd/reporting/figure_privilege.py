@@ -14,7 +14,7 @@ from geosd.reporting.figures import model_panels, themed
 from geosd.reporting.label_placement import label_line_ends
 from geosd.reporting.method_style import style_by_method
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.statistics import student_interval
 
@@ -37,15 +37,11 @@ SPEC = OutputSpec(
 def privilege_changes(
     scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """Points of the privilege figure: OOD change of each run of a model's sweeps.
+    """OOD change of each run of a model's sweeps from the base model on the same seed, in points.
 
     Returns:
         One row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the
-        solution, and `change`, its OOD accuracy minus that of the base model on the same seed, in
-        percentage points. Runs without scores and variants of a single point are left out.
-
-    Raises:
-        ValueError: The base model was not evaluated.
+        solution, and `change`. Runs without scores and variants of a single point are left out.
     """
     base = base_accuracies(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
     runs = sweep_accuracies(scores, model, points, [OOD_AVERAGE])
@@ -58,16 +54,8 @@ def privilege_changes(
 
 
 @themed
-def plot(
-    scores: pd.DataFrame,
-    models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> Figure:
-    """Plot `figure_privilege`: OOD change against the share of the solution that is revealed.
-
-    A panel per model, with 95 % intervals. The figure is a column wide for one model, else page
-    wide.
-    """
+def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
+    """Plot `figure_privilege`: OOD change against the share of the solution that is revealed."""
     sweeps = {model: privilege_changes(scores, model, points[model]) for model in models}
     figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
     for model, axes in panels.items():

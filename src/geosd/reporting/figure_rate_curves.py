@@ -23,7 +23,7 @@ from geosd.reporting.run_accuracies import (
     is_at_selected_rate,
     rate_runs,
 )
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -54,14 +54,10 @@ RING = {"ls": "", "marker": "o", "ms": 5.5, "mfc": "none", "mec": "black", "mew"
 def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
+    points: SweepPoints,
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
-    """Plot `figure_rate_curves`: for each method, OOD and ID accuracy over the learning rate.
-
-    Raises:
-        ValueError: pi_0 was not evaluated.
-    """
+    """Plot `figure_rate_curves`: for each method, OOD and ID accuracy over the learning rate."""
     changes = pd.concat(
         [rate_curve_points(scores, m, points[m], selected_rates[m]) for m in models]
     )
@@ -100,11 +96,10 @@ def rate_curve_points(
     points: Sequence[Mapping[str, Any]],
     selected: Mapping[str, float],
 ) -> pd.DataFrame:
-    """Points of the figure of rate curves: the change of every run of a model from its pi_0.
+    """The change of every run of a model from its pi_0, in percentage points.
 
-    Returns:
-        A row a run and benchmark: `model`, `variant`, `learning_rate`, `seed`, `benchmark`, "id" or
-        "ood_avg", `change` in percentage points, and `selected`, whether the rate is.
+    A row a run and benchmark, "id" or "ood_avg": `model`, `variant`, `learning_rate`, `seed`,
+    `benchmark`, `change` and `selected`, whether the rate is.
     """
     runs, base = rate_runs(scores, model, points)
     chosen = is_at_selected_rate(runs, selected)

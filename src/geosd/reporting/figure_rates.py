@@ -32,7 +32,7 @@ from geosd.reporting.method_style import (
 )
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.run_accuracies import BENCHMARKS, is_at_selected_rate, rate_runs
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -62,16 +62,12 @@ PATH = 2
 def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
+    points: SweepPoints,
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
     """Plot `figure_rates`: for each model, each method's path over the learning rates.
 
-    Ten paths in one panel hide one another, so each kind of method has a row; axes are the same in
-    all panels.
-
-    Raises:
-        ValueError: pi_0 was not evaluated.
+    Ten paths in one panel hide one another, so each kind of method has a row.
     """
     sweeps = {model: rate_runs(scores, model, points[model]) for model in models}
     rows = methods_by_kind(name for runs, _ in sweeps.values() for name in runs["variant"])
@@ -99,7 +95,7 @@ def _coloured_paths(axes: Axes) -> list[Any]:
 
 
 def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
-    """The rows of the figure of rates: kind -> its methods; ablations stand with the method.
+    """Kind -> its methods; ablations stand with the method.
 
     Example:
         >>> methods_by_kind(["geosd_plain", "geosd", "tip"])

@@ -35,14 +35,9 @@ COMPARED = ("pi_0", "geosd")
 
 
 def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
-    """Axis labels of the scale figure: what models of a ladder share in their names, and the rest.
+    """The beginning up to a hyphen that names of models share, and the rest of each.
 
-    Args:
-        names: Names of the models.
-
-    Returns:
-        The shared beginning up to a hyphen, and the rest of each name. A model of the shared name
-        alone is called `m`: it is the one that the family is named after.
+    A model of the shared name alone is called `m`: it is the one that the family is named after.
 
     Example:
         >>> model_sizes(["mini-qwen3-s", "mini-qwen3", "mini-qwen3-l"])
@@ -58,11 +53,9 @@ def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Points of the scale figure: accuracy of every run of pi_0 and geosd over the models.
+    """Accuracy in percent of every run of pi_0 and geosd over the models.
 
-    Returns:
-        One row a run and benchmark, "id" or "ood_avg": `size` (number of the model, from 0),
-        `variant`, `benchmark`, `seed` and `accuracy` in percent.
+    A row a run and benchmark; `size` is the number of the model, from 0.
     """
     rows = scores[
         (scores["metric"] == "avg@k")
@@ -76,10 +69,7 @@ def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFra
 
 @themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Plot `figure_scale`: ID and OOD accuracy over models of growing size.
-
-    Means over seeds, bands of one deviation. Of the study's variants pi_0 and geosd are drawn.
-    """
+    """Plot `figure_scale`: ID and OOD accuracy of pi_0 and geosd over models of growing size."""
     runs = ladder_accuracies(scores, models)
     family, sizes = model_sizes(models)
     figure = Figure(figsize=(COLUMN_IN, 3.5), layout="constrained")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -24,7 +23,7 @@ from geosd.reporting.label_placement import LabelledPoint, place_labels
 from geosd.reporting.method_style import hue_by_method, method, ordered, style_by_method
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import student_interval
 
@@ -54,7 +53,7 @@ LEVEL_STEPS = 5
 
 
 def stepsize_figure_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Points of the stepsize figure: means over the runs of each rate and length, in order."""
+    """Means over the runs of each rate and length, in order."""
     keys = ["run", "variant", "learning_rate", "steps"]
     if runs.empty:
         return pd.DataFrame(columns=[*keys, ID, OOD_AVERAGE])
@@ -62,40 +61,29 @@ def stepsize_figure_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def learning_rate_lines(configurations: pd.DataFrame) -> pd.DataFrame:
-    """Solid lines of the stepsize figure: the full runs of each variant by learning rate."""
+    """The full runs of each variant by learning rate."""
     full = configurations.groupby("variant")["steps"].transform("max")
     return configurations[configurations["steps"] == full].sort_values("learning_rate")
 
 
 def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
-    """Dashed lines of the stepsize figure: runs of a learning rate stopped early, by length."""
+    """Runs of a learning rate that were stopped early, by length."""
     lengths = configurations.groupby(["variant", "learning_rate"])["steps"].transform("size")
     return configurations[lengths > 1].sort_values("steps")
 
 
 def stepsize_map(configurations: pd.DataFrame, benchmark: str, base: float) -> pd.DataFrame:
-    """A variant's changes from the base model in points: a row a learning rate, a column a step.
-
-    The largest rate comes first. NaN where a rate was not stopped at a step.
-    """
+    """A variant's changes from the base model: a row a rate, the largest first, a column a step."""
     table = configurations.pivot(index="learning_rate", columns="steps", values=benchmark) - base
     return table.sort_index(ascending=False)
 
 
 @themed
-def plot(
-    scores: pd.DataFrame,
-    models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> Figure:
-    """Plot `figure_stepsize`: sweeps of learning rate and stopping step.
+def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
+    """Plot `figure_stepsize`: the ID-OOD plane, and where runs were stopped early, maps by variant.
 
     A run of fewer steps is the same run stopped early, because every draw is seeded by its step and
-    neither warm-up nor anchor depends on the number of steps. A row per model: the ID-OOD plane,
-    and where runs were stopped early a map of ID and one of OOD for each variant.
-
-    Raises:
-        ValueError: pi_0 was not evaluated.
+    neither warm-up nor anchor depends on the number of steps.
     """
     benchmarks = (ID, OOD_AVERAGE)
     base = {model: base_accuracies(scores, model, benchmarks).mean() for model in models}

@@ -62,7 +62,7 @@ def student_curves(runs: pd.DataFrame) -> pd.DataFrame:
 
 @themed
 def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Plot `figure_training`: a row for each model, a panel for each quantity, a line a method."""
+    """Plot `figure_training`: a row a model, a panel a quantity, a line a method."""
     runs = student_curves(training_curves[training_curves["variant"].isin(methods)])
     figure = Figure(figsize=(PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)

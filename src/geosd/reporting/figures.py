@@ -87,10 +87,9 @@ Interval = Callable[[Iterable[float]], tuple[float, float]]
 def model_panels(
     models: Sequence[str], height: float, page_height: float | None = None, **shared: bool | str
 ) -> tuple[Figure, dict[str, Axes]]:
-    """Make a figure with a titled panel per model: a column wide for one model, else page wide.
+    """Make a figure with a titled panel per model, a column wide for one, else page wide.
 
-    Height is in inches, `page_height` that of a page wide figure where it is another one; `shared`
-    are `sharex` and `sharey` of matplotlib.
+    Heights are in inches; `shared` are `sharex` and `sharey` of matplotlib.
     """
     alone = len(models) == 1
     size = (COLUMN_IN, height) if alone else (PAGE_IN, page_height or height)
@@ -129,13 +128,13 @@ def method_lines(
     variants: Sequence[str],
     interval: Interval,
 ) -> None:
-    """Draw the means over seeds of methods into a figure's panel.
+    """Draw the means over seeds of methods into a panel.
 
     Methods in colour have intervals and markers; the others are thin grey lines.
 
     Args:
         axes: The panel.
-        runs: A row for each run and point, with columns `variant`, x and y.
+        runs: A row for each run and point, with columns `variant`, `x` and `y`.
         x: The column along the panel.
         y: The column that is averaged over runs.
         variants: All methods of the figure, not only of the panel.
@@ -200,11 +199,7 @@ def power_of_ten(rate: float) -> str:
 
 @themed
 def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
-    """Save a figure as PDF, SVG and PNG; the same figure gives the same bytes.
-
-    Returns:
-        The three paths.
-    """
+    """Save a figure as PDF, SVG and PNG; the same figure gives the same bytes."""
     # Dates and random ids are what else would differ between two drawings of one figure.
     undated = {
         "pdf": {"CreationDate": None, "ModDate": None},

@@ -24,15 +24,10 @@ LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 
 @dataclass(frozen=True)
 class LabelledPoint:
-    """A label of a figure and the point that it names.
+    """A label of a figure and the point that it names, in data coordinates.
 
-    Attributes:
-        x: In data coordinates.
-        y: In data coordinates.
-        text: The label; empty for a mark that others' labels only keep clear of.
-        colour: Of the text.
-        radius_pt: Radius of the marker in points.
-        spread: Half lengths of the whiskers in data coordinates, (x, y).
+    An empty text makes a mark that others' labels only keep clear of; `spread` are half lengths of
+    the whiskers in x and y.
     """
 
     x: float
@@ -52,16 +47,10 @@ def place_labels(
 ) -> None:
     """Write each point's label where it covers least; a far label gets a thin line to its point.
 
-    Greedy and without random numbers: the most crowded points choose first, each takes the
-    nearest free place of `DIRECTIONS` x `REACHES_PT`, so the same points give the same picture.
-    Axis limits must be final.
-
-    Args:
-        axes: Where to write.
-        points: What to label.
-        size: Font size in points.
-        bold: Labels to write in bold.
-        lines: Corners of drawn lines in data coordinates, which labels should not cross either.
+    Greedy and without random numbers: the most crowded points choose first, each takes the nearest
+    free place of `DIRECTIONS` x `REACHES_PT`, so the same points give the same picture. Axis limits
+    must be final. `bold` are texts; `lines` are corners of drawn lines in data coordinates, which
+    labels should not cross either.
     """
     figure = axes.figure
     scale = figure.dpi / 72

@@ -17,14 +17,7 @@ from matplotlib.colors import to_rgb
 
 @dataclass(frozen=True)
 class Method:
-    """Name, colour and marker of a method in tables and figures.
-
-    Attributes:
-        label: Its name in the paper, as plain text.
-        colour: Hex colour.
-        marker: Matplotlib marker; one per kind of method.
-        kind: Heading of its block in the paper's tables.
-    """
+    """Name in the paper, colour, marker (one per kind) and heading of a method in tables."""
 
     label: str
     colour: str
@@ -105,9 +98,7 @@ def hue_by_method(variants: Iterable[str]) -> dict[str, Any]:
 def style_by_method(variants: Iterable[str], dashed: Sequence[str] | None = None) -> dict[str, Any]:
     """Seaborn's keywords that draw a column `variant` in colours and markers of the methods.
 
-    Args:
-        variants: What is drawn.
-        dashed: Variants with a dashed line; None for a plot that has no lines.
+    `dashed` are variants with a dashed line; None is for a plot that has no lines.
     """
     names = ordered(variants)
     keywords = hue_by_method(names) | {

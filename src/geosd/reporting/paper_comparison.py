@@ -17,12 +17,8 @@ DIFFERS = Column("differs", "differs from the paper")
 class ComparedQuantity:
     """A number that is computed here and compared with the one that the paper prints.
 
-    Attributes:
-        key: Its name in the CSV; the paper's column is `<key>.paper`.
-        label: Its heading.
-        published_form: Format in which the paper prints it, e.g. ".1f".
-        computed_form: Format of the number computed here, where it is another one.
-        group: Heading over it.
+    `key` is its name in the CSV, `<key>.paper` that of the paper's column; `published_form` is the
+    format in which the paper prints it, `computed_form` another one for the number computed here.
     """
 
     key: str
@@ -53,28 +49,17 @@ def comparison_columns(quantities: Sequence[ComparedQuantity]) -> tuple[Column, 
 
 def comparison_cells(
     quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
-) -> tuple[Cell, ...]:
-    """Two cells for each compared quantity: computed here, and as the paper prints it."""
-    return tuple(
-        cell
-        for q in quantities
-        for cell in (
-            Cell(computed.get(q.key), form=q.computed_form or q.published_form),
-            Cell(published.get(q.key), form=q.form_of(published.get(q.key))),
-        )
-    )
+) -> tuple[tuple[Cell, ...], Cell]:
+    """Two cells for each compared quantity, and one that names those whose printed digits differ.
 
-
-def differing_quantities(
-    quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
-) -> Cell:
-    """A cell that names the quantities whose printed digits differ from the paper's.
-
-    "none" where all agree; a dash where the paper prints none of them.
+    The last is "none" where all agree; a dash where the paper prints none of them.
     """
+    cells, labels = [], []
+    for q in quantities:
+        here, there = computed.get(q.key), published.get(q.key)
+        cells.append(Cell(here, form=q.computed_form or q.published_form))
+        cells.append(Cell(there, form=q.form_of(there)))
+        labels += [] if q.agrees(here, there) else [q.label]
     if all(published.get(q.key) is None for q in quantities):
-        return Cell(MISSING)
-    labels = [
-        q.label for q in quantities if not q.agrees(computed.get(q.key), published.get(q.key))
-    ]
-    return Cell(", ".join(labels) or "none")
+        return tuple(cells), Cell(MISSING)
+    return tuple(cells), Cell(", ".join(labels) or "none")

@@ -18,10 +18,7 @@ BENCHMARKS = (ID, OOD_AVERAGE)
 def run_accuracies(
     scores: pd.DataFrame, model: str, variant: str, benchmarks: Sequence[str]
 ) -> pd.DataFrame:
-    """Accuracies of a variant: a row for each run (`seed`), a column for each benchmark.
-
-    Empty where a benchmark was not scored.
-    """
+    """A row for each run, columns `seed` and benchmarks; empty if one was not scored."""
     runs = {name: scores_by_seed(scores, model, variant, name) for name in benchmarks}
     if any(column.empty for column in runs.values()):
         return pd.DataFrame(columns=["seed", *benchmarks])
@@ -49,14 +46,13 @@ def sweep_accuracies(
     points: Sequence[Mapping[str, Any]],
     benchmarks: Sequence[str],
 ) -> pd.DataFrame:
-    """Accuracies of every run of a model's sweep: a row for each run, a column a benchmark.
+    """Accuracies of every run of a model's sweep.
 
-    Each point has `run` (the name in the scores), `variant`, and the value of each swept key; it
-    must have been scored on all `benchmarks`.
+    Each point has `run` (the name in the scores), `variant`, and the value of each swept key.
 
     Returns:
         Columns of the points, then `seed` and the benchmarks; variants in the paper's order, the
-        points of each in the order given.
+        points of each in the order given. Points without scores are left out.
     """
     tables = [
         run_accuracies(scores, model, point["run"], benchmarks).assign(**point)
@@ -76,16 +72,10 @@ def rate_runs(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every run of a model's sweep of the learning rate, and the base model.
 
-    Args:
-        scores: Tidy scores.
-        model: Name of the model.
-        points: The sweep's points, with `run`, `variant` and `learning_rate`.
-
     Returns:
-        A row a run: `variant`, `learning_rate`, `seed`, its accuracies `id` and `ood_avg` in
+        A row a run: `run`, `variant`, `learning_rate`, `seed`, its accuracies `id` and `ood_avg` in
         percent, and `collapsed`, whether one of the two is `COLLAPSE` points or more below that of
-        pi_0 with the same seed; variants in the paper's order, rates ascending. And the runs of
-        pi_0 (index `seed`), with the same accuracies.
+        pi_0 with the same seed; rates ascending. And the runs of pi_0 (index `seed`).
 
     Raises:
         ValueError: pi_0 was not evaluated.
@@ -109,9 +99,7 @@ def changes_from_base(runs: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
 def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
     """Whether each run of a model's sweep is at the rate that was selected for its variant.
 
-    Args:
-        runs: Of `rate_runs`, or their means, with `variant` and `learning_rate`.
-        selected: Variant -> its rate; one that is not in the grid has no run.
+    `selected` maps a variant to its rate; one that is not in the grid has no run.
     """
     grid = runs["learning_rate"].unique()
     in_grid = {name: rate_in_grid(grid, selected[name]) for name in runs["variant"].unique()}

@@ -46,13 +46,11 @@ class ShippedManifest(BaseModel):
     """The manifest of a shipped study.
 
     Attributes:
-        study: Its name.
-        about: What it is for, in one sentence.
         outputs: Settings of each output, in the order of the study.
         packages: Version of each of `PACKAGES`.
         code: The meaning of each file of code behind the outputs, by its path in src/.
         inputs: SHA-256 of each tidy table, by its path in the folder.
-        files: SHA-256 of each file that was made, by its path in the folder.
+        files: SHA-256 of each file that was made and that git keeps, by its path in the folder.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -97,12 +95,7 @@ def read_shipped(folder: Path) -> ShippedManifest:
 
 
 def changed_files(folder: Path, hashes: Mapping[str, str]) -> list[str]:
-    """Files of a shipped study that are absent or have not the recorded hash.
-
-    Args:
-        folder: Of the study.
-        hashes: `inputs` or `files` of its manifest.
-    """
+    """Files of a shipped study that are absent or have not the recorded hash."""
     return [
         name
         for name, digest in hashes.items()

@@ -20,7 +20,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -32,17 +32,12 @@ from geosd.scores.tidy import COLUMNS
 from geosd.claims.published import paper_family
 
 REPORTING = Path(__file__).parent
+SweepPoints = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Of each model, the runs of its sweeps."""
 
 
 class OutputKind(NamedTuple):
-    """The kind of an output: what all tables, or all figures, have in common.
-
-    Attributes:
-        label: What one is called.
-        function: Name of the function of its module that makes it.
-        writer: Module whose `save` writes it.
-        extensions: Of the files written.
-    """
+    """What all tables, or all figures, share; `writer` is the module whose `save` writes one."""
 
     label: str
     function: str
@@ -146,9 +141,6 @@ def caption_words(name: str, models: Iterable[str]) -> str:
 @cache
 def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
     """The declarations of all tables and figures by name, read without importing any module.
-
-    Args:
-        folder: Where their modules lie.
 
     Raises:
         ValueError: A declaration cannot be read; says which, and what is allowed.

@@ -70,18 +70,10 @@ APPENDIX = "Appendix: how this was made"
 
 @dataclass(frozen=True)
 class StudyPage:
-    """A study on a page.
+    """A study on a page; links are from the file `page`.
 
-    Attributes:
-        name: Of the study.
-        about: One sentence: what the study is, what it can and cannot say.
-        outputs: Its tables, figures and `claims`, in the study's order.
-        folder: Of the files of its outputs.
-        captions: Of each table and figure, as `caption_markdown` writes it, with links from the
-            page.
-        page: The file of the page.
-        claims_page: The file with all claims.
-        not_kept: Endings of files that are not in the folder of the outputs.
+    `outputs` are in the study's order, `captions` as `caption_markdown` writes them; `not_kept` are
+    endings of files that are not in the `folder` of the outputs.
     """
 
     name: str
@@ -200,10 +192,6 @@ def study_sections(study: StudyPage, level: int) -> dict[str, str]:
     """The outputs of a study as Markdown, in the page's order, by their headings.
 
     Each has its heading, caption, files, and the claims that it bears on.
-
-    Args:
-        study: The study.
-        level: Of the headings, 1 to 6.
     """
     claims = None
     if CLAIMS in study.outputs:
@@ -237,12 +225,7 @@ def title_and_words(caption: str) -> tuple[str, str]:
 
 
 def claims_on(claims: pd.DataFrame, spec: OutputSpec) -> pd.DataFrame:
-    """The tested claims that bear on an output of a study's page: those whose place names it.
-
-    Args:
-        claims: A study's tidy claims.
-        spec: The output's declaration; one that the paper has not bears no claim.
-    """
+    """The tested claims that bear on an output: those whose place names its item of the paper."""
     if not spec.paper:
         return claims.iloc[:0]
     named = claims["place"].str.contains(rf"\b{re.escape(spec.paper)}\b", regex=True)

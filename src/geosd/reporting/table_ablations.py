@@ -47,11 +47,7 @@ FULL = "geosd"
 def build(
     scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], methods: Sequence[str]
 ) -> Table:
-    """Build `table_ablations`: accuracies, coverage and drift of GeoSD and of each ablation.
-
-    A model that stands for the family of the paper's ablations has the paper's number beside each
-    of its own.
-    """
+    """Build `table_ablations`: accuracies, coverage and drift of GeoSD and of each ablation."""
     shown = [v for v in ordered(methods) if v == FULL or method(v).kind == ABLATION]
     columns: list[MethodColumn] = []
     for model in models:

@@ -13,7 +13,6 @@ from geosd.reporting.paper_comparison import (
     ComparedQuantity,
     comparison_cells,
     comparison_columns,
-    differing_quantities,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
@@ -39,10 +38,7 @@ MORE = (
 
 
 def build(models: Sequence[str]) -> Table:
-    """Build `table_architectures`: dimensions of the paper's models and the study's small ones.
-
-    N counts every parameter, a tied head once.
-    """
+    """Build `table_architectures`; N counts every parameter, a tied head once."""
     published = paper.published()["archs"]["models"]
     rows = [
         _row(shape, published[name], "The paper's models")
@@ -65,11 +61,12 @@ def build(models: Sequence[str]) -> Table:
 def _row(
     shape: Architecture, published: Mapping[str, int], kind: str, stands_for: str | None = None
 ) -> Row:
-    both = (QUANTITIES, {q.key: getattr(shape, q.key) for q in QUANTITIES}, published)
+    computed = {q.key: getattr(shape, q.key) for q in QUANTITIES}
+    compared, differs = comparison_cells(QUANTITIES, computed, published)
     more = (
         Cell(shape.parameters / 1e6, form=".3f"),
         Cell("yes" if shape.tied else "no"),
-        differing_quantities(*both),
+        differs,
         Cell(stands_for or MISSING),
     )
-    return Row(shape.label, kind, (*comparison_cells(*both), *more))
+    return Row(shape.label, kind, (*compared, *more))

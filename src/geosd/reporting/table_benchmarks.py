@@ -40,8 +40,7 @@ SPEC = OutputSpec(
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """Build `table_benchmarks`: accuracy of each method on each OOD benchmark and on average.
 
-    The paper's number stands beside the average, and beside a benchmark only if it is one of the
-    paper's: other benchmarks have no counterpart.
+    The paper's number stands beside a benchmark only if it is one of the paper's.
     """
     columns: list[MethodColumn] = []
     for model in models:

@@ -21,7 +21,6 @@ from geosd.reporting.paper_comparison import (
     ComparedQuantity,
     comparison_cells,
     comparison_columns,
-    differing_quantities,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
@@ -59,10 +58,7 @@ OPERATIONS = "Operation by operation, every response as long as the cap"
 
 
 def build(problems: int, response_tokens: int, blocks: int, subsample: float) -> Table:
-    """Build `table_flops`: operations of an update by the paper's rule, and counted.
-
-    K-FAC's entry is under each of its readings.
-    """
+    """Build `table_flops`: by the paper's rule, and counted, for each reading of K-FAC."""
     model, update = architecture(MODEL), UpdateSize(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)
@@ -116,6 +112,6 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
 def _row(label: str, kind: str, units: UpdateUnits, opsd: UpdateUnits) -> Row:
     published_row = published()["flops"]["rows"]["opsd" if units.anchor is None else "geosd"]
     computed = {**vars(units), "total": units.total, "ratio": units.total / opsd.total}
-    both = (QUANTITIES, computed, published_row)
-    more = (differing_quantities(*both), Cell(published_row["wall_clock"], form=".2f"))
-    return Row(label, kind, (*comparison_cells(*both), *more))
+    compared, differs = comparison_cells(QUANTITIES, computed, published_row)
+    wall_clock = Cell(published_row["wall_clock"], form=".2f")
+    return Row(label, kind, (*compared, differs, wall_clock))

@@ -38,8 +38,7 @@ class SettingOwner(NamedTuple):
 def build(hyperparameters: Mapping[str, Any]) -> Table:
     """Build `table_hyperparameters`: each setting's value in the study and in the paper.
 
-    A value that differs between models or variants says whose it is. Keys that the paper does not
-    give say so; keys without a value are left out.
+    A value that differs between models or variants says whose it is; keys without one are left out.
     """
     rows = {kind: [] for kind in KINDS}
     for key, values in _by_key(hyperparameters).items():

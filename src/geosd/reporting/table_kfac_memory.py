@@ -12,7 +12,6 @@ from geosd.reporting.paper_comparison import (
     ComparedQuantity,
     comparison_cells,
     comparison_columns,
-    differing_quantities,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
@@ -43,9 +42,9 @@ MORE = (
 
 
 def build() -> Table:
-    """Build `table_kfac_memory`: memory of K-FAC and anchor for each size of the paper's ladder.
+    """Build `table_kfac_memory`, in GB, for each size of the paper's ladder.
 
-    In GB; beside them the same sums from rounded terms, which are the paper's to the digit.
+    Beside it stand the same sums from rounded terms, which are the paper's to the digit.
     """
     rows = [_row(name, row) for name, row in published()["kfac_memory"]["rows"].items()]
     note = (
@@ -64,15 +63,15 @@ def build() -> Table:
 def _row(name: str, published_row: dict[str, Any]) -> Row:
     model, setting = architecture(name), (published_row["blocks"], published_row["storage"])
     separate, shared = (training_memory(model, *setting, share_inputs=s) for s in (False, True))
-    both = (QUANTITIES, memory_in_gb(separate), published_row)
+    compared, differs = comparison_cells(QUANTITIES, memory_in_gb(separate), published_row)
     given = (
         Cell(model.parameters / 1e9, form=".3f"),
         Cell(published_row["blocks"], form="d"),
         Cell(published_row["storage"]),
     )
     rounded = [Cell(round(gb, 10)) for gb in rounded_memory(separate)]
-    more = (differing_quantities(*both), *rounded, Cell(shared.kfac / GB, form=".2f"))
-    return Row(model.label, "", (*given, *comparison_cells(*both), *more))
+    more = (differs, *rounded, Cell(shared.kfac / GB, form=".2f"))
+    return Row(model.label, "", (*given, *compared, *more))
 
 
 def memory_in_gb(state: TrainingMemory) -> dict[str, float]:

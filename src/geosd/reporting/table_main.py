@@ -53,9 +53,8 @@ SHOWN_PERCENT = 0.05
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
-    """Build `table_main`, the main table: ID, OOD average and its change from pi_0 by method.
+    """Build `table_main`: ID, OOD average and its change from pi_0 by method.
 
-    A model that stands for a family of the paper has the paper's number beside each of its own.
     Where the scores say why responses were not compared with the right answer, the shares of
     truncated ones stand beside the accuracies, and the others under the table.
     """

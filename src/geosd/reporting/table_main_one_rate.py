@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
 from geosd.reporting import table_main
 from geosd.reporting.method_tables import short_rate
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.reporting.tables import Table
 
 SPEC = OutputSpec(
@@ -29,10 +28,7 @@ SPEC = OutputSpec(
 
 
 def build(
-    scores: pd.DataFrame,
-    models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
-    one_rate: float,
+    scores: pd.DataFrame, models: Sequence[str], points: SweepPoints, one_rate: float
 ) -> Table:
     """Build `table_main_one_rate`: `table_main` of the runs of a sweep at one learning rate."""
     variant_of = {

@@ -12,7 +12,6 @@ from geosd.reporting.paper_comparison import (
     Numbers,
     comparison_cells,
     comparison_columns,
-    differing_quantities,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Row, Table
@@ -42,10 +41,7 @@ QUANTITIES = (
 
 
 def build(problems: int, response_tokens: int, top_k: int) -> Table:
-    """Build `table_memory`: training memory at 8B of OPSD and of GeoSD.
-
-    GeoSD has three rows: as in the paper, without the anchor, as built here.
-    """
+    """Build `table_memory`: OPSD, and GeoSD as in the paper, without the anchor, as built here."""
     update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
@@ -87,5 +83,5 @@ def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numb
 
 
 def _row(label: str, computed: Numbers, published: Numbers) -> Row:
-    both = (QUANTITIES, computed, published)
-    return Row(label, "", (*comparison_cells(*both), differing_quantities(*both)))
+    compared, differs = comparison_cells(QUANTITIES, computed, published)
+    return Row(label, "", (*compared, differs))

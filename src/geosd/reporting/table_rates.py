@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import accuracy_note, candidate_table, mean_cell, short_rate
 from geosd.reporting.run_accuracies import rate_in_grid, rate_runs
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.rate_selection import COLLAPSE, MARGIN, rates_around
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -37,15 +36,12 @@ STEPS = {"below": -0.5, "": 0.0, "above": 0.5}
 def build(
     scores: pd.DataFrame,
     models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
+    points: SweepPoints,
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Table:
     """Build `table_rates`: each method on each model at its rate and half a decade from it.
 
     A rate that the sweep did not train at has empty cells.
-
-    Raises:
-        ValueError: pi_0 was not evaluated.
     """
     variants = ordered(point["variant"] for model in models for point in points[model])
     cells: dict[str, dict[str, Cell]] = {name: {} for name in ("pi_0", *variants)}

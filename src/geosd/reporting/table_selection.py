@@ -47,11 +47,7 @@ def build(
 ) -> Table:
     """Build `table_selection`: validation accuracy of each candidate of each method's grid.
 
-    Among the candidates of one variant the best is marked. A learning rate is selected by
-    `geosd.scores.rate_selection.select_candidate`; without learning rates there is no such column.
-
-    Raises:
-        ValueError: A candidate was not validated, or not the base model.
+    Without learning rates there is no column of what is selected.
     """
     columns = [column for model in models for column in _columns(model, bool(rate_candidates))]
     rows: list[Row] = []

@@ -49,12 +49,9 @@ QUANTITIES = {  # heading and format
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """Build `table_significance`: GeoSD against its strongest baseline on each model.
 
-    The strongest baseline is the one with the highest mean OOD average among all variants but
-    GeoSD and its ablations; pi_0 is one of them. It is chosen on the data that it is then tested
-    on, as in the paper; the ledger's claims name their rival beforehand.
-
-    The tests are Holm-corrected over the models; the paper's row stands under each model that
-    stands for a family. A model without GeoSD or without a baseline has no row.
+    That is the variant but GeoSD and its ablations with the highest mean OOD average. It is chosen
+    on the data that it is then tested on, as in the paper; claims name their rival beforehand.
+    A model without GeoSD or without a baseline has no row.
     """
     tests: dict[str, dict[str, Any]] = {}
     for model in models:

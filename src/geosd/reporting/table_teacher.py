@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -15,7 +14,7 @@ from geosd.reporting.method_tables import (
     paired_note,
     short_rate,
 )
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
@@ -43,10 +42,7 @@ OTHERS = {
 
 
 def build(
-    scores: pd.DataFrame,
-    drift: pd.DataFrame,
-    models: Sequence[str],
-    points: Mapping[str, Sequence[Mapping[str, Any]]],
+    scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], points: SweepPoints
 ) -> Table:
     """Build `table_teacher`: the live teacher at each learning rate, and what another one changes.
 

@@ -21,13 +21,10 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of a table, and how it is printed.
+    """One entry of a table, and how it is printed: a number, a word, or None for nothing.
 
-    Attributes:
-        value: A number, a word, or None for an empty entry.
-        sd: Standard deviation over runs, shown beside the number; None shows none.
-        form: Format of number and deviation, e.g. ".1f", "+.1f", ".1e", "d".
-        rank: "best" is bold, "second" underlined.
+    `sd` is a deviation beside the number, `form` the format of both, e.g. ".1f", "+.1f", "d"; the
+    best of a column is bold, the second underlined.
     """
 
     value: float | str | None
@@ -59,11 +56,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its key, unique in the CSV, and its heading.
+    """A column of a table: its key, unique in the CSV, its heading, and one over neighbours.
 
-    Attributes:
-        group: Heading over neighbouring columns, here a model; may be empty.
-        better: Which values are marked best and second-best; None marks none.
+    `better` says which values are marked best and second-best; None marks none.
     """
 
     key: str
@@ -83,16 +78,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with caption, columns and rows, to be written as CSV, Markdown or LaTeX.
+    """A table with its caption, `title` and `note`; `name` is its file's and its LaTeX label.
 
-    Attributes:
-        name: File name without ending; LaTeX label.
-        title: Caption's first sentence.
-        note: What the numbers are; the caption's rest.
-        row_heading: Heading of the row labels.
-        columns: The columns.
-        rows: The rows.
-        remarks: Paragraphs that stand under the table.
+    `remarks` are paragraphs that stand under it.
     """
 
     name: str
@@ -136,9 +124,6 @@ def ranked(table: Table) -> Table:
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
     """Save a table as CSV, Markdown and LaTeX, under its own name where `name` is empty.
-
-    Returns:
-        The three paths.
 
     Raises:
         ValueError: No row has a number or a word.
@@ -207,9 +192,7 @@ def _markdown(cell: Cell) -> str:
 def markdown_table(lines: Sequence[Sequence[str]], left: int = 1) -> str:
     """Lines of cells as a Markdown table of padded columns; the first line is the header.
 
-    Args:
-        lines: Cells of each line.
-        left: Leading columns that are flush left; the others are flush right.
+    The first `left` columns are flush left, the others flush right.
     """
     cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
     widths = [max(3, *(len(line[i]) for line in cells)) for i in range(len(cells[0]))]
