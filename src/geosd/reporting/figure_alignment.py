@@ -70,7 +70,11 @@ def plot(
     tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
     spacing = SPACING * max(table.max(axis=None) for table in tables.values())
-    top = max(ridge_peak(table, spacing) for table in tables.values())
+    top = max(  # of the highest ridge, over the ground line of the first
+        mass.max() - spacing * number
+        for table in tables.values()
+        for number, (_, mass) in enumerate(table.iterrows())
+    )
     height = 0.9 + RIDGE_IN * (deepest + top / spacing)
     figure = Figure(figsize=(PAGE_IN, height * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(methods), squeeze=False, sharey=True, sharex=True)
@@ -88,11 +92,6 @@ def plot(
                 axes.set_ylabel("updates")
                 axes.tick_params(labelleft=True)
     return figure
-
-
-def ridge_peak(table: pd.DataFrame, spacing: float) -> float:
-    """Height of the highest ridge over the ground line of the first."""
-    return max(mass.max() - spacing * n for n, (_, mass) in enumerate(table.iterrows()))
 
 
 def bar_mass(largest: float) -> float:

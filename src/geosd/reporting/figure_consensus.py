@@ -114,8 +114,7 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
     grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    handles = method_handles(present)
-    legend_below(figure, list(handles.values()), list(handles), handlelength=2.2)
+    legend_below(figure, method_handles(present), handlelength=2.2)
     return figure
 
 

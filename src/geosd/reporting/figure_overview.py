@@ -151,13 +151,16 @@ def _against_overlap(axes: Axes, table: pd.DataFrame, quantity: str) -> None:
 
 
 def _legend(figure: Figure) -> None:
-    handles = [Line2D([], [], color=method(v).colour, lw=LINE_WIDTHS[v]) for v in WEIGHTS]
-    for dashes in DASHES:
-        handles.append(Line2D([], [], color="0.3", lw=1.1))
-        handles[-1].set_dashes(dashes)
-    labels = [DIVERGENCES["hellinger" if name == "geosd" else name] for name in WEIGHTS]
-    labels += [f"teacher’s mass {certainty:g}" for certainty in CERTAINTIES]
-    legend_below(figure, handles, labels, columnspacing=1.1)
+    handles = {
+        DIVERGENCES["hellinger" if v == "geosd" else v]: Line2D(
+            [], [], color=method(v).colour, lw=LINE_WIDTHS[v]
+        )
+        for v in WEIGHTS
+    }
+    for certainty, dashes in zip(CERTAINTIES, DASHES, strict=True):
+        line = handles[f"teacher’s mass {certainty:g}"] = Line2D([], [], color="0.3", lw=1.1)
+        line.set_dashes(dashes)
+    legend_below(figure, handles, columnspacing=1.1)
 
 
 def _circle(axes: Axes) -> None:

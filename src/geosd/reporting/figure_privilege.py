@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import model_panels, themed
+from geosd.reporting.figures import COLUMN_IN, PAGE_IN, themed
 from geosd.reporting.label_placement import label_line_ends
 from geosd.reporting.method_style import style_by_method
 from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
@@ -57,8 +57,12 @@ def privilege_changes(
 def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
     """Plot `figure_privilege`: OOD change against the share of the solution that is revealed."""
     sweeps = {model: privilege_changes(scores, model, points[model]) for model in models}
-    figure, panels = model_panels(models, 2.4, 2.3, sharey=True)
+    size = (COLUMN_IN, 2.4) if len(models) == 1 else (PAGE_IN, 2.3)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
+    panels = dict(zip(models, grid, strict=True))
     for model, axes in panels.items():
+        axes.set_title(model)
         _panel(axes, sweeps[model], room=0.22 if len(models) == 1 else 0.3)
     panels[models[0]].set_ylabel(r"OOD change from $\pi_0$ (points)")
     for model, axes in panels.items():

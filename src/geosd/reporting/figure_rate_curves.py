@@ -86,7 +86,7 @@ def plot(
         axes.set_ylim(low, high)
     handles["selected rate"] = Line2D([], [], **RING)
     handles["collapse"] = Patch(color=SHADE)
-    legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
+    legend_below(figure, handles, handlelength=2.4)
     return figure
 
 

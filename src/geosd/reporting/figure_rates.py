@@ -163,4 +163,4 @@ def _legend(figure: Figure) -> None:
         "selected rate": Line2D([], [], ms=large, mec="black", mew=0.9, **dot),
         "collapse": Patch(color=SHADE),
     }
-    legend_below(figure, list(handles.values()), list(handles))
+    legend_below(figure, handles)

@@ -85,8 +85,8 @@ def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     panels[1].set_xlabel(f"size of {family}" if family else "model")
     if not family:
         panels[1].tick_params(axis="x", rotation=30)
-    lines = panels[0].lines[: len(COMPARED)]
-    legend_below(figure, lines, [method(name).drawn for name in COMPARED], handlelength=2.2)
+    names = [method(name).drawn for name in COMPARED]
+    legend_below(figure, dict(zip(names, panels[0].lines, strict=False)), handlelength=2.2)
     return figure
 
 

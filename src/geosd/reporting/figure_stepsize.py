@@ -72,12 +72,6 @@ def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
     return configurations[lengths > 1].sort_values("steps")
 
 
-def stepsize_map(configurations: pd.DataFrame, benchmark: str, base: float) -> pd.DataFrame:
-    """A variant's changes from the base model: a row a rate, the largest first, a column a step."""
-    table = configurations.pivot(index="learning_rate", columns="steps", values=benchmark) - base
-    return table.sort_index(ascending=False)
-
-
 @themed
 def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
     """Plot `figure_stepsize`: the ID-OOD plane, and where runs were stopped early, maps by variant.
@@ -133,12 +127,11 @@ def _maps(
     base: pd.Series,
 ) -> None:
     """Draw the maps of a model, on one scale of colours from the least change to the largest."""
-    maps = {
-        (variant, benchmark): stepsize_map(
-            configurations[configurations["variant"] == variant], benchmark, base[benchmark]
-        )
-        for variant, benchmark in panels
-    }
+    maps = {}
+    for variant, benchmark in panels:
+        own = configurations[configurations["variant"] == variant]
+        table = own.pivot(index="learning_rate", columns="steps", values=benchmark)
+        maps[variant, benchmark] = table.sort_index(ascending=False) - base[benchmark]
     low = min(0.0, *(table.min(axis=None) for table in maps.values()))
     high = max(0.0, *(table.max(axis=None) for table in maps.values()))
     for (variant, benchmark), axes in panels.items():
@@ -225,4 +218,4 @@ def _legend(figure: Figure, variants: Sequence[str], stopped: bool) -> None:
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
     if stopped:
         handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
-    legend_below(figure, list(handles.values()), list(handles), handlelength=1.8)
+    legend_below(figure, handles, handlelength=1.8)

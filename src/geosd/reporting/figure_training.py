@@ -80,6 +80,5 @@ def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
         row[0].set_title(model, loc="left")
-    handles = method_handles(names)
-    legend_below(figure, list(handles.values()), list(handles))
+    legend_below(figure, method_handles(names))
     return figure

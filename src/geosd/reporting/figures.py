@@ -8,7 +8,7 @@ those of `geosd.reporting.method_style`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,22 +82,6 @@ GREY_WIDTH = 0.8
 SHADE = "0.92"
 """The grey of a figure's region of collapse."""
 Interval = Callable[[Iterable[float]], tuple[float, float]]
-
-
-def model_panels(
-    models: Sequence[str], height: float, page_height: float | None = None, **shared: bool | str
-) -> tuple[Figure, dict[str, Axes]]:
-    """Make a figure with a titled panel per model, a column wide for one, else page wide.
-
-    Heights are in inches; `shared` are `sharex` and `sharey` of matplotlib.
-    """
-    alone = len(models) == 1
-    size = (COLUMN_IN, height) if alone else (PAGE_IN, page_height or height)
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False, **shared)[0]
-    for axes, model in zip(panels, models, strict=True):
-        axes.set_title(model)
-    return figure, dict(zip(models, panels, strict=True))
 
 
 def interval_within(values: Iterable[float], low: float, high: float) -> tuple[float, float]:
@@ -177,12 +161,11 @@ def panel_title(axes: Axes, letter: str, text: str = "") -> None:
     )
 
 
-def legend_below(figure: Figure, handles: Sequence, labels: Sequence[str], **options) -> None:
-    """Put one legend of a figure in a row below all its panels."""
+def legend_below(figure: Figure, handles: Mapping[str, Any], **options: Any) -> None:
+    """Put one legend of a figure, of handles by their labels, in a row below all its panels."""
     compact = {"columnspacing": 1.0, "handlelength": 1.6, "handletextpad": 0.4, "borderpad": 0}
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=len(labels), **(compact | options)
-    )
+    options = {"loc": "outside lower center", "ncols": len(handles), **compact, **options}
+    figure.legend(list(handles.values()), list(handles), **options)
 
 
 def power_of_ten(rate: float) -> str:

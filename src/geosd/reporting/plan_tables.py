@@ -76,8 +76,7 @@ def peak_table(parts: Sequence[PeakPart]) -> str:
     entries = [("On disk at most", "TB", "how")]
     entries += [(part.name, f"{part.bytes / 1e12:.2f}", part.how) for part in parts]
     entries.append(("together", f"{sum(part.bytes for part in parts) / 1e12:.2f}", ""))
-    width = max(len(how) for *_, how in entries)
-    return markdown_table([[name, size, how.ljust(width)] for name, size, how in entries])
+    return _sum_table(entries)
 
 
 def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
@@ -87,8 +86,13 @@ def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptio
     entries = [(title, "GB", "how")]
     entries += [(name, f"{size / GB:.1f}", formula) for name, size, formula in parts]
     entries.append(("together", f"{used / GB:.1f}", fits))
-    width = max(len(formula) for *_, formula in entries)
-    return markdown_table([[name, size, formula.ljust(width)] for name, size, formula in entries])
+    return _sum_table(entries)
+
+
+def _sum_table(entries: Sequence[tuple[str, str, str]]) -> str:
+    """A table of parts, whose last column of words is flush left."""
+    width = max(len(how) for *_, how in entries)
+    return markdown_table([[name, size, how.ljust(width)] for name, size, how in entries])
 
 
 def training_state_table(model: str, blocks: int, storage: str) -> str:
