@@ -36,7 +36,7 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
-.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema pins pins-gpu licences audit stop gpu-check \
+.PHONY: help run doctor base-models smollm2 miniature ledger select-rates plan figures ship results pages report dvc repro test test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema pins pins-gpu stop gpu-check \
   publish restore stale accept clean clean-study unused
 
 help:  ## this list
@@ -205,17 +205,8 @@ pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed
 	$(call lock,vllm,$(call pinned,vllm),--no-deps)
 	$(call lock,verl,$(call pinned,verl),--no-deps)
 	$(call lock,smollm2,$(call pinned,smollm2),--no-deps)
-	$(call lock,audit,echo pip-audit)
 	$(call lock,trl,echo 'trl==1.16.*',--constraint envs/laptop.txt \
 	  --override <(echo "torch; sys_platform == 'none'") --no-emit-package torch --no-emit-package setuptools)
-	@$(MAKE) --no-print-directory licences
-
-licences: .venv/installed-test  ## write docs/licences.md anew from the packages that are installed
-	@$(BIN)/python workflow/scripts/licences.py envs/laptop.txt docs/licences.md
-
-audit: .venv-audit/installed  ## look for known vulnerabilities in every pinned package; asks the network
-	@.venv-audit/bin/python workflow/scripts/audit.py .venv-audit/bin/pip-audit \
-	  envs/laptop.txt envs/gpu.txt envs/vllm.txt envs/smollm2.txt envs/trl.txt envs/verl.txt envs/audit.txt
 
 # uv keeps every pin of the old file that still fits: begin with a copy of laptop.txt to renew them.
 pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_64; needs uv
@@ -263,9 +254,4 @@ unused:  ## list shared results that no study of params.yaml has any more; `make
 	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
 	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/$*.txt
 	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
-	@touch $@
-
-.venv-audit/installed: envs/audit.txt
-	$(or $(PYTHON),python3) -m venv --clear .venv-audit
-	.venv-audit/bin/python -m pip install --quiet $(PIP_ARGS) --require-hashes -r envs/audit.txt
 	@touch $@
