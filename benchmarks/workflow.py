@@ -153,13 +153,13 @@ def start_seconds(program: str, places: dict[str, Path], *, served: bool) -> dic
     if served:
         owner = {forkserver.FOLDER: places["folder"] / "sockets", forkserver.OWNER: os.getpid()}
         environment |= {name: str(value) for name, value in owner.items()}
-    command = [sys.executable, "-m", f"geosd.cli.{program}", *words]
+    command = [sys.executable, "-m", "geosd", program, *words]
     printed: list[str] = []
     seconds = child_seconds(command, environment, printed=printed)
     last = printed[0].strip().splitlines()[-1:] or [""]
     if not last[0].startswith("CPU "):
         raise RuntimeError(
-            f"geosd.cli.{program} did not reach {module}.{function}.\nHint: STARTS in"
+            f"geosd {program} did not reach {module}.{function}.\nHint: STARTS in"
             " benchmarks/workflow.py says where each program's work begins."
         )
     fork = float(last[0].split()[1]) if served else 0.0

@@ -15,7 +15,7 @@ from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
 from geosd.claims.verdicts import judge_claims, without_verdicts
-from geosd.cli import merge_claims
+from geosd.cli import claims
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
 from geosd.scores.tidy import COLUMNS
@@ -130,7 +130,7 @@ def test_a_verdict_of_the_wrong_sort_is_refused(ledgers):
 
 
 def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
-    merge_claims.main(tmp_path)
+    claims.merge_claims(tmp_path)
     table = pd.read_csv(tmp_path / "claims_all.csv")
     assert set(table["verdict"]) == {"not tested"}
     assert len(table) == len(ledger())

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from geosd.cli import forkserver
+from geosd.cli import command
 from geosd.cli.forkserver import FOLDER, OWNER, SERVED
 from geosd.provenance.code import SOURCES, code_of
 
@@ -94,7 +94,7 @@ class Site:
         os.mkfifo(pipe)
         names = ["--study", "quick", "--model", "m", "--params", str(pipe)]
         paths = [word for name in ("base", "problems", "out") for word in (f"--{name}", "none")]
-        process = self.start("geosd.cli.pool", *names, *paths)
+        process = self.start("geosd", "pool", *names, *paths)
         writer: list[int] = []
 
         def reads() -> bool:
@@ -118,7 +118,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_a_fork_prints_and_ends_as_a_program_that_starts_by_itself(site: Site) -> None:
-    program = ("geosd.cli.evaluate", "--study", "nosuch", "--seed", "one")
+    program = ("geosd", "evaluate", "--study", "nosuch", "--seed", "one")
     status, printed, error = site.run(*program)
     assert (status, printed, error) == site.run(*program, **{FOLDER: ""})
     assert status == 2
@@ -128,7 +128,7 @@ def test_a_fork_prints_and_ends_as_a_program_that_starts_by_itself(site: Site) -
 
 def test_a_traceback_ends_a_fork_with_status_1(site: Site, tmp_path: Path) -> None:
     absent = str(tmp_path / "none.csv")
-    program = ("geosd.cli.merge_claims", "--out", str(tmp_path), "--ledgers", absent)
+    program = ("geosd", "merge-claims", "--out", str(tmp_path), "--ledgers", absent)
     status, printed, error = site.run(*program)
     assert (status, printed) == (1, "")
     assert error.startswith("Traceback")
@@ -140,7 +140,7 @@ def test_a_mistake_of_the_configuration_ends_a_fork_with_its_words_alone(
     params = tmp_path / "params.yaml"
     params.write_text("studies: {")
     paths = [word for name in ("base", "problems", "out") for word in (f"--{name}", "none")]
-    program = ("geosd.cli.pool", "--study", "q", "--model", "m", "--params", str(params), *paths)
+    program = ("geosd", "pool", "--study", "q", "--model", "m", "--params", str(params), *paths)
     status, printed, error = site.run(*program)
     assert (status, printed) == (1, "")
     assert error.startswith(f"{params} is not YAML") and "Hint: " in error
@@ -186,19 +186,19 @@ def test_a_server_ends_after_its_owner_and_its_last_program(tmp_path: Path) -> N
 
 def test_other_variables_are_another_server(site: Site) -> None:
     for variables in ({}, {"OMP_NUM_THREADS": "2"}, {"PWD": "elsewhere"}):
-        assert site.run("geosd.cli.pool", "--help", **variables)[0] == 0
+        assert site.run("geosd", "pool", "--help", **variables)[0] == 0
     assert len(sockets(site.folder)) == 2
 
 
 def test_programs_without_torch_start_by_themselves(tmp_path: Path) -> None:
     site = Site(tmp_path, os.getpid())
-    assert site.run("geosd.cli.runs", "--help")[0] == 0
+    assert site.run("geosd", "runs", "--help")[0] == 0
     assert not sockets(tmp_path)
 
 
 def test_without_a_server_a_program_starts_by_itself(tmp_path: Path) -> None:
     site = Site(tmp_path / "nosuch", os.getpid())
-    assert site.run("geosd.cli.pool", "--help")[0] == 0
+    assert site.run("geosd", "pool", "--help")[0] == 0
 
 
 def test_served_are_the_steps_that_import_torch() -> None:
@@ -210,12 +210,15 @@ def test_served_are_the_steps_that_import_torch() -> None:
         names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
         return any(name.split(".")[0] in ("torch", "transformers") for name in names)
 
-    steps = {path.stem for path in Path(forkserver.__file__).parent.glob("*.py")}
+    jobs = command.GROUPS["the jobs of a study, which `geosd run` starts"].split()
     values = {"source": "search", "objective": "geosd"}
     heavy = {
-        step
-        for step in steps - {"doctor"}  # no job: it runs once, before the first one
-        if "begin(main)" in (SOURCES / f"geosd/cli/{step}.py").read_text(encoding="utf-8")
-        and any(imports_torch(file) for file in code_of(step, values) if file.endswith(".py"))
+        name
+        for name in jobs
+        if any(
+            imports_torch(file)
+            for file in code_of(name.replace("-", "_"), values)
+            if file.endswith(".py")
+        )
     }
-    assert heavy - {"plan", "base_models"} == SERVED  # neither is a job of the workflow
+    assert heavy == SERVED

@@ -8,6 +8,7 @@ from geosd.cli.stale import main
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import write_json
+from geosd.provenance.code import HELD
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest_file import read_manifest, write_manifest
 
@@ -90,10 +91,11 @@ def test_results_of_every_kind_are_judged(name, results, root, tmp_path, capsys)
     place = tmp_path / results[name]
     folder, file = (place.parent, place.name) if place.suffix else (place, "manifest.json")
     content = read_manifest(folder, file)
-    content["code"]["files"][f"geosd/cli/{name}.py"] = "0" * 64
+    module = HELD.get(name, name)
+    content["code"]["files"][f"geosd/cli/{module}.py"] = "0" * 64
     write_manifest(folder / file, content)
     outdated, printed = check_study(capsys, root / "params.yaml")
-    assert outdated and f"{results[name]}\n    code geosd/cli/{name}.py has changed" in printed
+    assert outdated and f"{results[name]}\n    code geosd/cli/{module}.py has changed" in printed
     assert "1 of 8 results" in printed
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from geosd.cli import base, base_models
+from geosd.cli import base
 from geosd.objectives.geosd import GeoSD
 from geosd.provenance import manifest
 from geosd.provenance.code import SOURCES, code_of
@@ -67,27 +67,27 @@ def test_a_training_whose_loss_was_edited_begins_anew_and_a_mended_one_does_not_
     assert not list(scratch.glob("*.pt"))
 
 
-@pytest.mark.parametrize("step", [base, base_models])
+@pytest.mark.parametrize("pretrain", [base.main, base.base_model])
 def test_the_state_of_a_pretraining_is_of_its_code_and_packages(
-    step, root, tmp_path, monkeypatch, edit
+    pretrain, root, tmp_path, monkeypatch, edit
 ):
     values = yaml.safe_load((root / "params.yaml").read_text())
     values["models"]["mini-qwen3"]["base"] |= {"source": "pretrained", "checkpoint": None}
     values["studies"] = {"quick": {**values["studies"]["quick"], "draws": 1}}
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
-    own = {"study": "quick", "out": tmp_path / "out"} if step is base else {"draw": 0}
+    own = {"study": "quick", "out": tmp_path / "out"} if pretrain is base.main else {"draw": 0}
 
     class Begun(Exception):
         pass
 
     def identity() -> dict[str, str]:
-        def pretrain(recipe, resume, progress):
+        def begin(recipe, resume, progress):
             raise Begun(resume.digests)
 
-        monkeypatch.setattr(step, "pretrain_base_model", pretrain)
+        monkeypatch.setattr(base, "pretrain_base_model", begin)
         with pytest.raises(Begun) as begun:
-            step.main(model="mini-qwen3", scratch=tmp_path / "scratch", params=params, **own)
+            pretrain(model="mini-qwen3", scratch=tmp_path / "scratch", params=params, **own)
         return begun.value.args[0]
 
     def differing(before: dict[str, str]) -> set[str]:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.cli import merge_claims, redraw, ship
+from geosd.cli import claims, ship
 from geosd.config import load, resolve
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
@@ -70,12 +70,12 @@ def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path)
     shutil.copytree(shipped, study)
     outputs = {name: sha256(study / name) for name in ("claims.csv", "claims.md")}
     write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs))
-    redraw.main("quick", tmp_path)
+    ship.redraw("quick", tmp_path)
     assert path.exists()
     write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs | {"claims.csv": "0" * 64}))
-    redraw.main("quick", tmp_path)
+    ship.redraw("quick", tmp_path)
     assert not path.exists()
-    merge_claims.main(tmp_path, (study / "claims.csv",), ROOT / "params.yaml")
+    claims.merge_claims(tmp_path, (study / "claims.csv",), ROOT / "params.yaml")
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     clone = tmp_path / "quick"
     shutil.copytree(shipped / "source", clone / "source")
     shutil.copy(shipped / "shipped.json", clone)
-    redraw.main("quick", tmp_path)
+    ship.redraw("quick", tmp_path)
     assert hashes(clone) == hashes(shipped)
     assert not changed_files(clone, {**manifest.inputs, **manifest.files})
 
@@ -144,7 +144,7 @@ def test_a_tidy_table_that_was_changed_is_refused(shipped, tmp_path):
     scores = tmp_path / "quick/source/scores.csv"
     scores.write_text(scores.read_text().replace("0", "1", 1))
     with pytest.raises(ValueError, match="(?s)scores.csv is not the tidy table.*Hint:"):
-        redraw.main("quick", tmp_path)
+        ship.redraw("quick", tmp_path)
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"study": 3}'])
@@ -153,7 +153,7 @@ def test_a_manifest_that_is_not_whole_is_refused(tmp_path, text):
     if text is not None:
         (tmp_path / "quick/shipped.json").write_text(text)
     with pytest.raises(ValueError, match="(?s)no whole manifest.*Hint:"):
-        redraw.main("quick", tmp_path)
+        ship.redraw("quick", tmp_path)
 
 
 def test_what_dvc_keeps_is_not_shipped(tmp_path):
@@ -229,7 +229,7 @@ def test_shipped_files_are_those_of_their_manifest(manifest):
 def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
     study = manifest.parent.name
     shutil.copytree(manifest.parent, tmp_path / study)
-    redraw.main(study, tmp_path)
+    ship.redraw(study, tmp_path)
     redrawn = json.loads((tmp_path / study / "shipped.json").read_text())["files"]
     recorded = read_shipped(manifest.parent).files
     changed = {name for name, digest in recorded.items() if redrawn[name] != digest}
@@ -239,7 +239,7 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
 def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path):
     family = ROOT / "figures/miniature"
     ledgers = [path.with_name("claims.csv") for path in REPOSITORY if "miniature" in str(path)]
-    merge_claims.main(tmp_path, tuple(filter(Path.exists, ledgers)), ROOT / "params.yaml")
+    claims.merge_claims(tmp_path, tuple(filter(Path.exists, ledgers)), ROOT / "params.yaml")
     for name in ("claims_all.csv", "claims_all.md"):
         assert (tmp_path / name).read_bytes() == (family / name).read_bytes(), "make ledger"
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.cli import alignment, drift_over_steps, states
+from geosd.cli import alignment, analyse, states
 from geosd.config.run_folders import RunRow, write_index
 from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.files import DamagedFileError, read_jsonl
@@ -103,11 +103,11 @@ def test_a_run_that_the_index_lacks_is_named(run, tmp_path):
     variant = lines[-1].split(",")[1]
     index.write_text("".join(line for line in lines if f",{variant}," not in line))
     with pytest.raises(DamagedFileError, match=rf"run \S+/{variant}/\d+ is missing(.|\n)*Hint:"):
-        drift_over_steps.main("quick", index, tmp_path, run / "params.yaml")
+        analyse.drift_over_steps("quick", index, tmp_path, run / "params.yaml")
 
 
 def test_drift_over_steps_is_what_the_step_log_says(run):
-    drift_over_steps.main("quick", run / "runs.csv", run / "analyse", run / "params.yaml")
+    analyse.drift_over_steps("quick", run / "runs.csv", run / "analyse", run / "params.yaml")
     table = pd.read_csv(run / "analyse/drift_over_steps.csv")
     log = pd.read_csv(run / "student/steps.csv")
     assert table["step"].tolist() == [0, 2, 4]  # every second step and the end

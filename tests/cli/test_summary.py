@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.cli import summary
+from geosd.cli import run
 from geosd.reporting.tables import Cell, Column, Row, Table, save
 from geosd.scores.tidy import COLUMNS
 
@@ -48,7 +48,7 @@ def params(root, folder, **changes):
 def test_table_verdicts_and_what_the_study_is_for_are_shown(
     root, figures, tmp_path, capsys, judged
 ):
-    summary.main("quick", params(root, tmp_path, verdicts=judged), figures)
+    run.summary("quick", params(root, tmp_path, verdicts=judged), figures)
     shown = capsys.readouterr().out
     about = yaml.safe_load((root / "params.yaml").read_text())["studies"]["quick"]["about"]
     assert "\x1b" not in shown
@@ -61,7 +61,7 @@ def test_table_verdicts_and_what_the_study_is_for_are_shown(
 
 
 def test_every_verdict_is_counted_by_model_and_arithmetic_apart(figures):
-    counts = summary.verdict_counts(pd.read_csv(figures / "quick/claims.csv"))
+    counts = run.verdict_counts(pd.read_csv(figures / "quick/claims.csv"))
     assert counts.to_dict("index") == {
         "mini-qwen3": {
             "reproduced": 1, "undetermined": 2, "undecidable": 1, "agrees": 0, "differs": 0
@@ -73,10 +73,10 @@ def test_every_verdict_is_counted_by_model_and_arithmetic_apart(figures):
 
 
 def test_a_study_without_tables_and_claims_says_what_it_is_for(root, tmp_path, capsys):
-    summary.main("quick", params(root, tmp_path, outputs=["figure_frontier"]), tmp_path)
+    run.summary("quick", params(root, tmp_path, outputs=["figure_frontier"]), tmp_path)
     assert capsys.readouterr().out.strip().startswith("Study quick: ")
 
 
 def test_a_study_that_was_not_run_says_how_to_run_it(root, tmp_path):
     with pytest.raises(FileNotFoundError, match="has not been run.\nHint: `make run STUDY=quick`"):
-        summary.main("quick", root / "params.yaml", tmp_path)
+        run.summary("quick", root / "params.yaml", tmp_path)

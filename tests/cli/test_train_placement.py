@@ -67,7 +67,7 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
         out, scratch = tmp_path / name, tmp_path / f"{name}-scratch"
         launcher = [sys.executable, str(ROOT / "workflow/scripts/launch.py"), "--gpus", "0"]
         launcher += ["--nodes", str(nodes), "--processes", str(processes)]
-        launcher += ["--scratch", str(scratch), "--", sys.executable, "-m", "geosd.cli.train"]
+        launcher += ["--scratch", str(scratch), "--", sys.executable, "-m", "geosd", "train"]
         where = ["--out", str(out), "--scratch", str(scratch), "--workers", str(workers)]
         subprocess.run([*launcher, *given, *where], check=True, timeout=500)
         return out

@@ -43,7 +43,7 @@ def command(small, out, steps, launcher=(), *more):
         "scratch": out.with_name(out.name + "-scratch"),
     }
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
-    return [sys.executable, "-m", *launcher, "geosd.cli.train", *options, *more]
+    return [sys.executable, "-m", *launcher, "geosd", "train", *options, *more]
 
 
 def until_it_has_logged(out, process):

@@ -1,6 +1,6 @@
 """What no study has any more is listed, and nothing else."""
 
-from geosd.cli import unused
+from geosd.cli import stale
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 
@@ -15,5 +15,5 @@ def test_results_of_settings_that_no_study_has_are_listed(root, tmp_path, monkey
     stops = [folders.train("mini-qwen3", stop, 0) for stop in study.early_stops]
     for folder in (*folders.shared(), *stops, *left, "results/quick/analyse"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-    unused.main(root / "params.yaml")
+    stale.unused(root / "params.yaml")
     assert sorted(capsys.readouterr().out.split()) == sorted(left)

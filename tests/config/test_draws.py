@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from geosd.cli import runs, unused
+from geosd.cli import runs, stale
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RunFolders, folder_digest, read_index, wanted_snapshots
@@ -71,7 +71,7 @@ def test_draws_share_no_folder_and_all_are_the_studys(folders, capsys):
     assert (both[0] | both[1]) - {""} <= {*study.shared()}
     for folder in (*study.shared(), f"results/base/{MODEL}-0123456789"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-    unused.main()
+    stale.unused()
     assert capsys.readouterr().out.split() == [f"results/base/{MODEL}-0123456789"]
 
 

@@ -25,17 +25,15 @@ from geosd.cli import (
     analyse,
     claims,
     early_stop,
-    environment,
     evaluate,
-    fetch,
     grade,
-    merge_claims,
-    redraw,
+    pages,
     render,
     select_rates,
     ship,
     train,
 )
+from geosd.cli import data as data_program
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.evaluation.rank_mass import ProbeRollout
@@ -142,7 +140,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         for name in ("selected", "base_models"):
             (folder / name).symlink_to(root / name)
         patch.setattr("geosd.cli.job.load", functools.cache(load))
-        patch.setattr("geosd.cli.merge_claims.load", functools.cache(load))
+        patch.setattr("geosd.cli.claims.load", functools.cache(load))
         patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
 
         def go_on(*_, **__):
@@ -259,8 +257,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         kept_of_run = ("steps.csv", *(f"snapshots/step_4.{e}" for e in ENDINGS))
         keep("longer run", *(longer / name for name in (*kept_of_run, "config.json")))
         entries = make_raw_files(raw)
-        patch.setattr(fetch, "load_catalogue", lambda source: entries)
-        fetch.main(STUDY, Path("raw"), lock, params)
+        patch.setattr(data_program, "load_catalogue", lambda source: entries)
+        data_program.fetch(STUDY, Path("raw"), lock, params)
         keep("raw files", *(raw / entry.name for entry in entries), lock)
         validated = Path("rates/scores.csv")
         validated.parent.mkdir()
@@ -278,14 +276,14 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         keep("rows.jsonl", data / "rows.jsonl")
 
         def draw_again(out: Path) -> None:
-            redraw.main("shown")
+            ship.redraw("shown")
             shutil.copy("figures/shown/table_main.csv", out)
 
         readers: dict[str, Callable[[Path], None]] = {
             "longer run": lambda out: early_stop.main(
                 "stops", MODEL, "geosd-steps_4", 0, longer, out, params
             ),
-            "raw files": lambda out: fetch.main(STUDY, out, lock, params),
+            "raw files": lambda out: data_program.fetch(STUDY, out, lock, params),
             "rates/scores.csv": lambda out: select_rates.main(
                 "rates", validated, out / "rates.yaml", params
             ),
@@ -298,9 +296,11 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
                 ("runs.csv", "samples.jsonl", "counts.json", "steps.csv"),
                 lambda out: analyse.main(STUDY, Path("runs.csv"), out, params),
             ),
-            "manifest": lambda out: environment.main(STUDY, out, Path("runs.csv")),
+            "manifest": lambda out: pages.environment(STUDY, out, Path("runs.csv")),
             **dict.fromkeys([*(t.name for t in tables), *(f"{n}.csv" for n in tidy_names)], judge),
-            "claims.csv": lambda out: merge_claims.main(out, (Path("figures/claims.csv"),), params),
+            "claims.csv": lambda out: claims.merge_claims(
+                out, (Path("figures/claims.csv"),), params
+            ),
             **dict.fromkeys(CHECKPOINT, learn),
             "tokenizer.json": examine,
             "train.jsonl": examine,

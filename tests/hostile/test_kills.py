@@ -31,6 +31,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.cli.command import GROUPS, place
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, weight_readers
@@ -76,19 +77,20 @@ RATES = {
 }
 # Programs that no rule runs, but make or a person.
 BY_HAND = (
-    f"python -m geosd.cli.base_models --model {MODEL} --draw {DRAWN}",
-    "python -m geosd.cli.merge_claims --out figures/small --ledgers figures/small/claims.csv",
-    "python -m geosd.cli.select_rates --study rates --scores given/scores.csv"
+    f"python -m geosd base-model --model {MODEL} --draw {DRAWN}",
+    "python -m geosd merge-claims --out figures/small --ledgers figures/small/claims.csv",
+    "python -m geosd select-rates --study rates --scores given/scores.csv"
     " --out selected/rates.yaml",
-    "python -m geosd.cli.redraw --study small",
-    "python -m geosd.cli.results_page",
-    "python -m geosd.cli.remove_weights --study rates --weights {weights} --out removed.json",
-    "python -m geosd.cli.grade --in given/rows.jsonl --out graded.jsonl --workers 1",
-    "python -m geosd.cli.accept --study rates",
+    "python -m geosd redraw --study small",
+    "python -m geosd results-page",
+    "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
+    "python -m geosd grade --in given/rows.jsonl --out graded.jsonl --workers 1",
+    "python -m geosd accept --study rates",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
 """What the programs import only when they need it."""
-WRITES_NOTHING = {"doctor", "plan", "stale", "summary", "unused"}
+WRITES_NOTHING = {"doctor", "gpu-check", "plan", "stale", "summary", "unused"}
+CALLS_SNAKEMAKE = {"figures", "report", "run"}
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
 """Names that a killed `atomic_write` leaves; nothing reads them."""
 
@@ -104,19 +106,19 @@ class Command:
 
     @property
     def program(self) -> str:
-        """Its module, or its file."""
-        return self.words[2] if self.words[1] == "-m" else self.words[1]
+        """Its name, `geosd NAME`, or its module or file."""
+        words = self.words[2:] if self.words[1] == "-m" else self.words[1:]
+        return " ".join(words[:2]) if words[0] == "geosd" else words[0]
 
 
 def programs() -> set[str]:
-    """Every program that the rules run, and every other step that writes."""
+    """Every program that the rules run, and every other one that writes."""
     rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
-    named = set(re.findall(r"python (?:-m )?(geosd[\w.]*)", rules))
+    named = set(re.findall(r"python -m (geosd(?:\.config| [\w-]+))", rules))
     named |= set(re.findall(r'"(workflow/scripts/[^"]+)"', rules))
-    steps = (ROOT / "src/geosd/cli").glob("*.py")
-    begun = {path.stem for path in steps if "begin(main)" in path.read_text().splitlines()[-1]}
-    assert begun >= WRITES_NOTHING
-    return named | {f"geosd.cli.{name}" for name in begun - WRITES_NOTHING}
+    known = set(" ".join(GROUPS.values()).split())
+    assert known >= WRITES_NOTHING | CALLS_SNAKEMAKE
+    return named | {f"geosd {name}" for name in known - WRITES_NOTHING - CALLS_SNAKEMAKE}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -239,8 +241,9 @@ def start(command: Command) -> None:
     option, *words = command.words[1:]
     program = words.pop(0) if option == "-m" else option
     sys.argv = [program, *words]
-    for name in (program, f"{program}.__main__"):
-        sys.modules.pop(name, None)
+    for name in list(sys.modules):
+        if name == f"{program}.__main__" or name.startswith("geosd.cli."):
+            del sys.modules[name]
     try:
         if option == "-m":
             runpy.run_module(program, run_name="__main__", alter_sys=True)
@@ -317,8 +320,9 @@ def finished(tmp_path_factory):
     reporting = [
         f"geosd.reporting.{path.stem}" for path in (ROOT / "src/geosd/reporting").glob("*.py")
     ]
-    steps = {command.program for command in commands if command.words[1] == "-m"}
-    for module in (*PRELOADED, *LATE, *sorted(reporting), *sorted(steps)):  # not in each fork
+    named = sorted(name.removeprefix("geosd ") for name in programs() if "geosd " in name)
+    modules = ["geosd.config", *(f"geosd.cli.{place(name)[0]}" for name in named)]
+    for module in (*PRELOADED, *LATE, *sorted(reporting), *modules):  # not in each fork
         importlib.import_module(module)
     gc.freeze()  # or each fork would look through all of it
     (folder / "hub.txt").write_text("A file of the hub.")
@@ -353,7 +357,7 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     for command in commands:
         of_program[command.program].append(command)
     drawn = [draw.choice(of_one) for of_one in of_program.values()]
-    resumed = of_program["geosd.cli.train"] + of_program["geosd.cli.base_models"]
+    resumed = of_program["geosd train"] + of_program["geosd base-model"]
     drawn += [draw.choice(resumed) for _ in range(RESUMED)]
     drawn += [draw.choice(commands) for _ in range(KILLS - len(drawn))]
     for command in drawn:

@@ -70,7 +70,7 @@ def prepare(project: Path, engine: str) -> None:
     copy_files(project)
     shrink(project, shared, released, engine)
     problems = released / "problems"
-    run(project, "-m", "geosd.cli.data", "--study", "paper", "--out", problems)
+    run(project, "-m", "geosd", "data", "--study", "paper", "--out", problems)
     options = ("--shared", shared, "--problems", problems, "--out", released)
     print(run(project, HERE / "checkpoints.py", *options, *PUBLISHED), end="", flush=True)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.cli import environment
+from geosd.cli import pages
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
 from geosd.provenance.manifest import manifest
@@ -83,7 +83,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
         write_manifest(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
 
     monkeypatch.chdir(tmp_path)
-    environment.main("quick", tmp_path, tmp_path / "runs.csv")
+    pages.environment("quick", tmp_path, tmp_path / "runs.csv")
 
     text = (tmp_path / "environment.md").read_text()
     counted = {
@@ -100,9 +100,9 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
 def test_a_manifest_that_is_missing_is_named(tmp_path):
     write_index(tmp_path / "runs.csv", [RunRow("m", "geosd", 0, 0, str(tmp_path / "base"), "", "")])
     with pytest.raises(DamagedManifestError, match="base/manifest.json"):
-        environment.main("quick", tmp_path, tmp_path / "runs.csv")
+        pages.environment("quick", tmp_path, tmp_path / "runs.csv")
 
 
 def test_a_study_that_no_run_enters_says_so(tmp_path):
-    environment.main("quick", tmp_path)
+    pages.environment("quick", tmp_path)
     assert "No run enters what this study shows." in (tmp_path / "environment.md").read_text()

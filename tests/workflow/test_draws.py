@@ -69,9 +69,7 @@ def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
         assert f"--variant pi_0 --seed {seed} --checkpoint {base} " in printed
     for draw in (0, 1):
         arguments = f"--draw {draw} --out {folders.base(MODEL, draw)} "
-        assert (
-            f"steps.base --study quick --params params.yaml --model {MODEL} {arguments}" in printed
-        )
+        assert f"geosd base --study quick --model {MODEL} {arguments}" in printed
     # The paper's figure is of one pi_0.
     density = re.search(r"steps.render figure_density .*--tidy (.*) --out", printed)[1]
     assert density == f"{folders.states(MODEL, 0)}/states.csv"
@@ -145,7 +143,7 @@ def test_a_study_of_two_draws_and_four_seeds_is_run_to_its_table(root, copied, s
     scores = pd.read_csv(copied.folder / "results/quick/analyse/scores.csv")
     assert {*zip(scores["seed"], scores["draw"], strict=True)} == {(0, 0), (1, 1), (2, 0), (3, 1)}
     assert (copied.folder / "figures/quick/table_main.md").exists()
-    stale = python(copied, "-m", "geosd.cli.stale", "--study", "quick")
+    stale = python(copied, "-m", "geosd", "stale", "--study", "quick")
     assert stale.startswith("0 of ")
     assert copied.planned_jobs() == {}
 

@@ -22,12 +22,13 @@ QUICK_TRAIN = """
 import sys
 from pathlib import Path
 from geosd.config import load, resolve, settings
-given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-study = resolve(load(given["--params"]), given["--study"])
+given = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+study = resolve(load("params.yaml"), given["--study"])
 what = settings("train", study, given["--model"], given["--variant"])
 names = "model.safetensors config.json tokenizer.json steps.csv settings.json manifest.json"
 for name in names.split():
     (Path(given["--out"]) / name).write_text(f"{name} {what} {given['--seed']}")
+raise SystemExit
 """
 
 INDEX = """

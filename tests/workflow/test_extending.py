@@ -153,7 +153,7 @@ def test_the_study_of_the_new_data_set_and_model_is_planned(extended):
     printed = extended.snakemake(
         *("--profile", "local", "--dry-run", "--printshellcmds", "--config", "study=words")
     )
-    assert "steps.base --study words --params params.yaml --model small-chat" in printed
+    assert "geosd base --study words --model small-chat" in printed
 
 
 def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
@@ -164,7 +164,7 @@ def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
         for name, split in (("id", "ID"), ("ood_avg", "OOD"))
     ]
     (tmp_path / "scores.csv").write_text(head + "".join(rows))
-    step = ("-m", "geosd.cli.render", "figure_lengths", "--study", "quick")
+    step = ("-m", "geosd", "render", "figure_lengths", "--study", "quick")
     python(extended, *step, "--tidy", str(tmp_path / "scores.csv"), "--out", str(tmp_path))
     svg = (tmp_path / "figure_lengths.svg").read_text()
     assert "tokens of a response" in svg or len(svg) > 10_000
@@ -181,7 +181,7 @@ def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
         ]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "data"
-    python(extended, "-m", "geosd.cli.data", "--study", "words", "--out", str(out))
+    python(extended, "-m", "geosd", "data", "--study", "words", "--out", str(out))
     splits = ("train", "select_train", "select_validation", "test")
     files = {name: (out / f"{name}.jsonl").read_text() for name in splits}
     problems = [json.loads(line) for text in files.values() for line in text.splitlines()]

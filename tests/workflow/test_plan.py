@@ -7,6 +7,8 @@ import re
 import pytest
 import yaml
 
+from geosd.cli.command import GROUPS
+
 # evaluate_pi_0 runs the step evaluate; the other two only prepare the report. A table or figure is
 # named to the step `render`.
 WITHOUT_STEP = {"evaluate_pi_0", "configuration", "page"}
@@ -49,13 +51,15 @@ def test_tables_and_figures_are_targets_of_their_own(fresh, target):
 
 def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
     printed = fresh.snakemake("--profile", "local", "--dry-run", "--printshellcmds")
-    commands = re.findall(r"python -m geosd\.steps\.(?:render )?(\w+) (.*)", printed)
-    assert {rule for rule, _ in commands} == set(fresh.planned_jobs()) - WITHOUT_STEP
+    commands = re.findall(r"python -m geosd (?:render )?([\w-]+) (.*)", printed)
+    assert {rule.replace("-", "_") for rule, _ in commands} == set(
+        fresh.planned_jobs()
+    ) - WITHOUT_STEP
     folders, model = fresh.folders(), "mini-qwen3"
     run = folders.train(model, "geosd", 2).removeprefix("results/")
     train = next(c for rule, c in commands if rule == "train" and "--variant geosd --seed 2" in c)
     assert train == (
-        "--study quick --params params.yaml --model mini-qwen3 --variant geosd --seed 2"
+        "--study quick --model mini-qwen3 --variant geosd --seed 2"
         f" --base {folders.base(model)} --problems {folders.data}/train.jsonl"
         f" --pool {folders.pool(model)}/pool.jsonl --out results/{run} --scratch scratch/{run}"
         f" --workers 0  > logs/quick/{run}.log 2>&1"
@@ -66,7 +70,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
 
 def test_every_rule_with_a_program_has_its_module(root, fresh):
     rules = set(fresh.planned_jobs()) - WITHOUT_STEP
-    steps = {path.stem for path in (root / "src/geosd/cli").glob("*.py")}
+    steps = {name.replace("-", "_") for name in " ".join(GROUPS.values()).split()}
     shown = {path.stem for path in (root / "src/geosd/reporting").glob("*.py")}
     assert rules <= steps | shown
 

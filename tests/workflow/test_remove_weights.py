@@ -34,9 +34,9 @@ FILES = {
     "alignment": "alignment.csv",
     "analyse": "scores.csv drift.csv consensus.csv training_curves.csv metrics.json",
 }
-step, given, values = Path(__file__).stem, {}, []
+step, given, values = sys.argv[1].replace("-", "_"), {}, []
 given[""] = values
-for word in sys.argv[1:]:
+for word in sys.argv[2:]:
     if word.startswith("--"):
         given[word[2:]] = values = []
     else:
@@ -63,9 +63,9 @@ written += [out / "snapshots" / f"step_{number}.safetensors" for number in steps
 for file in written:
     write_text(file, f"{file.name} {sorted(one.items())}")
 job.write_manifest(out, inputs, written, snapshots=steps)
+raise SystemExit
 """
-STEPS = "data base pool train early_stop evaluate states alignment analyse render environment"
-STEPS += " front_page"
+STEPS = "data base pool train early_stop evaluate states alignment analyse render pages"
 STUDY = {
     "extends": "quick",
     "about": "One seed, two methods, an early stop and snapshots.",
@@ -126,7 +126,7 @@ def ran(fresh, root, tmp_path_factory):
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     for step in STEPS.split():
         (folder / f"src/geosd/cli/{step}.py").write_text(STAND_IN_STEP)
-    (folder / "src/geosd/cli/forkserver.py").write_text("def run_forked(): pass\n")
+    (folder / "src/geosd/cli/forkserver.py").write_text("def run_forked(name): pass\n")
     (folder / "dvc.yaml").unlink()
     for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ def test_all_that_is_made_from_weights_is_there_and_nothing_is_left_to_do(ran):
 
 
 def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
-    command = (sys.executable, "-m", "geosd.cli.stale", "--study", "kept")
+    command = (sys.executable, "-m", "geosd", "stale", "--study", "kept")
     assert "0 of " in call(ran, *command)
     manifest = next(ran.folder.glob("results/train/*/fwdkl-*/0/manifest.json"))
     before = manifest.read_text()

@@ -51,7 +51,7 @@ LINKS = {
 
 
 FORKED = """
-SERVED = frozenset({"analyse", "claims", "environment", "front_page", "render", "runs"})
+SERVED = frozenset({"analyse", "claims", "environment", "front-page", "render", "runs"})
 PRELOADED = ("pandas", "scipy.stats", "seaborn", "statsmodels.api", "tyro", "yaml")
 """
 """Lets the study's programs be forks of one that has these packages: each would import them."""

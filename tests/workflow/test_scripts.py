@@ -1,4 +1,4 @@
-"""Pages of the report, and what `make` does around it."""
+"""Pages of the report."""
 
 from __future__ import annotations
 
@@ -64,21 +64,6 @@ def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
     command = [sys.executable, root / "workflow/scripts/page.py", tmp_path / "a.yaml", page]
     subprocess.run(command, check=True)
     assert "<pre>a: 1\nb: &lt;2&gt;\n</pre>" in page.read_text()
-
-
-def test_the_report_appears_only_where_snakemake_succeeds(root, tmp_path):
-    snakemake, target = tmp_path / "snakemake", tmp_path / "provenance.html"
-    command = ["make", f"BIN={tmp_path}", f"PROVENANCE={target}", str(target)]
-    for status in (3, 0):
-        snakemake.write_text(
-            "#!/bin/sh\n"
-            'while [ "$1" != --report ]; do shift; done\n'
-            f'echo whole > "$2"\nexit {status}\n'
-        )
-        snakemake.chmod(0o755)
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-        assert (done.returncode == 0) == target.exists() == (status == 0), done.stderr
-    assert target.read_text() == "whole\n"
 
 
 def test_snakemakes_template_still_writes_the_two_messages_that_are_known():

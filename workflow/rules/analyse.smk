@@ -28,7 +28,7 @@ rule runs:
     message:
         f"Write which folders are the runs of study {STUDY.name}"
     shell:
-        "python -m geosd.cli.runs --study {params.study:q} --params params.yaml"
+        "python -m geosd runs --study {params.study:q}"
         " --out {params.out:q} > {log:q} 2>&1"
 
 
@@ -58,5 +58,5 @@ rule analyse:
     message:
         f"Score the samples of study {STUDY.name}"
     shell:
-        "python -m geosd.cli.analyse --study {params.study:q} --params params.yaml"
+        "python -m geosd analyse --study {params.study:q}"
         " --runs {input.runs:q} --out {params.out:q} > {log:q} 2>&1"

@@ -31,6 +31,6 @@ rule base:
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
         " --scratch {params.scratch:q} --"
-        " python -m geosd.cli.base --study {resources.study:q} --params params.yaml"
+        " python -m geosd base --study {resources.study:q}"
         " --model {wildcards.model:q} --draw {params.draw:q} --out {params.out:q}"
         " --scratch {params.scratch:q} > {log:q} 2>&1"

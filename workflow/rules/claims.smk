@@ -46,6 +46,6 @@ rule claims:
     message:
         "Judge the claims of the paper"
     shell:
-        "python -m geosd.cli.claims --study {params.study:q} --params params.yaml"
+        "python -m geosd claims --study {params.study:q}"
         " --scores {input.scores:q} --drift {input.drift:q} --consensus {input.consensus:q}"
         "{params.more} --out {params.out:q} > {log:q} 2>&1"

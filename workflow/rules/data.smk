@@ -31,7 +31,7 @@ rule fetch:
     message:
         f"Fetch and check the raw files of study {STUDY.name}"
     shell:
-        "python -m geosd.cli.fetch --study {resources.study:q} --params params.yaml"
+        "python -m geosd fetch --study {resources.study:q}"
         " --out {params.out:q} > {log:q} 2>&1"
 
 
@@ -57,5 +57,5 @@ rule data:
     message:
         f"Draw the problems of study {STUDY.name}"
     shell:
-        "python -m geosd.cli.data --study {resources.study:q} --params params.yaml"
+        "python -m geosd data --study {resources.study:q}"
         " --out {params.out:q} > {log:q} 2>&1"

@@ -30,6 +30,6 @@ rule early_stop:
     message:
         "Take {wildcards.model} with {resources.variant}, seed {wildcards.seed}, from a longer run"
     shell:
-        "python -m geosd.cli.early_stop --study {resources.study:q} --params params.yaml"
+        "python -m geosd early-stop --study {resources.study:q}"
         " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
         " --longer {params.longer:q} --out {params.out:q} > {log:q} 2>&1"

@@ -33,7 +33,7 @@ rule evaluate:
     message:
         "Sample {wildcards.model} after {resources.variant}, seed {wildcards.seed}"
     shell:
-        "python -m geosd.cli.evaluate --study {resources.study:q} --params params.yaml"
+        "python -m geosd evaluate --study {resources.study:q}"
         " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
         " --checkpoint {params.checkpoint:q} --problems {input.problems:q}"
         " --out {params.out:q} > {log:q} 2>&1"

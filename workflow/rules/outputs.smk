@@ -54,5 +54,5 @@ for name, spec in specs.output_specs().items():
         message:
             f"{kind.label}: {spec.title}"
         shell:
-            "python -m geosd.cli.render {params.name:q} --study {params.study:q}"
-            " --params params.yaml --tidy {input.tidy:q} --out {params.out:q} > {log:q} 2>&1"
+            "python -m geosd render {params.name:q} --study {params.study:q}"
+            " --tidy {input.tidy:q} --out {params.out:q} > {log:q} 2>&1"

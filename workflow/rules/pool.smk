@@ -33,6 +33,6 @@ rule pool:
     message:
         "Collect verified solutions of {wildcards.model}, draw {params.draw}"
     shell:
-        "python -m geosd.cli.pool --study {resources.study:q} --params params.yaml"
+        "python -m geosd pool --study {resources.study:q}"
         " --model {wildcards.model:q} --draw {params.draw:q} --base {params.base:q}"
         " --problems {input.problems:q} --out {params.out:q} > {log:q} 2>&1"

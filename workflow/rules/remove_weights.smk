@@ -27,7 +27,7 @@ rule remove_weights:
     message:
         "Remove {params.weights}, from which everything is made"
     shell:
-        "python -m geosd.cli.remove_weights --study {params.study:q} --params params.yaml"
+        "python -m geosd remove-weights --study {params.study:q}"
         " --weights {params.weights:q} --out {output:q} > {log:q} 2>&1"
 
 

@@ -98,7 +98,7 @@ rule front_page:
     message:
         f"Write the front page of study {STUDY.name}"
     shell:
-        "python -m geosd.cli.front_page --study {params.study:q} --params params.yaml"
+        "python -m geosd front-page --study {params.study:q}"
         " --figures {params.figures:q} --tidy {input.tidy:q} --out {output.markdown:q} > {log:q} 2>&1"
         " && python {params.script:q} {output.markdown:q} {output.page:q} >> {log:q} 2>&1"
 
@@ -115,7 +115,7 @@ rule configuration:
     message:
         f"Write the configuration of study {STUDY.name}"
     shell:
-        "python -m geosd.config show --study {params.study:q} --params params.yaml"
+        "python -m geosd.config show --study {params.study:q}"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -136,7 +136,7 @@ rule environment:
     message:
         "Write which code, machines and packages made the numbers"
     shell:
-        "python -m geosd.cli.environment --study {params.study:q} {params.runs}"
+        "python -m geosd environment --study {params.study:q} {params.runs}"
         "--out {params.out:q} > {log:q} 2>&1"
 
 
@@ -160,7 +160,7 @@ rule ship:
     message:
         f"Ship the outputs of study {STUDY.name}"
     shell:
-        "python -m geosd.cli.ship --study {params.study:q} --params params.yaml"
+        "python -m geosd ship --study {params.study:q}"
         " --tidy {input.tidy:q} > {log:q} 2>&1"
 
 

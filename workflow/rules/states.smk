@@ -35,7 +35,7 @@ rule states:
     message:
         "Look at the states that {wildcards.model} visits"
     shell:
-        "python -m geosd.cli.states --study {resources.study:q} --params params.yaml"
+        "python -m geosd states --study {resources.study:q}"
         " --model {wildcards.model:q} --base {params.base:q} --problems {input.problems:q}"
         " --pool {input.pool:q} --out {params.out:q} > {log:q} 2>&1"
 
@@ -66,7 +66,7 @@ rule alignment:
     message:
         "Follow {wildcards.variant} of {wildcards.model}, seed {wildcards.seed}, over its checkpoints"
     shell:
-        "python -m geosd.cli.alignment --study {params.study:q} --params params.yaml"
+        "python -m geosd alignment --study {params.study:q}"
         " --model {wildcards.model:q} --variant {wildcards.variant:q} --seed {wildcards.seed:q}"
         " --base {params.base:q} --checkpoint {params.checkpoint:q} --states {input.states:q}"
         " --out {params.out:q} > {log:q} 2>&1"
@@ -95,5 +95,5 @@ rule drift_over_steps:
     message:
         "Collect the drift of every run over its steps"
     shell:
-        "python -m geosd.cli.drift_over_steps --study {params.study:q} --params params.yaml"
+        "python -m geosd drift-over-steps --study {params.study:q}"
         " --runs {input.runs:q} --out {params.out:q} > {log:q} 2>&1"

@@ -52,7 +52,7 @@ rule train:
     shell:
         "exec python workflow/scripts/launch.py --gpus {resources.gpus_per_node:q}"
         " --nodes {resources.nodes:q} --processes {resources.processes:q} --scratch {params.scratch:q} --"
-        " python -m geosd.cli.train --study {resources.study:q} --params params.yaml"
+        " python -m geosd train --study {resources.study:q}"
         " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
         " --base {params.base:q} --problems {input.problems:q} --pool {input.pool:q}"
         " --out {params.out:q} --scratch {params.scratch:q} {resources.placement}"

@@ -21,7 +21,7 @@ def check_prerequisites():
     if not jobs or workflow.touch:
         return
     executor = "local" if workflow.local_exec else "slurm"
-    command = [sys.executable, "-m", "geosd.cli.doctor", "--study", STUDY.name, "--no-probe"]
+    command = [sys.executable, "-m", "geosd", "doctor", "--study", STUDY.name, "--no-probe"]
     command += ["--executor", executor, "--models", *sorted({job.wildcards.model for job in jobs})]
     if subprocess.run(command).returncode and not ALLOW_MISSING:
         raise WorkflowError(
@@ -58,4 +58,4 @@ def print_cost():
     if workflow.dryrun and any(
         PARAMS.resources_of(model).job("train").gpus for model in STUDY.models
     ):
-        subprocess.run([sys.executable, "-m", "geosd.cli.plan", "--study", STUDY.name])
+        subprocess.run([sys.executable, "-m", "geosd", "plan", "--study", STUDY.name])

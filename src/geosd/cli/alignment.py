@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.evaluation.rank_mass import ProbeRollout, mass_on_ranks
 from geosd.files import atomic_write, read_jsonl
@@ -32,19 +31,7 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Measure the alignment of one run's checkpoints: the mass on the teacher's ranks.
-
-    Args:
-        study: Name of the study.
-        model: Name of the model.
-        variant: Name of the variant.
-        seed: The run's seed.
-        base: Folder of the run's base model.
-        checkpoint: Folder of the trained student, with its `snapshots/`.
-        states: The fixed rollouts, of that base model.
-        out: Folder of `alignment.csv` and, last, `manifest.json`.
-        params: The configuration.
-    """
+    """Measure how much mass the checkpoints of a run give to the teacher's ranks."""
     job = Job("alignment", params, study, model, variant, seed=seed)
     settings = job.settings
     run = (model, variant, seed, job.draw)
@@ -71,7 +58,3 @@ def main(
     with atomic_write(out / "alignment.csv") as temporary:
         table.to_csv(temporary, index=False, float_format="%.9g")
     job.write_manifest(out, inputs, [out / "alignment.csv"], model=model, seed=seed, draw=job.draw)
-
-
-if __name__ == "__main__":
-    begin(main)

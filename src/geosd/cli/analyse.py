@@ -1,8 +1,4 @@
-"""Score every run of a study from its samples, and read off how far training moved it.
-
-Writes the tidy `scores.csv`, `drift.csv`, `consensus.csv` and `training_curves.csv`, of these the
-few numbers of `metrics.json`, and, last, a manifest. No model is needed.
-"""
+"""Turn the samples and step logs of a study into tidy tables of numbers. No model is needed."""
 
 from __future__ import annotations
 
@@ -12,25 +8,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.config.run_folders import read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
+from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import consensus_table, drift_tables, score_table, training_curves
+from geosd.scores.drift_tables import collect_drift_over_steps
 from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Analyse a study: score every run from its samples, and read off its drift.
-
-    Args:
-        study: Name of the study.
-        runs: The study's index of runs.
-        out: Folder of the tables.
-        params: The configuration.
-    """
+    """Analyse a study: score every run from its samples, and read off its drift."""
     job = Job("analyse", params, study)
     settings = job.settings
     rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
@@ -83,5 +73,23 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     job.write_manifest(out, inputs, written)
 
 
-if __name__ == "__main__":
-    begin(main)
+def drift_over_steps(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Collect the drift of a study's runs over their steps into one table."""
+    job = Job("drift_over_steps", params, study)
+    settings = job.settings
+    rows = {(row.model, row.variant, row.seed): row for row in read_index(runs)}
+    prove([runs])
+    wanted = list(product(*map(settings.get, ("models", "methods", "seeds"))))
+    if missing := next((run for run in wanted if run not in rows), None):
+        run = "/".join(map(str, missing))
+        raise DamagedFileError(f"{runs}: run {run} is missing.\n{remake_hint(runs)}")
+    logs = {
+        Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
+        for row in map(rows.__getitem__, wanted)
+    }
+    table = collect_drift_over_steps(logs)
+    inputs = prove(logs.values())
+    written = out / "drift_over_steps.csv"
+    with atomic_write(written) as temporary:
+        table.to_csv(temporary, index=False)
+    job.write_manifest(out, inputs, [written], name=f"drift_over_steps.{MANIFEST}")

@@ -1,19 +1,22 @@
-"""Make the base model pi_0: pretrain it on a world's documents, or take a released one.
-
-Writes the model in Hugging Face form, `loss.csv` where it was pretrained, and, last, a manifest.
-A pretraining that was killed goes on from its scratch folder.
-"""
+"""Make a base model pi_0: that of a study, or a draw that the repository ships."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from geosd.cli import begin
+import torch
+
 from geosd.cli.job import Job
+from geosd.config import load
+from geosd.config.errors import raise_if_unknown
+from geosd.config.schema_base import given_values
 from geosd.files import sha256, write_text
 from geosd.models.load_and_save import save_model
+from geosd.models.precision import cast_parameters
 from geosd.models.released_models import (
     DamagedReleaseError,
     copy_checkpoint,
@@ -24,6 +27,8 @@ from geosd.models.shipped_base_models import check_files, is_shipped
 from geosd.provenance.manifest import computed_by
 from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
+
+WINDOW = 100  # steps over which a recipe's losses are averaged
 
 
 def main(
@@ -37,12 +42,8 @@ def main(
     """Make a base model pi_0: pretrain it, or take a released checkpoint.
 
     Args:
-        study: Name of the study.
-        model: Name of the model.
-        out: Folder of the base model.
         scratch: Folder of the state that a killed pretraining continues from.
         draw: The draw of a base model that the repository ships.
-        params: The configuration.
     """
     job = Job("base", params, study, model, draw=draw)
     settings = job.settings
@@ -88,5 +89,37 @@ def _pretrain(model: str, recipe: Mapping[str, Any], resume: ResumeState, out: P
     save_model(network, tokenizer, out)
 
 
-if __name__ == "__main__":
-    begin(main)
+def base_model(
+    model: str,
+    draw: int,
+    out: Path = Path("base_models"),
+    scratch: Path = Path("scratch/base_models"),
+    params: Path = Path("params.yaml"),
+) -> None:
+    """Make a draw of a base model that the repository ships, and its recipe.json.
+
+    The recipe is the model's `base.pretraining` in params.yaml. The number of the draw is the seed
+    of its weights and documents. Weights are kept in bfloat16, as released models' are.
+
+    Args:
+        out: Folder of all base models; this one is written to `<out>/<model>/<draw>`.
+        scratch: Folder of the state that a killed pretraining continues from.
+    """
+    models = load(params).models
+    raise_if_unknown("model", model, models)
+    recipe = given_values(models[model].base).get("pretraining")
+    if recipe is None:
+        raise ValueError(
+            f"{model} has no recipe of a pretraining.\nHint: models that the repository ships have"
+            " `base.pretraining` in params.yaml."
+        )
+    recipe |= {"seed": draw}
+    identity = {**computed_by("base"), "model": model, "recipe": recipe}
+    resume = ResumeState(scratch / model / str(draw), identity)
+    network, tokenizer, losses = pretrain_base_model(recipe, resume, f"{model}, draw {draw}")
+    folder = out / model / str(draw)
+    save_model(cast_parameters(network, torch.bfloat16), tokenizer, folder)
+    means = [fmean(losses[at : at + WINDOW]) for at in range(0, len(losses), WINDOW)]
+    made = {"pretraining": recipe, f"loss of each {WINDOW} steps": [round(x, 4) for x in means]}
+    write_text(folder / "recipe.json", json.dumps(made, indent=1) + "\n")
+    resume.clear()

@@ -1,4 +1,4 @@
-"""Judge every claim of the paper on a study: claims.md and claims.csv."""
+"""Judge the claims of the paper: on a study, and once over several."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pandas as pd
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.ledger import ledger
+from geosd.claims.merge import merge_ledgers
 from geosd.claims.verdicts import judge_claims, without_verdicts
-from geosd.cli import begin
 from geosd.cli.job import Job
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
 from geosd.costs.update_operations import UpdateSize
 from geosd.provenance.manifest_file import MANIFEST
 from geosd.provenance.proof import prove
@@ -33,19 +35,7 @@ def main(
     alignment: tuple[Path, ...] = (),
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Judge every claim of the paper on one study: claims.md and claims.csv.
-
-    Args:
-        study: Name of the study.
-        scores: Tidy scores.
-        drift: Tidy drift.
-        consensus: What samples agree on.
-        out: Folder of `claims.md`, `claims.csv` and their manifest.
-        drift_over_steps: Drift over steps, where the study has it.
-        states: The states of each model, where the study has them.
-        alignment: Mass on the teacher's ranks of each run, where the study has it.
-        params: The configuration.
-    """
+    """Judge every claim of the paper on one study: claims.md and claims.csv."""
     job = Job("claims", params, study)
     optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
     files = {"scores": scores, "drift": drift, "consensus": consensus}
@@ -63,10 +53,7 @@ def judge(
     """Judge every claim on a study's tidy tables; write claims.md and claims.csv.
 
     Args:
-        study: Name of the study.
         tables: Its tidy tables by name: scores, drift and consensus, and what it has of the others.
-        settings: Those of the rule `claims`.
-        folder: Of the two files.
 
     Returns:
         Their paths.
@@ -89,5 +76,21 @@ def judge(
     return write_ledger(findings, study, folder, kind=settings["kind"])
 
 
-if __name__ == "__main__":
-    begin(main)
+def merge_claims(
+    out: Path, ledgers: tuple[Path, ...] = (), params: Path = Path("params.yaml")
+) -> None:
+    """Judge each claim once, by the ledger of the study designed for it.
+
+    Args:
+        ledgers: The `claims.csv` of studies of different kinds; claims of other kinds are not
+            tested.
+        params: The configuration, which knows the kind of each study.
+    """
+    loaded = load(params)
+
+    def kind_of(study: str) -> str:
+        return settings_of("claims", resolve(loaded, study))["kind"]
+
+    prove(ledgers)
+    written = write_ledger(merge_ledgers(ledger(), ledgers, kind_of), None, out, name="claims_all")
+    print("\n".join(map(str, written)))

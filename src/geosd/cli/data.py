@@ -1,30 +1,23 @@
-"""Draw the problems of a study, and of a selection of its hyperparameters.
-
-Writes train.jsonl and test.jsonl; select_train.jsonl and select_validation.jsonl, which a selection
-trains and is judged on in their place; card.json with what was drawn, kept and dropped; and, last,
-a manifest.
-"""
+"""Put the raw files of a study's data set in place, and draw its problems from them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.cli import begin
+from tqdm import tqdm
+
 from geosd.cli.job import Job
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
 from geosd.files import write_json, write_jsonl
+from geosd.problems.dataset_download import fetch_file, load_catalogue
 from geosd.problems.sources import get_data_source
 
 SELECTION = ("select_train", "select_validation")
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Draw the problems of a study: the data files and their card.
-
-    Args:
-        study: Name of the study.
-        out: Folder of the problem files and their card.
-        params: The configuration.
-    """
+    """Draw the problems of a study: the data files and their card."""
     job = Job("data", params, study)
     settings = job.settings
     source = get_data_source(settings["source"])
@@ -39,5 +32,22 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     job.write_manifest(out, [Path(settings["raw"])] if source.reads_raw else [], written)
 
 
-if __name__ == "__main__":
-    begin(main)
+def fetch(
+    study: str, out: Path, lock: Path = Path("data.lock.json"), params: Path = Path("params.yaml")
+) -> None:
+    """Fetch the raw files of a study's data set, or check those in place.
+
+    Args:
+        lock: Remembers hashes from the first fetch on; commit it.
+    """
+    settings = settings_of("fetch", resolve(load(params), study))
+    entries = load_catalogue(settings["source"])
+    if settings["raw"] is None and entries:
+        raise ValueError(
+            f"data.raw is null, but {settings['source']} is made from raw files.\nHint: name the"
+            " folder where they are to be put; docs/data.md says what they hold."
+        )
+    files = {}
+    for entry in tqdm(entries, desc="raw files", unit="file"):
+        files[entry.name] = fetch_file(entry, Path(settings["raw"]), lock)
+    write_json(out / "raw.json", files)

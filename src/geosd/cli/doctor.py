@@ -17,16 +17,15 @@ from typing import Literal
 
 import yaml
 
-from geosd.cli import begin
 from geosd.cli.plan import spare_context, study_peak
 from geosd.config import Study, load, resolve, settings
 from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
+from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import machine, packages, slurm
 from geosd.prerequisites.machine import Check, hub_answers, missing, report
-from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
 from geosd.sampling.sampler import ContextError
@@ -45,7 +44,6 @@ def main(
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
-        params: The configuration.
         models: Those of the study's models that are run; default: all, and then the disk counts.
         executor: What runs the jobs; auto: SLURM where it is installed and the study asks for GPUs.
         probe: Ask SLURM whether it would take the jobs, and what a job of each partition sees.
@@ -207,7 +205,3 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield machine.check_job_gpus(name, request.gpus, seen)
     yield slurm.check_shared_folder(name, seen, text)
     yield slurm.check_clock(name, seen)
-
-
-if __name__ == "__main__":
-    begin(main)

@@ -13,7 +13,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import write_model_card
@@ -34,16 +33,10 @@ def main(
     out: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Make an early stop: a run that is the beginning of a longer one, taken from that one.
+    """Make a run that is the beginning of a longer one from that one.
 
     Args:
-        study: Name of the study.
-        model: Name of the model.
-        variant: Name of the variant that is the beginning of another.
-        seed: Seed of the run.
         longer: Folder of the longer run, with a snapshot after the last step of the shorter one.
-        out: Folder of the shorter run.
-        params: The configuration.
 
     Raises:
         FileNotFoundError: The longer run has not kept those weights, or not measured there.
@@ -105,7 +98,3 @@ def _share(source: Path, target: Path) -> None:
     except OSError:
         copy(source, target)
     os.utime(target)  # made now: a workflow compares it with the longer run's own weights
-
-
-if __name__ == "__main__":
-    begin(main)

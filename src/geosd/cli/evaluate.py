@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.evaluation.sampling import evaluate
 from geosd.files import write_jsonl
@@ -35,14 +34,7 @@ def main(
     """Evaluate a checkpoint: sample it on the test problems, and grade each sample.
 
     Args:
-        study: Name of the study.
-        model: Name of the model.
         variant: What the progress bar calls the checkpoint; pi_0 is the base model.
-        seed: Seed of the samples.
-        checkpoint: Folder of the trained student, or of the base model.
-        problems: Test problems.
-        out: Folder of `samples.jsonl` and `manifest.json`.
-        params: The configuration.
     """
     job = Job("evaluate", params, study, model, seed=seed)
     settings = job.settings
@@ -80,7 +72,3 @@ def main(
         precision=engine["precision"],
         sampler=sampler.record(),
     )
-
-
-if __name__ == "__main__":
-    begin(main)

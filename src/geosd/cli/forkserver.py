@@ -19,7 +19,6 @@ import hashlib
 import importlib
 import json
 import os
-import runpy
 import selectors
 import signal
 import socket
@@ -35,7 +34,7 @@ FOLDER = "GEOSD_FORKSERVER"
 OWNER = "GEOSD_FORKSERVER_OWNER"
 """The process by whose end the servers end."""
 SERVED = frozenset({"alignment", "base", "evaluate", "pool", "states", "train"})
-"""The steps of jobs that import torch."""
+"""The programs of jobs that import torch."""
 PRELOADED = (
     "torch",
     "torch.distributed.checkpoint.state_dict",
@@ -61,8 +60,8 @@ START_S = 30.0
 """How long a program waits for a server that another one is starting."""
 
 
-def run_forked() -> None:
-    """Run the program of this command line, `python -m MODULE ...`, in a fork of the server.
+def run_forked(name: str) -> None:
+    """Run a program, with the arguments of this command line, in a fork of the server.
 
     Returns only where the program must run here: it is not served, or no server can be had.
 
@@ -70,15 +69,12 @@ def run_forked() -> None:
         SystemExit: With the status of the program.
     """
     folder = os.environ.get(FOLDER)
-    words = sys.orig_argv
-    module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
-    served = module.removeprefix("geosd.cli.") in SERVED
-    if not folder or not served or "RANK" in os.environ or not _forks():
+    if not folder or name not in SERVED or "RANK" in os.environ or not _forks():
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # until there is a fork to pass them on to
     try:
         connection = _connected(Path(folder))
-        process = _handed_over(connection, module)
+        process = _handed_over(connection)
     except (OSError, EOFError):
         return
     finally:
@@ -127,12 +123,11 @@ def _connect(path: Path) -> socket.socket:
     return connection
 
 
-def _handed_over(connection: socket.socket, module: str) -> int:
+def _handed_over(connection: socket.socket) -> int:
     """The process of the program, to which all signals are passed on."""
     umask = os.umask(0)
     os.umask(umask)
     program = {
-        "module": module,
         "arguments": sys.argv[1:],
         "folder": os.getcwd(),
         "umask": umask,
@@ -267,7 +262,7 @@ class Server:
 
 
 def _become(program: Mapping[str, Any]) -> None:
-    """Make this process the one that `python -m MODULE ...` would be."""
+    """Make this process the one that `geosd NAME ...` would be."""
     for target, stream in enumerate(program["streams"]):
         os.dup2(stream, target)
         os.close(stream)
@@ -276,8 +271,7 @@ def _become(program: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(program["environment"])
     del os.environ[FOLDER]  # it is here already
-    sys.orig_argv[1:] = ["-m", program["module"], *program["arguments"]]
-    sys.argv[:] = ["-m", *program["arguments"]]
+    sys.argv[1:] = program["arguments"]
     sys.path[0] = program["folder"]
     for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
         del sys.modules[name]
@@ -293,4 +287,4 @@ def main() -> None:
     program = server.serve()
     if program is not None:
         _become(program)
-        runpy.run_module(program["module"], run_name="__main__", alter_sys=True)
+        importlib.import_module("geosd.cli.command").main()

@@ -5,7 +5,7 @@ own, on one device, in shards of one (fp32 masters, bf16 compute). Where a model
 takes fewer of its blocks, and says so. Where vLLM is installed, it gets new weights and must sample
 from these. Without CUDA it checks the numerics on the CPU. Writes Markdown, and the same as JSON.
 
-    python -m geosd.cli.gpu_check --out docs/measurements
+    geosd gpu-check --out docs/measurements
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import argparse
 import gc
 import importlib.util
 import json
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +43,7 @@ LARGEST_GAP = 0.25
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check this machine's GPU; returns the number of checks that failed."""
+    """Check this machine's GPU; ends with the number of checks that failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("docs/measurements"))
     out = parser.parse_args(arguments).out
@@ -247,8 +246,3 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     """Lines of a table, numbers to the right, and an empty line."""
     align = ["---", *["---:"] * (len(columns) - 1)]
     return [f"| {' | '.join(cells)} |" for cells in (columns, align, *rows)] + [""]
-
-
-if __name__ == "__main__":
-    gc.enable()  # see geosd.cli
-    sys.exit(main())

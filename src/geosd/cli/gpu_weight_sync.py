@@ -30,9 +30,6 @@ def weight_sync(
     """Start vLLM on a random model, move the model, send the weights, and compare log p.
 
     Args:
-        shape: Dimensions of the model.
-        device: Where the model is.
-        precision: Of the engine and of the model.
         memory: Share of the device's memory for the engine.
 
     Returns:

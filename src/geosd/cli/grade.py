@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
-from geosd.cli import begin
 from geosd.files import DamagedFileError, DamagedLineError, atomic_write
 from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode
@@ -47,7 +46,6 @@ def main(
     """Grade the responses of a JSON-lines file, row by row in order.
 
     Args:
-        source: The rows.
         out: The rows with their verdicts; written whole or not at all.
         grader: `auto` lets each gold's type choose; `symbolic` also compares answers to integer
             golds as formulas.
@@ -146,7 +144,3 @@ def _rule_of_truncation(rows: Sequence[dict[str, Any]]) -> str:
     rule = f'A row whose {FINISH} is "length" is truncated: it has no answer.'
     whole = f" {unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses."
     return rule + whole * bool(unknown)
-
-
-if __name__ == "__main__":
-    begin(main)

@@ -18,7 +18,6 @@ class Job:
     """A job, one run of a step, timed from here on.
 
     Attributes:
-        study: The resolved study.
         settings: Exactly what the rule may read of params.yaml.
         draw: The draw of the base model that the job's run starts from.
     """

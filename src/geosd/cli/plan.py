@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import tyro
 import yaml
 
-from geosd.cli import begin
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.model_sizes import model_size
@@ -52,13 +51,11 @@ def main(
     params: Path = Path("params.yaml"),
     assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = DEFAULTS,
 ) -> None:
-    """Print the plan of a study, or of one of its models in detail: jobs, GPUs, hours, disk.
+    """Print what a study, or one of its models, will cost: jobs, GPUs, hours, disk.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
         model: Name of one of the paper's models: its memory.
-        params: The configuration.
-        assumed: What is not known before a run.
     """
     try:
         resolved = resolve(load(params), study)
@@ -260,7 +257,3 @@ def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWork
         chunk=settings["chunk"],
         microbatch=settings["microbatch"] or settings["problems"],
     )
-
-
-if __name__ == "__main__":
-    begin(main)

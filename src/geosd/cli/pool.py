@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.files import write_json, write_jsonl
 from geosd.models.load_and_save import load_tokenizer
@@ -27,17 +26,7 @@ def main(
     draw: int = 0,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Build a model's pool of verified solutions from rollouts of pi_0.
-
-    Args:
-        study: Name of the study.
-        model: Name of the model.
-        base: Folder of the base model.
-        problems: Training problems.
-        out: Folder of `pool.jsonl`, `counts.json` and, last, `manifest.json`.
-        draw: The draw of the base model.
-        params: The configuration.
-    """
+    """Build a model's pool of verified solutions from rollouts of pi_0."""
     job = Job("pool", params, study, model, draw=draw)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems])
@@ -62,7 +51,3 @@ def main(
     write_jsonl(out / "pool.jsonl", rows)
     write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler.record()})
     job.write_manifest(out, inputs, draw=job.draw, precision=engine["precision"])
-
-
-if __name__ == "__main__":
-    begin(main)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from geosd.cli import begin
 from geosd.config import load, resolve
 from geosd.config.run_folders import kept_for, weight_readers
 from geosd.files import write_json
 
 
 def main(study: str, weights: Path, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Remove a file of weights that every study has read; write down whether it went.
+    """Remove a file of weights that every study has read; note whether it went.
 
     Args:
         study: Name of the study, whose own results made from the weights are there.
-        weights: The file.
         out: File that says whether it was removed, and else for which studies it stays.
-        params: The configuration.
 
     Raises:
         ValueError: The study has no such file of weights; nothing is removed.
@@ -37,7 +34,3 @@ def main(study: str, weights: Path, out: Path, params: Path = Path("params.yaml"
     if not studies:
         weights.unlink(missing_ok=True)
     write_json(out, {"weights": str(weights), "removed": not studies, "kept_for": studies})
-
-
-if __name__ == "__main__":
-    begin(main)

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import tyro
 
-from geosd.cli import begin
 from geosd.config import load, resolve, settings
 from geosd.config.output_needs import unmet_needs
 from geosd.provenance.proof import prove
-from geosd.scores.tidy import read_tidy
 from geosd.reporting.specs import output_specs, render
+from geosd.scores.tidy import read_tidy
 
 
 def main(
@@ -26,10 +25,7 @@ def main(
 
     Args:
         name: Its name, that of its module in geosd.reporting, e.g. figure_frontier.
-        study: Name of the study.
-        out: Folder of the table or figure.
         tidy: The tidy files that it reads, each known by its own name.
-        params: The configuration.
     """
     resolved = resolve(load(params), study)
     shown = settings(name, resolved)
@@ -51,7 +47,3 @@ def main(
 
 def _listed(names: object) -> str:
     return ", ".join(f"{name}.csv" for name in names) or "no tidy file"
-
-
-if __name__ == "__main__":
-    begin(main)

@@ -10,20 +10,13 @@ import os
 import shutil
 from pathlib import Path
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.config.run_folders import RunFolders, RunRow, write_index
 from geosd.provenance.manifest_file import MANIFEST
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Write the index of a study's runs, and links by which people find a run.
-
-    Args:
-        study: Name of the study.
-        out: Folder of the index.
-        params: The configuration.
-    """
+    """Write the index of a study's runs, and links by which people find a run."""
     job = Job("runs", params, study)
     rows = RunFolders(job.study).rows()
     _link(rows, out / "runs")
@@ -40,7 +33,3 @@ def _link(rows: list[RunRow], folder: Path) -> None:
         for step in ("train", "evaluate"):
             if target := getattr(row, step):
                 (names / step).symlink_to(os.path.relpath(target, names))
-
-
-if __name__ == "__main__":
-    begin(main)

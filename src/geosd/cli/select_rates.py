@@ -11,7 +11,6 @@ from pathlib import Path
 
 import yaml
 
-from geosd.cli import begin
 from geosd.config import ConfigError, load, resolve
 from geosd.config.sweeps import values_of_candidates
 from geosd.files import write_text
@@ -31,10 +30,7 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
     """Write the learning rates that a selection chooses, by its scores, into a file.
 
     Args:
-        study: The selection.
-        scores: Its tidy scores.
         out: The file that studies name as `selected_rates`.
-        params: The configuration.
 
     Raises:
         ConfigError: The study sweeps no learning rate, or none that is clear of a collapse.
@@ -72,7 +68,3 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
     text = yaml.safe_dump(content, sort_keys=False, width=math.inf)
     write_text(out, HEAD + text)
     print(HEAD + text, end="")
-
-
-if __name__ == "__main__":
-    begin(main)

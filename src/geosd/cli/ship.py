@@ -1,15 +1,41 @@
-"""Ship what a finished study shows with the repository: everything that redraws it, and hashes."""
+"""Ship what a study shows with the repository, and make it again from what is shipped."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from geosd.cli import begin
-from geosd.cli.redraw import CLAIMS, write_outputs
-from geosd.config import load, resolve, settings
-from geosd.reporting.shipping import ship_tidy_tables
-from geosd.reporting.specs import output_specs
+import pandas as pd
+
+from geosd.cli.claims import judge
+from geosd.config import load, resolve
+from geosd.config import settings as settings_of
+from geosd.files import DamagedFileError, write_text
+from geosd.provenance.code import code_of
+from geosd.provenance.manifest_file import MANIFEST as RUN_MANIFEST
+from geosd.provenance.proof import prove
+from geosd.reporting.shipping import (
+    IGNORE,
+    MANIFEST,
+    NOT_KEPT,
+    ShippedManifest,
+    changed_files,
+    hashes_of,
+    package_versions,
+    read_shipped,
+    ship_tidy_tables,
+    shows_all,
+    source_tables,
+    write_manifest,
+)
+from geosd.reporting.specs import output_modules, output_specs, render
+from geosd.reporting.study_page import caption_markdown
+from geosd.scores.tidy import read_tidy
+
+CLAIMS = "claims"
+"""The one output that is no table and no figure."""
 
 
 def main(
@@ -19,13 +45,12 @@ def main(
     params: Path = Path("params.yaml"),
     pipeline: Path = Path("dvc.yaml"),
 ) -> None:
-    """Write the folder of a study's outputs that git keeps: `geosd.reporting.shipping` lists it.
+    """Write the folder of a study's outputs that git keeps.
+
+    `geosd.reporting.shipping` lists it.
 
     Args:
-        study: Name of the study.
         tidy: Its tidy files, each known by its own name.
-        figures: Where the outputs of studies lie, each study in its own folder.
-        params: The configuration.
         pipeline: DVC's, whose outputs git must not keep too.
 
     Raises:
@@ -45,12 +70,82 @@ def main(
         )
     known = [name for name in resolved.outputs if name == CLAIMS or name in output_specs()]
     # As the manifest holds them: what is drawn now is what is drawn from it later.
-    outputs = json.loads(json.dumps({name: settings(name, resolved) for name in known}))
+    outputs = json.loads(json.dumps({name: settings_of(name, resolved) for name in known}))
     ship_tidy_tables(tidy, folder)
     write_outputs(study, resolved.overlay.about, outputs, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {len(known)} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results.md")
 
 
-if __name__ == "__main__":
-    begin(main)
+def redraw(study: str, figures: Path = Path("figures")) -> None:
+    """Make every table, figure and verdict of a shipped study again.
+
+    Its manifest too. The settings are those of the manifest, so later edits of params.yaml change
+    nothing.
+
+    Raises:
+        ValueError: The study is not shipped, or a tidy table is not the one that was shipped.
+    """
+    folder = figures / study
+    shipped = read_shipped(folder)
+    if changed := changed_files(folder, shipped.inputs):
+        raise ValueError(
+            f"{folder / changed[0]} is not the tidy table that was shipped: its SHA-256 is not that"
+            " of the manifest.\nHint: take it from git again, or run `make ship` where the study"
+            " was run."
+        )
+    write_outputs(study, shipped.about, shipped.outputs, folder)
+
+
+def write_outputs(
+    study: str, about: str, outputs: Mapping[str, dict[str, Any]], folder: Path
+) -> None:
+    """Write all files of a shipped study but its tidy tables, which lie in its folder already.
+
+    `about` says what the study is for; `outputs` has the settings of each.
+    """
+    sources = source_tables(folder)
+    tables = {tidy: read_tidy(tidy, path) for tidy, path in sources.items()}
+    made = [folder / ".gitignore"]
+    write_text(made[0], IGNORE)
+    for name, settings in outputs.items():
+        if name == CLAIMS:
+            made += _judge_anew(study, tables, settings, folder)
+            continue
+        reads = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
+        made += render(name, reads, settings, folder)
+        shown = [sources[tidy] for tidy in reads]
+        caption = caption_markdown(name, settings.get("models", ()), shown, folder)
+        if not all(shows_all(table, settings) for table in reads.values()):
+            listed = f"that [{MANIFEST}]({MANIFEST}) lists under `{name}`"
+            caption = f"{caption.rstrip()}\nIt shows the rows of the models and runs {listed}.\n"
+        made.append(folder / f"{name}.caption.md")
+        write_text(made[-1], caption)
+    manifest = ShippedManifest(
+        study=study,
+        about=about,
+        outputs=dict(outputs),
+        packages=package_versions(),
+        code=code_hashes(outputs),
+        inputs=hashes_of(folder, sources.values()),
+        files=hashes_of(folder, (path for path in made if path.suffix[1:] not in NOT_KEPT)),
+    )
+    write_manifest(folder, manifest)
+
+
+def _judge_anew(
+    study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
+) -> list[Path]:
+    """The ledger's files; the manifest of a run's ledger goes where the verdicts are others."""
+    files = judge(study, tables, settings, folder)
+    try:
+        prove(files)
+    except DamagedFileError:
+        (folder / f"{CLAIMS}.{RUN_MANIFEST}").unlink()
+    return files
+
+
+def code_hashes(outputs: Mapping[str, Any]) -> dict[str, str]:
+    """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
+    modules = [module for name in outputs if name != CLAIMS for module in output_modules(name)]
+    return code_of("redraw", modules=modules)

@@ -1,46 +1,42 @@
-"""List the results of a study whose inputs, settings or code have changed since they were made.
-
-It reads manifests and nothing of the workflow's, so it also judges results that were copied here.
-Ends with status 1 where one is out of date.
-"""
+"""What of the results that are there is still current."""
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from geosd.cli import begin
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.job_counts import ALIGNMENT
-from geosd.config.run_folders import RESULTS, RunFolders, read_index, run_of, weight_readers
+from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, run_of, weight_readers
 from geosd.files import DamagedFileError
-from geosd.provenance.code import code_of
-from geosd.provenance.manifest_file import MANIFEST
-from geosd.provenance.staleness import Current, stale
+from geosd.provenance import staleness
+from geosd.provenance.code import code_of, digest
+from geosd.provenance.manifest_file import MANIFEST, read_manifest, write_manifest
+from geosd.provenance.staleness import Current, recorded_code
+from geosd.provenance.workflow_records import record_code
 
 SettingsKey = tuple[Any, ...]
 """Rule, model, variant and draw, as far as there are any: what `geosd.config.settings` takes."""
-STEPS = {"evaluate_pi_0": "evaluate"}
-"""Rules that run a step of another name."""
 
 
 def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
-    """List the stale results of a study, and why each is stale.
+    """List results whose inputs, settings or code have changed; status 1 if any.
 
-    Args:
-        study: Name of the study.
-        params: The configuration.
-        figures: Where the outputs of studies lie, each study in its own folder.
+    It reads manifests and nothing of the workflow's, so it also judges results that were copied
+    here.
     """
     resolved = resolve(load(params), study)
     results = current_results(resolved, figures)
     weights = weight_readers(resolved) if resolved.overlay.keep == "samples" else {}
     runs = {run_of(file) for file in weights}
-    reasons = stale(results, lambda name: name.endswith(".safetensors") and run_of(name) in runs)
+    reasons = staleness.stale(
+        results, lambda name: name.endswith(".safetensors") and run_of(name) in runs
+    )
     if not reasons:
         raise SystemExit(
             f"Study {study} has no results with a manifest.\nHint: `make run STUDY={study}` makes"
@@ -108,8 +104,51 @@ def _former(study: Study) -> dict[str, Path]:
 def _current(study: Study, key: SettingsKey, former: Path | None) -> Current:
     rule, *of_rule = key
     settings = settings_of(rule, study, *of_rule)
-    return Current(settings, code_of(STEPS.get(rule, rule), settings), former)
+    return Current(settings, code_of(rule, settings), former)
 
 
-if __name__ == "__main__":
-    begin(main)
+def accept(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
+    """Take the results of a study as made by today's code.
+
+    For an edit that changes no number. Each manifest says so under `accepted`, and Snakemake's
+    records follow, so `make stale` and the next plan have nothing to say of that code. Changed
+    settings and inputs stay what they are. Tables, figures and pages have no manifest in which to
+    say so; they are drawn anew.
+    """
+    resolved = resolve(load(params), study)
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    found = accepted = 0
+    for result, current in current_results(resolved, figures).items():
+        file = result if result.name.endswith(MANIFEST) else result / MANIFEST
+        if not file.is_file():
+            continue
+        found += 1
+        manifest = read_manifest(file.parent, file.name)
+        if staleness.accept(manifest, current.code, today):
+            accepted += 1
+            write_manifest(file, manifest)
+        if recorded_code(manifest) == current.code:  # so is a call that was killed made good
+            for name in (*manifest["outputs"], file.name):
+                record_code((file.parent / name).as_posix(), digest(current.code))
+    # What was fetched has no manifest: its hashes were checked, whatever code did so.
+    record_code(f"{RunFolders(resolved).data}/raw.json", digest(code_of("fetch")))
+    print(f"{accepted} of {found} results of study {study} are taken as made by today's code.")
+
+
+def unused(params: Path = Path("params.yaml")) -> None:
+    """List the shared results folders that no study of params.yaml has any more.
+
+    Changed settings lead to other folders and leave the old ones, for the case that they are
+    changed back.
+    """
+    loaded = load(params)
+    used = {
+        Path(folder)
+        for name in loaded.studies
+        for folder in RunFolders(resolve(loaded, name)).shared()
+    }
+    for kind in SHARED:
+        depth = "*/*/*" if kind in ("train", "evaluate") else "*"
+        for folder in sorted(Path(RESULTS, kind).glob(depth)):
+            if folder.is_dir() and folder not in used:
+                print(folder)

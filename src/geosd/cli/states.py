@@ -13,7 +13,6 @@ from pathlib import Path
 import pandas as pd
 from torch import Tensor
 
-from geosd.cli import begin
 from geosd.cli.job import Job
 from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.evaluation.state_survey import survey_states
@@ -42,13 +41,7 @@ def main(
     """Sample the states that pi_0 visits, and survey student and teacher at each.
 
     Args:
-        study: Name of the study.
-        model: Name of the model.
-        base: Folder of the base model.
-        problems: Training problems.
         pool: Their verified solutions; the teacher is shown one of each problem's, drawn.
-        out: Folder of `states.csv`, `states.jsonl` and, last, `manifest.json`.
-        params: The configuration.
     """
     job = Job("states", params, study, model)
     settings = job.settings
@@ -111,7 +104,3 @@ def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> 
             )
         )
     return rows
-
-
-if __name__ == "__main__":
-    begin(main)

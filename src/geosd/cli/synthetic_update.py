@@ -63,10 +63,7 @@ def assemble_synthetic_run(
     """A training run of one of METHODS, in shards, each response a microbatch.
 
     Args:
-        shape: Dimensions of the model.
         ranks: The processes that share it.
-        device: Where it is.
-        method: Name of one of METHODS.
         compute: Precision of the passes; weights are stored in float32.
         batch: How many responses of how many tokens.
     """

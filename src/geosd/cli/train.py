@@ -17,7 +17,6 @@ from pathlib import Path
 
 import torch
 
-from geosd.cli import begin
 from geosd.cli.job import Job, written_files
 from geosd.files import atomic_write, write_json
 from geosd.models.load_and_save import save_model
@@ -31,7 +30,7 @@ from geosd.sampling.solution_pool import require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
-from geosd.training.processes import end_process, init_processes, local_device
+from geosd.training.processes import init_processes, local_device
 from geosd.training.resume_state import (
     EXIT_CODE,
     PreemptionError,
@@ -58,19 +57,11 @@ def main(
     snapshots: tuple[int, ...] = (),
     workers: int = 0,
 ) -> int:
-    """Train one student; returns the exit status, which says whether the run is to be continued.
+    """Train one student: one variant of one model with one seed.
 
     Args:
-        study: Name of the study.
-        model: Name of the model.
-        variant: Name of the variant.
         seed: Seed of problems, solutions, rollouts and curvature tokens.
-        base: Folder of the base model.
-        problems: Training problems.
-        pool: Verified solutions of the training problems.
-        out: Folder of the trained student.
         scratch: Folder of the state that a killed run continues from.
-        params: The configuration.
         snapshots: Steps after which the weights are kept too.
         workers: Processes of the rollout worker, which samples and scores: the last ones that
             accelerate has started. 0 leaves both to the processes that train.
@@ -144,7 +135,3 @@ def main(
             resume.clear()
         ranks.barrier()
     return 0
-
-
-if __name__ == "__main__":
-    end_process(begin(main))

@@ -29,12 +29,18 @@ DATA_FILES = ("yaml", "jinja", "cpp")
 """Endings of data files; they are hashed byte by byte."""
 BY_NAME = {"objective": "geosd.objectives", "source": "geosd.problems.sources"}
 """Settings that name a module, and the package in which a step finds it."""
+HELD = {
+    **{"evaluate_pi_0": "evaluate", "fetch": "data", "drift_over_steps": "analyse"},
+    **{"environment": "pages", "front_page": "pages", "redraw": "ship"},
+}
+"""Steps that the module of another name holds: step -> module."""
 READS = {
     "data": ("source",),
     "pool": ("source",),
     "states": ("source",),
     "train": ("objective", "source"),
     "evaluate": ("source",),
+    "evaluate_pi_0": ("source",),
 }
 """Steps that find modules by name, and the settings that name them."""
 ENGINES = {name: f"geosd.sampling.{name}_" for name in ("transformers", "vllm")}
@@ -59,7 +65,9 @@ def code_of(
     named = [module_of(key, settings[key]) for key in READS.get(step, ())]
     engine = settings.get("rollout", {}).get("engine")
     others = [begins for name, begins in ENGINES.items() if engine not in (None, name)]
-    files = _closure((f"geosd.cli.{step}", *named, *modules), (*LEFT_OUT, *others), sources)
+    files = _closure(
+        (f"geosd.cli.{HELD.get(step, step)}", *named, *modules), (*LEFT_OUT, *others), sources
+    )
     return {file: meaning(sources / file) for file in files}
 
 

@@ -10,7 +10,7 @@
 A figure's PDF and PNG are written here too, and git leaves them out.
 
 All but the tidy tables and the settings is made from these two, so a clone without any run makes it
-again; the same code makes the same bytes (`geosd.cli.redraw`).
+again; the same code makes the same bytes (`geosd.cli.ship`).
 """
 
 from __future__ import annotations

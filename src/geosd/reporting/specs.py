@@ -28,8 +28,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from geosd.scores.tidy import COLUMNS
 from geosd.claims.published import paper_family
+from geosd.scores.tidy import COLUMNS
 
 REPORTING = Path(__file__).parent
 SweepPoints = Mapping[str, Sequence[Mapping[str, Any]]]

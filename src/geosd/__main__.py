@@ -1,0 +1,5 @@
+"""`python -m geosd`: the command `geosd`."""
+
+from geosd.cli.command import main
+
+main()

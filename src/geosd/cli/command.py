@@ -1,0 +1,114 @@
+"""The command `geosd`: `geosd NAME ...` runs one program of this room; `geosd --help` lists them.
+
+`python -m geosd NAME ...` is the same. Each program is a function, which is imported when it is
+named: the list imports none. To start, many import torch and transformers. All that they bring
+stays, and yet the garbage collector looks through it again and again, for three tenths of the
+start's time. So it rests until the program begins, and never looks at what was there by then.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from geosd.allocator import keep_freed_memory
+from geosd.cli import forkserver
+
+GROUPS = {
+    "run": "run plan doctor select-rates grade",
+    "look": "summary figures report stale unused",
+    "share": "redraw results-page merge-claims",
+    "develop": "accept base-model gpu-check",
+    "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
+    " evaluate runs analyse states alignment drift-over-steps claims render"
+    " environment front-page ship remove-weights",
+}
+"""The programs of the command, as `geosd --help` lists them."""
+ELSEWHERE = {
+    "accept": "stale",
+    "base-model": "base",
+    "drift-over-steps": "analyse",
+    "environment": "pages",
+    "fetch": "data",
+    "figures": "run",
+    "front-page": "pages",
+    "merge-claims": "claims",
+    "redraw": "ship",
+    "report": "run",
+    "results-page": "pages",
+    "summary": "run",
+    "unused": "stale",
+}
+"""Programs that are no `main` of a module of their name, but functions in another module."""
+
+
+def main() -> None:
+    """Run the program that the command line names.
+
+    Raises:
+        SystemExit: With the program's status, or with the words of an error of the configuration.
+    """
+    name, *words = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help"):
+        print(overview())
+        return
+    known = " ".join(GROUPS.values()).split()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        sys.exit(f"{name!r} is no command of geosd.{meant}\nHint: `geosd --help` lists them.")
+    forkserver.run_forked(name)
+    gc.disable()
+    module, function = place(name)
+    program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
+    keep_freed_memory()
+    gc.freeze()
+    gc.enable()
+    status = program(words) if name == "gpu-check" else _called(program, name, words)
+    if "RANK" in os.environ:
+        from geosd.training.processes import end_process
+
+        end_process(status or 0)
+    sys.exit(status)
+
+
+def _called(program: Any, name: str, words: list[str]) -> Any:
+    """What a program returns, called with the arguments of the command line."""
+    import tyro  # gpu-check does without
+
+    try:
+        return tyro.cli(program, prog=f"geosd {name}", args=words)
+    except ValueError as error:
+        from geosd.config import ConfigError  # some programs do without
+
+        if not isinstance(error, ConfigError):
+            raise
+        sys.exit(str(error))
+
+
+def place(name: str) -> tuple[str, str]:
+    """The module and the function of a program."""
+    own = name.replace("-", "_")
+    return (ELSEWHERE[name], own) if name in ELSEWHERE else (own, "main")
+
+
+def overview() -> str:
+    """Every program with the first line of its docstring, by groups."""
+    lines = ["usage: geosd NAME ...     `geosd NAME --help` lists the options of NAME"]
+    for group, names in GROUPS.items():
+        lines += ["", group]
+        lines += [f"  {name:<18}{_first_line(*place(name))}" for name in names.split()]
+    return "\n".join(lines)
+
+
+def _first_line(module: str, function: str) -> str:
+    """The first line of a function's docstring, read without an import."""
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+    (found,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function)
+    return (ast.get_docstring(found) or "").split("\n")[0]

@@ -1,0 +1,156 @@
+"""Run a study with Snakemake, and say on the terminal what it found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from geosd.cli.ship import redraw
+from geosd.config import load, resolve
+from geosd.provenance.proof import prove
+from geosd.reporting.claims_page import NO_VERDICTS, verdict_counts
+from geosd.reporting.shipping import MANIFEST
+from geosd.reporting.specs import output_specs
+from geosd.scores.tidy import read_tidy
+
+DVC_STUDY = "quick"
+"""The study whose stages dvc.yaml has."""
+
+
+def main(study: str = "quick", dry_run: bool = False, drawn: bool = False) -> None:
+    """Run what is missing of a study, write its report, and say what it found.
+
+    Args:
+        dry_run: List the jobs, and why each would run.
+        drawn: Make tables, figures and pages alone, of the results that are there.
+    """
+    if dry_run:
+        snakemake(study, "--logger", "brief", "--dry-run")
+        return
+    snakemake(study, "--logger", "brief", *(only_drawn() if drawn else ()))
+    write_provenance(study)
+    if study == DVC_STUDY:
+        note_in_dvc()
+    if not drawn:
+        summary(study)
+        print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
+        print(f"Report   results/{study}/report.html")
+
+
+def only_drawn() -> list[str]:
+    """The words that allow Snakemake no rule but those of tables, figures and pages."""
+    return ["--allowed-rules", "all", "page", "front_page", "environment", *output_specs()]
+
+
+def figures(study: str = "quick") -> None:
+    """Make the tables and figures alone, of a study that was run or is shipped.
+
+    A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
+    """
+    if Path("figures", study, MANIFEST).exists() and not Path("results", study).exists():
+        redraw(study)
+    else:
+        snakemake(study, "--", "tables", "figures")
+
+
+def report(study: str = "quick") -> None:
+    """Write the page of a study, and Snakemake's report of how it was made."""
+    snakemake(study, "--", "front_page")
+    write_provenance(study)
+    print(f"Report   results/{study}/report.html")
+
+
+def snakemake(study: str, *words: str) -> None:
+    """Run Snakemake on this machine to its end; one with an error ends this process, too.
+
+    Ctrl-C reaches Snakemake itself, which then ends its jobs, so this process waits.
+    """
+    places = filter(None, ["workflow/logger", os.environ.get("PYTHONPATH")])
+    command = [sys.executable, "-m", "snakemake", "--profile", "local", "--config"]
+    interrupted = signal.signal(signal.SIGINT, lambda number, frame: None)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    status = subprocess.run([*command, f"study={study}", *words], env=environment).returncode
+    signal.signal(signal.SIGINT, interrupted)
+    if status:
+        sys.exit(status if status > 0 else 128 - status)
+
+
+def write_provenance(study: str) -> None:
+    """Write Snakemake's report of a finished study, where it is older than what it shows."""
+    page = Path("results", study, "provenance.html")
+    patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
+    if _is_current(page, (path for pattern in patterns for path in Path().glob(pattern))):
+        return
+    partial = page.with_name(".provenance.html")  # renamed when it is whole
+    style = ("--report-stylesheet", "workflow/report/style.css")
+    snakemake(study, "--quiet", "all", "--report", str(partial), *style)
+    partial.replace(page)
+
+
+def note_in_dvc() -> None:
+    """Let DVC record the finished study quick: `dvc status` agrees that nothing is to be done.
+
+    All of dvc.yaml is one target, because DVC reads dvc.lock anew for each: 12 seconds on a quiet
+    core. --force: trust the files, which Snakemake has just called up to date; --no-relink: leave
+    them be. Where DVC refuses, its reason is printed and the run stays what it is.
+    """
+    lock = Path("dvc.lock")
+    if _is_current(lock, [Path("dvc.yaml"), *Path("figures", DVC_STUDY).glob("*")]):
+        return
+    check = ["workflow/dvc/generate.py", "--check"]
+    for words in (check, "-m dvc commit --force --no-relink dvc.yaml".split()):
+        done = subprocess.run(
+            [sys.executable, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        if done.returncode:
+            reason = done.stdout.rpartition("ERROR: ")[2].strip()
+            print(f"DVC does not know of this run, and dvc.lock is as it was: {reason}")
+            return
+    lock.touch()
+
+
+def _is_current(target: Path, sources: Iterable[Path]) -> bool:
+    """Whether a file is there and older than none of its sources."""
+    made = target.stat().st_mtime if target.exists() else 0.0
+    return made > 0 and all(source.stat().st_mtime <= made for source in sources)
+
+
+def summary(
+    study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
+) -> None:
+    """Print a study's first table, its verdicts if it is meant for any, and its aim.
+
+    Args:
+        study: Name of the study; default: the one that params.yaml names.
+        figures: Where the tables and claims of studies lie, each study in its own folder.
+    """
+    resolved = resolve(load(params), study)
+    folder, console = figures / resolved.name, Console()
+    tables = [name for name in resolved.outputs if name.startswith("table_")]
+    if tables:
+        table = folder / f"{tables[0]}.md"
+        if not table.exists():
+            raise FileNotFoundError(
+                f"{table} is not there: study {resolved.name} has not been run.\nHint: `make run"
+                f" STUDY={resolved.name}`."
+            )
+        console.print(Markdown(table.read_text(encoding="utf-8")))
+    if "claims" in resolved.outputs:
+        ledger = read_tidy("claims", folder / "claims.csv")
+        prove([folder / "claims.csv"])
+        if resolved.overlay.verdicts:
+            console.print(f"\nVerdicts on the paper's claims ({folder}/claims.md)\n")
+            counts = verdict_counts(ledger).to_string()
+            console.print(counts, markup=False, highlight=False, soft_wrap=True)
+        else:
+            why = f"\n{NO_VERDICTS} (`verdicts` in params.yaml). Estimates: {folder}/claims.md"
+            console.print(why, markup=False, highlight=False)
+    about = resolved.overlay.about
+    console.print(f"\nStudy {resolved.name}: {about}", markup=False, highlight=False)

@@ -1,0 +1,91 @@
+"""The command geosd: what it lists, what it imports to do so, and how a program begins and ends."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from geosd.cli import command, forkserver
+from geosd.provenance.code import HELD
+
+NAMES = " ".join(command.GROUPS.values()).split()
+HEAVY = ("torch", "transformers", "pandas", "pydantic", "tyro", "rich")
+
+
+def geosd(*words: str, **more) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "geosd", *words]
+    return subprocess.run(program, capture_output=True, text=True, **more)
+
+
+def test_each_name_is_a_function_with_a_line_that_the_list_has():
+    assert len(NAMES) == len(set(NAMES))
+    listed = command.overview().splitlines()
+    for name in NAMES:
+        module, function = command.place(name)
+        program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
+        line = program.__doc__.splitlines()[0]
+        assert f"  {name:<18}{line}" in listed and line.endswith(".")
+    assert all(len(line) <= 102 for line in listed)
+
+
+def test_the_list_and_the_code_of_steps_name_the_same_modules():
+    for step, module in HELD.items():
+        assert command.place(step.removesuffix("_pi_0").replace("_", "-"))[0] == module
+    assert forkserver.SERVED <= set(NAMES)
+
+
+def test_the_list_imports_no_program():
+    hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
+    code = f"{hidden}sys.argv = ['geosd', '--help']\nfrom geosd.cli.command import main; main()"
+    listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert listed.returncode == 0 and listed.stdout == command.overview() + "\n"
+
+
+def test_another_name_is_refused_with_the_nearest():
+    refused = geosd("evalute")
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines() == [
+        "'evalute' is no command of geosd. Did you mean evaluate?",
+        "Hint: `geosd --help` lists them.",
+    ]
+
+
+def test_the_garbage_collector_rests_while_a_program_is_imported_and_works_when_it_begins(
+    monkeypatch,
+):
+    seen = []
+
+    def main(number: int) -> int:
+        """A program."""
+        seen.append((number, gc.isenabled()))
+        return 3
+
+    def imported(name: str) -> SimpleNamespace:
+        seen.append((name, gc.isenabled()))
+        return SimpleNamespace(main=main)
+
+    monkeypatch.setattr(sys, "argv", ["geosd", "grade", "--number", "3"])
+    monkeypatch.setattr(importlib, "import_module", imported)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            command.main()
+    finally:
+        gc.unfreeze()
+    assert seen == [("geosd.cli.grade", False), (3, True)]
+    assert ended.value.code == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["doctor", "stale", "summary"])
+def test_a_study_that_there_is_not_is_said_without_a_traceback(root: Path, name: str):
+    done = geosd(name, "--study", "quik", cwd=root)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    first, *_, last = done.stderr.strip().splitlines()
+    assert first.startswith("'quik' is no study. Did you mean quick?")
+    assert last.startswith("Hint: ")
