@@ -16,11 +16,8 @@ rule base:
     log:
         "<logs>/base/{model}-{digest}.log",
     resources:
+        **resources_of("base"),
         study=STUDY.name,
-        gpu=requested("base", "gpus"),
-        gpu_model=gpu_model("base"),
-        mem_mb=requested("base", "mem_mb", 2),
-        runtime=requested("base", "minutes", 2),
     params:
         code=code_of("base"),
         draw=draw_of,

@@ -17,7 +17,6 @@ import os
 import re
 import sys
 
-from snakemake.utils import min_version
 from yaml import safe_load  # of the site's file alone
 
 from geosd.provenance import code
@@ -26,8 +25,6 @@ from geosd.config import resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots, weight_readers
 from geosd.problems.sources import reads_raw
-
-min_version("9.20")  # pathvars, subpath
 
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
@@ -178,6 +175,16 @@ def requested(rule, amount, factor=1):
     return lambda wildcards, attempt: getattr(
         PARAMS.resources_of(wildcards.model).job(rule), amount
     ) * factor ** (attempt - 1)
+
+
+def resources_of(rule):
+    """Resources of a rule whose jobs run on one node: GPUs, memory in MB and minutes."""
+    return {
+        "gpu": requested(rule, "gpus"),
+        "gpu_model": gpu_model(rule),
+        "mem_mb": requested(rule, "mem_mb", 2),
+        "runtime": requested(rule, "minutes", 2),
+    }
 
 
 def share_of_cores(rule):

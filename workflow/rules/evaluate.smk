@@ -20,11 +20,8 @@ rule evaluate:
     priority: 2  # before new trainings: weights that are evaluated may go
     threads: share_of_cores("evaluate")
     resources:
+        **resources_of("evaluate"),
         study=STUDY.name,
-        gpu=requested("evaluate", "gpus"),
-        gpu_model=gpu_model("evaluate"),
-        mem_mb=requested("evaluate", "mem_mb", 2),
-        runtime=requested("evaluate", "minutes", 2),
         variant=variant_of("evaluate"),
     params:
         code=code_of_model("evaluate"),

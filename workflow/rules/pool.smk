@@ -20,11 +20,8 @@ rule pool:
     priority: 1  # before samples of pi_0, for which a core is left over later
     threads: share_of_cores("pool")
     resources:
+        **resources_of("pool"),
         study=STUDY.name,
-        gpu=requested("pool", "gpus"),
-        gpu_model=gpu_model("pool"),
-        mem_mb=requested("pool", "mem_mb", 2),
-        runtime=requested("pool", "minutes", 2),
     params:
         code=code_of_model("pool"),
         draw=draw_of,

@@ -23,11 +23,8 @@ rule states:
     priority: 2  # alignment waits for it, and weights for alignment
     threads: share_of_cores("states")
     resources:
+        **resources_of("states"),
         study=STUDY.name,
-        gpu=requested("states", "gpus"),
-        gpu_model=gpu_model("states"),
-        mem_mb=requested("states", "mem_mb", 2),
-        runtime=requested("states", "minutes", 2),
     params:
         code=code_of_model("states"),
         base=subpath(input.base, parent=True),
@@ -52,10 +49,7 @@ rule alignment:
         "<logs>/alignment/{model}/{variant}/{seed}.log",
     priority: 2  # as evaluate
     resources:
-        gpu=requested("alignment", "gpus"),
-        gpu_model=gpu_model("alignment"),
-        mem_mb=requested("alignment", "mem_mb", 2),
-        runtime=requested("alignment", "minutes", 2),
+        **resources_of("alignment"),
     params:
         code=code_of("alignment"),
         study=STUDY.name,
