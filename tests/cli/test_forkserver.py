@@ -104,7 +104,8 @@ class Site:
 
         until(reads)
         server = server_of(sockets(self.folder)[0])
-        (fork,) = children_of(server)
+        (waiting,) = children_of(server)
+        (fork,) = children_of(waiting)
         yield process, server, fork
         os.close(writer[0])
         process.communicate(timeout=60)
@@ -169,19 +170,18 @@ def test_a_killed_fork_is_a_killed_program(site: Site, tmp_path: Path) -> None:
         assert process.wait(60) == -signal.SIGKILL
 
 
-def test_a_server_ends_after_its_owner_and_its_last_program(tmp_path: Path) -> None:
+def test_a_server_ends_with_its_owner_and_its_programs_go_on(tmp_path: Path) -> None:
     site = Site(tmp_path, 0)
     owner = subprocess.Popen(["sleep", "600"])
     site.environment[OWNER] = str(owner.pid)
-    with site.blocked(tmp_path / "pipe") as (process, server, _):
+    with site.blocked(tmp_path / "pipe") as (process, server, fork):
         owner.kill()
         owner.wait()
-        until(lambda: not sockets(site.folder))
-        assert process.poll() is None
-        assert psutil.Process(server).status() != psutil.STATUS_ZOMBIE
+        until(lambda: not sockets(site.folder) and ended(server))
+        assert process.poll() is None and not ended(fork)
         process.terminate()
         assert process.wait(60) == -signal.SIGTERM
-    until(lambda: ended(server))
+        until(lambda: ended(fork))
 
 
 def test_other_variables_are_another_server(site: Site) -> None:

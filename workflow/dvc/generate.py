@@ -12,7 +12,6 @@ edit that means something reruns what is made by it, one of words alone reruns `
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import sys
@@ -80,14 +79,17 @@ def stage(
     }
 
 
-def one_for_each(items: Mapping[str, Mapping[str, str]], each: Stage) -> Stage:
+def each(items: Mapping[str, Mapping[str, str]], *of_stage: Any, **more: Any) -> Stage:
     """Stages of dvc.yaml, one for each item: `stage@item`; ${item.key} is the item's value."""
-    return {"foreach": {name: dict(values) for name, values in items.items()}, "do": each}
+    return {
+        "foreach": {name: dict(item) for name, item in items.items()},
+        "do": stage(*of_stage, **more),
+    }
 
 
-def model_stages(folders: RunFolders) -> dict[str, Stage]:
-    """The stages of dvc.yaml before any training."""
-    study, data = folders.study, folders.data
+def shared_stages(folders: RunFolders) -> dict[str, Stage]:
+    """The stages of dvc.yaml whose results studies share: data, base models, students, samples."""
+    study, rows = folders.study, folders.rows()
     draws = {
         f"{model}-{draw}": {
             "base": folders.base(model, draw),
@@ -98,31 +100,7 @@ def model_stages(folders: RunFolders) -> dict[str, Stage]:
         }
         for model, draw in itertools.product(study.models, study.base_draws)
     }
-    shipped = ["${item.shipped}"] if any(item["shipped"] for item in draws.values()) else []
-    each_base = stage(
-        "Make each draw of each base model.",
-        "base",
-        "${item.base}/model.safetensors",
-        shipped,
-        "${item.model}.${item.draw}",
-    )
-    each_pool = stage(
-        "Collect verified solutions of each draw of each base model.",
-        "pool",
-        "${item.pool}/pool.jsonl",
-        ["${item.base}", folders.train_problems],
-        "${item.model}",
-    )
-    return {
-        "data": stage("Draw and split the problems.", "data", f"{data}/train.jsonl", []),
-        "base": one_for_each(draws, each_base),
-        "pool": one_for_each(draws, each_pool),
-    }
-
-
-def train_stage(folders: RunFolders) -> Stage:
-    """The stages of dvc.yaml that train."""
-    own = {
+    trained = {
         f"{row.model}-{row.variant}-{row.seed}": {
             "model": row.model,
             "variant": row.variant,
@@ -130,39 +108,57 @@ def train_stage(folders: RunFolders) -> Stage:
             "pool": folders.pool(row.model, row.draw),
             "train": row.train,
         }
-        for row in folders.rows()
+        for row in rows
         if row.train
     }
-    each = stage(
-        "Train every variant.",
-        "train",
-        "${item.train}/model.safetensors",
-        ["${item.base}", "${item.pool}/pool.jsonl", folders.train_problems],
-        "${item.model}.${item.variant}",
-    )
-    return one_for_each(own, each)
-
-
-def evaluate_stage(folders: RunFolders, rule: str) -> Stage:
-    """The stages of dvc.yaml that sample trained students, or base models."""
-    rows = [row for row in folders.rows() if bool(row.train) == (rule == "evaluate")]
-    own = {
-        f"{row.model}-{row.variant}-{row.seed}" if row.train else f"{row.model}-{row.seed}": {
+    sampled: dict[str, dict[str, dict[str, str]]] = {"evaluate": {}, "evaluate_pi_0": {}}
+    for row in rows:
+        name = f"{row.model}-{row.variant}-{row.seed}" if row.train else f"{row.model}-{row.seed}"
+        sampled["evaluate" if row.train else "evaluate_pi_0"][name] = {
             "model": row.model,
             "checkpoint": row.train or row.base,
             "samples": row.evaluate,
         }
-        for row in rows
+    shipped = ["${item.shipped}"] if any(item["shipped"] for item in draws.values()) else []
+    problems = folders.train_problems
+    return {
+        "data": stage("Draw and split the problems.", "data", f"{folders.data}/train.jsonl", []),
+        "base": each(
+            draws,
+            "Make each draw of each base model.",
+            "base",
+            "${item.base}/model.safetensors",
+            shipped,
+            "${item.model}.${item.draw}",
+        ),
+        "pool": each(
+            draws,
+            "Collect verified solutions of each draw of each base model.",
+            "pool",
+            "${item.pool}/pool.jsonl",
+            ["${item.base}", problems],
+            "${item.model}",
+        ),
+        "train": each(
+            trained,
+            "Train every variant.",
+            "train",
+            "${item.train}/model.safetensors",
+            ["${item.base}", "${item.pool}/pool.jsonl", problems],
+            "${item.model}.${item.variant}",
+        ),
+        **{
+            rule: each(
+                items,
+                f"Sample every {of} on the test problems.",
+                rule,
+                "${item.samples}/samples.jsonl",
+                ["${item.checkpoint}", folders.test_problems],
+                "${item.model}",
+            )
+            for (rule, items), of in zip(sampled.items(), ("student", "base model"), strict=True)
+        },
     }
-    sampled = "every student" if rule == "evaluate" else "every base model"
-    each = stage(
-        f"Sample {sampled} on the test problems.",
-        rule,
-        "${item.samples}/samples.jsonl",
-        ["${item.checkpoint}", folders.test_problems],
-        "${item.model}",
-    )
-    return one_for_each(own, each)
 
 
 def study_stages(folders: RunFolders) -> dict[str, Stage]:
@@ -176,11 +172,7 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
     pools = sorted({f"{row.pool}/counts.json" for row in rows if row.pool})
     stages = {
         "runs": stage(
-            "Write which folders are the runs.",
-            "runs",
-            index,
-            [],
-            outs=[index, index_manifest],
+            "Write which folders are the runs.", "runs", index, [], outs=[index, index_manifest]
         ),
         "analyse": stage(
             "Turn samples and step logs into tidy tables of numbers.",
@@ -221,14 +213,7 @@ def generated() -> dict[Path, str]:
         "metrics": [f"results/{STUDY}/analyse/metrics.json"],
         # Pictures alone: for curves of its own DVC's page would load Vega from the network.
         "plots": [f"figures/{STUDY}/{n}.svg" for n in study.outputs if n.startswith("figure_")],
-        "stages": {
-            "check": check,
-            **model_stages(folders),
-            "train": train_stage(folders),
-            "evaluate": evaluate_stage(folders, "evaluate"),
-            "evaluate_pi_0": evaluate_stage(folders, "evaluate_pi_0"),
-            **study_stages(folders),
-        },
+        "stages": {"check": check, **shared_stages(folders), **study_stages(folders)},
     }
     values = of_stages(study, partial(settings, study=study))
     values["runs"] = folder_digest([list(vars(row).values()) for row in folders.rows()])
@@ -275,26 +260,23 @@ def dumped(values: Mapping[str, Any]) -> str:
     return yaml.safe_dump(plain, sort_keys=False, width=1000, allow_unicode=True)
 
 
-def main(arguments: list[str]) -> None:
-    """Write the files, or check them and write the digests of code.
+def main(check: bool) -> None:
+    """Write the files; or see that they are current, and write the digests of code.
 
     Raises:
         SystemExit: A file is not current.
     """
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    if not parser.parse_args(arguments).check:
-        for path, text in generated().items():
-            write_text(path, text)
-        return
     for path, text in generated().items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        if not check:
+            write_text(path, text)
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
             raise SystemExit(
                 f"{path} is not current: params.yaml or the code has changed since it was"
                 " generated.\nHint: run `make dvc`, then `dvc repro` again; `make repro` does both."
             )
-    write_text(CODE, codes())
+    if check:
+        write_text(CODE, codes())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main("--check" in sys.argv[1:])

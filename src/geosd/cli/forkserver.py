@@ -7,7 +7,7 @@ and each later program hands its arguments, folder and standard streams over, wa
 on, and ends as its fork ends. So it remains the ordinary program that it is without the folder.
 
 A server has one environment, the whole of it: a program with any other variable, as another number
-of threads, starts another server. It ends with the process of Snakemake, after its last program.
+of threads, starts another server. It ends with the process of Snakemake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import hashlib
 import importlib
 import json
 import os
-import selectors
+import select
 import signal
 import socket
 import subprocess
@@ -172,93 +172,62 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-class Server:
-    """Forks one process a connection, and answers with its number and, at its end, its status."""
+def main() -> None:
+    """Serve at the path that the command line names, until the owner ends.
 
-    def __init__(self, path: Path, owner: int) -> None:
-        """Listen; programs that connect wait from here on."""
-        self._path = path
-        self._owner = os.pidfd_open(owner)
-        self._listener = socket.socket(socket.AF_UNIX)
-        partial = path.with_suffix(".new")
-        self._listener.bind(str(partial))
-        self._listener.listen(64)
-        partial.rename(path)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._owner, selectors.EVENT_READ)
-        self._selector.register(self._listener, selectors.EVENT_READ)
-        self._children: dict[int, tuple[int, socket.socket]] = {}  # by the descriptor of a process
-        self._waiting: dict[Any, int] = {}  # the process of each client that is still there
-        self._ended = False
-
-    def serve(self) -> dict[str, Any] | None:
-        """Serve until the owner has ended; None. In each fork: the program to be run."""
-        while self._children or not self._ended:
-            for key, _ in self._selector.select():
-                if key.fileobj is self._listener:
-                    program = self._accept()
-                    if program is not None:
-                        return program
-                elif key.fd == self._owner:
-                    self._ended = True
-                    self._selector.unregister(self._owner)
-                    self._selector.unregister(self._listener)
-                    self._path.unlink(missing_ok=True)
-                elif key.fd in self._children:
-                    self._finish(key.fd)
-                elif process := self._waiting.pop(key.fileobj, 0):  # its client has died
-                    os.kill(process, signal.SIGKILL)
-                    self._selector.unregister(key.fileobj)
-        return None
-
-    def _accept(self) -> dict[str, Any] | None:
-        """Fork for one connection; in the fork: its program."""
-        connection, _ = self._listener.accept()
-        streams: list[int] = []
-        try:
-            head, streams, _, _ = socket.recv_fds(connection, 8, 3)
-            program = json.loads(_read(connection, int.from_bytes(head, "big")))
-        except (OSError, EOFError, ValueError):  # it died before it had asked
-            process = None
-        else:
-            gc.freeze()
-            process = os.fork()
-            if not process:
-                self._close(connection)
-                return {**program, "streams": streams}
-        for stream in streams:
-            os.close(stream)
-        if process is None:
-            connection.close()
-            return None
-        with contextlib.suppress(OSError):  # it died meanwhile: select() says so next
-            connection.sendall(process.to_bytes(8, "big"))
-        descriptor = os.pidfd_open(process)
-        self._children[descriptor] = (process, connection)
-        self._selector.register(descriptor, selectors.EVENT_READ)
-        self._waiting[connection] = process
-        self._selector.register(connection, selectors.EVENT_READ)
-        return None
-
-    def _finish(self, descriptor: int) -> None:
-        process, connection = self._children.pop(descriptor)
-        _, status = os.waitpid(process, 0)
-        self._selector.unregister(descriptor)
-        os.close(descriptor)
-        if self._waiting.pop(connection, 0):
-            self._selector.unregister(connection)
-        with contextlib.suppress(OSError):
-            exit_code = os.waitstatus_to_exitcode(status)
-            connection.sendall(exit_code.to_bytes(8, "big", signed=True))
+    Each connection has a process of its own, which forks the program and waits for its end.
+    """
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    gc.disable()
+    path, owner = Path(sys.argv[1]), os.pidfd_open(int(os.environ[OWNER]))
+    listener = socket.socket(socket.AF_UNIX)
+    partial = path.with_suffix(".new")
+    listener.bind(str(partial))
+    listener.listen(64)
+    partial.rename(path)  # programs that connect wait from here on
+    for name in PRELOADED:
+        importlib.import_module(name)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets processes that have ended
+    while owner not in select.select([listener, owner], [], [])[0]:
+        connection, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            os.close(owner)
+            _serve(connection)
+            return
         connection.close()
+    path.unlink(missing_ok=True)
 
-    def _close(self, connection: socket.socket) -> None:
-        """In a fork: close what is the server's."""
-        for other in (connection, self._listener, *(c for _, c in self._children.values())):
-            other.close()
-        for descriptor in (self._owner, *self._children):
-            os.close(descriptor)
-        self._selector.close()
+
+def _serve(connection: socket.socket) -> None:
+    """Fork the program of one connection; tell the client its number and, at its end, its status.
+
+    In the fork: run the program.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+        program = json.loads(_read(connection, int.from_bytes(head, "big")))
+    except (OSError, EOFError, ValueError):  # the client died before it had asked
+        return
+    process = os.fork()
+    if not process:
+        connection.close()
+        _become({**program, "streams": streams})
+        importlib.import_module("geosd.cli.command").main()
+        return
+    for stream in streams:
+        os.close(stream)
+    ended = os.pidfd_open(process)
+    with contextlib.suppress(OSError):  # the client died meanwhile: select() says so
+        connection.sendall(process.to_bytes(8, "big"))
+    if ended not in select.select([ended, connection], [], [])[0]:
+        os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    with contextlib.suppress(OSError):
+        exit_code = os.waitstatus_to_exitcode(status)
+        connection.sendall(exit_code.to_bytes(8, "big", signed=True))
 
 
 def _become(program: Mapping[str, Any]) -> None:
@@ -275,16 +244,3 @@ def _become(program: Mapping[str, Any]) -> None:
     sys.path[0] = program["folder"]
     for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
         del sys.modules[name]
-
-
-def main() -> None:
-    """Serve at the path that the command line names, and run the program in each fork."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    gc.disable()
-    server = Server(Path(sys.argv[1]), int(os.environ[OWNER]))
-    for name in PRELOADED:
-        importlib.import_module(name)
-    program = server.serve()
-    if program is not None:
-        _become(program)
-        importlib.import_module("geosd.cli.command").main()

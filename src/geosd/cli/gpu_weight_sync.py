@@ -22,10 +22,7 @@ POSITIONS = 512
 
 
 def weight_sync(
-    shape: Architecture,
-    device: torch.device,
-    precision: str = "bfloat16",
-    memory: float = 0.5,
+    shape: Architecture, device: torch.device, precision: str = "bfloat16", memory: float = 0.5
 ) -> dict[str, Any]:
     """Start vLLM on a random model, move the model, send the weights, and compare log p.
 

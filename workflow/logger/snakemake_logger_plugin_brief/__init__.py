@@ -66,10 +66,7 @@ class LogHandler(LogHandlerBase):
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
         self.ended = threading.Event()
         self.live = Live(
-            get_renderable=self._line,
-            console=self.console,
-            refresh_per_second=1,
-            transient=True,
+            get_renderable=self._line, console=self.console, refresh_per_second=1, transient=True
         )
 
     def emit(self, record: logging.LogRecord) -> None:
