@@ -45,20 +45,11 @@ SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src", "base_mode
 
 
 def run(*command: str) -> str:
-    """Run a command of DVC, git or Snakemake, and return what it prints.
-
-    Raises:
-        SystemExit: The command failed; shows what it printed.
-    """
+    """What a command of DVC, git or Snakemake prints; if it fails, this process ends with that."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
-
-
-def own_folders(study: str) -> list[Path]:
-    """The folders to publish that belong to a study alone."""
-    return [Path("results", study), Path("figures", study)]
 
 
 def all_folders(study: str) -> list[Path]:
@@ -66,12 +57,9 @@ def all_folders(study: str) -> list[Path]:
 
     Git keeps the outputs of a shipped study, so DVC must not.
     """
-    found = [Path(folder) for folder in RunFolders(resolve(load("params.yaml"), study)).shared()]
-    return [
-        folder
-        for folder in (*own_folders(study), *found)
-        if folder.exists() and not (folder / MANIFEST).exists()
-    ]
+    shared = RunFolders(resolve(load("params.yaml"), study)).shared()
+    folders = map(Path, (f"results/{study}", f"figures/{study}", *shared))
+    return [path for path in folders if path.exists() and not (path / MANIFEST).exists()]
 
 
 def stage_outputs() -> dict[Path, str]:
@@ -102,10 +90,15 @@ def write_pointer(folder: Path) -> Path:
     """Write the file by which DVC keeps a folder that no stage makes; DVC adds the hash to it."""
     path = PUBLISHED / f"{folder}.dvc"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
         root = os.path.relpath(".", path.parent)
-        path.write_text(yaml.safe_dump({"wdir": root, "outs": [{"path": str(folder)}]}))
+        write(path, yaml.safe_dump({"wdir": root, "outs": [{"path": str(folder)}]}))
     return path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, and the folders above it; of thousands not one is waited for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def records_file(study: str) -> Path:
@@ -116,12 +109,9 @@ def records_file(study: str) -> Path:
 def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
     """Snakemake's record, hash and time of each file that it made; of removed weights the record.
 
-    Args:
-        folders: Where the files of a study lie.
-        tracked: What DVC keeps. The few other files, pages of the report, are kept as text.
+    DVC keeps what is `tracked`. The few other files, pages of the report, are kept as text.
     """
-    outputs = {}
-    in_dvc = set(tracked)
+    outputs, in_dvc = {}, set(tracked)
     for path in sorted(p for folder in folders for p in folder.rglob("*") if p.is_file()):
         record = record_path(str(path))
         if record.exists():
@@ -132,16 +122,13 @@ def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
             }
             if not in_dvc & {path, *path.parents}:
                 outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
-    for name in removed_weights(folders):
-        if (record := record_path(name)).exists() and not Path(name).exists():
+    # Snakemake also asks for the records of what the rule remove_weights has removed.
+    for path in (path for folder in folders for path in folder.glob("removed/**/*.json")):
+        note = json.loads(path.read_text())
+        name, record = note["weights"], record_path(note["weights"])
+        if note["removed"] and record.exists() and not Path(name).exists():
             outputs[name] = {"sha256": None, "record": json.loads(record.read_text())}
     return outputs
-
-
-def removed_weights(folders: Iterable[Path]) -> list[str]:
-    """The outputs that rule remove_weights has removed; Snakemake asks for their records too."""
-    notes = (json.loads(p.read_text()) for f in folders for p in f.glob("removed/**/*.json"))
-    return [note["weights"] for note in notes if note["removed"]]
 
 
 def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
@@ -153,8 +140,8 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
     Raises:
         SystemExit: A recorded name leads out of the study's folders.
     """
-    shared = [Path("results", kind) for kind in SHARED]
-    allowed = [folder.resolve() for folder in (*own_folders(study), *shared)]
+    folders = (f"figures/{study}", *(f"results/{name}" for name in (study, *SHARED)))
+    allowed = [Path(folder).resolve() for folder in folders]
     for name in outputs:
         if not any(Path(name).resolve().is_relative_to(folder) for folder in allowed):
             raise SystemExit(
@@ -165,19 +152,16 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
     others: list[str] = []
     made_otherwise = set()
     for name, recorded in outputs.items():
-        path, record = Path(name), record_path(name)
+        path, record = Path(name), json.dumps(recorded["record"])
         if recorded["sha256"] is None:  # removed on purpose
-            record.parent.mkdir(parents=True, exist_ok=True)
-            record.write_text(json.dumps(recorded["record"]))
+            write(record_path(name), record)
             continue
         if "text" in recorded and not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(recorded["text"], encoding="utf-8")
+            write(path, recorded["text"])
         if not path.exists():
             count["absent"] += 1
         elif sha256(path) == recorded["sha256"]:
-            record.parent.mkdir(parents=True, exist_ok=True)
-            record.write_text(json.dumps(recorded["record"]))
+            write(record_path(name), record)
             # Files too large for a checksum in the records are compared by time.
             os.utime(path, ns=(recorded["time_ns"], recorded["time_ns"]))
             count["same"] += 1
@@ -258,7 +242,6 @@ def restore(study: str, targets: list[str]) -> None:
     """Fetch what DVC keeps of a study, and let Snakemake know what it was made from.
 
     Args:
-        study: Name of the study.
         targets: What of it, as `dvc pull` takes it; empty: everything.
 
     Raises:

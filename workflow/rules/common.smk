@@ -166,11 +166,7 @@ def snapshots(wildcards):
 def requested(rule, amount, factor=1):
     """Resource function: what params.yaml requests for a job of a rule and its model.
 
-    Args:
-        rule: A rule of section `resources`.
-        amount: gpus, mem_mb or minutes; of a training, also gpus_per_node, nodes, processes and
-            placement.
-        factor: By which each retry requests more.
+    Each retry requests `factor` times as much.
     """
     return lambda wildcards, attempt: getattr(
         PARAMS.resources_of(wildcards.model).job(rule), amount
@@ -204,18 +200,17 @@ def gpu_model(rule):
 def on_one_node(resource):
     """Resource function: a resource of trainings on one node, which others do not have."""
     return lambda wildcards, attempt: (
-        resource(wildcards, attempt) if nodes_of_training(wildcards) == 1 else None
+        resource(wildcards, attempt)
+        if PARAMS.resources_of(wildcards.model).train.nodes == 1
+        else None
     )
 
 
 def on_several_nodes(resource):
     """Resource function: a resource of trainings on several nodes, which others do not have."""
-    return lambda wildcards: resource(wildcards) if nodes_of_training(wildcards) > 1 else None
-
-
-def nodes_of_training(wildcards):
-    """Nodes of a model's training job."""
-    return PARAMS.resources_of(wildcards.model).train.nodes
+    return lambda wildcards: (
+        resource(wildcards) if PARAMS.resources_of(wildcards.model).train.nodes > 1 else None
+    )
 
 
 def gpus_of_each_node(wildcards):
@@ -248,28 +243,13 @@ def raw_files(catalogue):
     return [str(path) for path in found if path.is_file()]
 
 
-def base_model(wildcards):
-    """Input function: the weights of the base model."""
-    return f"{FOLDERS.base(wildcards.model, draw_of(wildcards))}/model.safetensors"
+def of_base_model(kind, file="model.safetensors"):
+    """Input function: a file of the base model that a job is of, of its pool or its states."""
+    folder = getattr(FOLDERS, kind)
+    return lambda wildcards: f"{folder(wildcards.model, draw_of(wildcards))}/{file}"
 
 
-def solutions(wildcards):
-    """Input function: the verified solutions of a model."""
-    return f"{FOLDERS.pool(wildcards.model, draw_of(wildcards))}/pool.jsonl"
-
-
-def visited_states(wildcards):
-    """Input function: the states that the base model visits."""
-    return f"{FOLDERS.states(wildcards.model, draw_of(wildcards))}/states.jsonl"
-
-
-def checkpoint(wildcards):
-    """Input function: the weights of the trained student whose samples lie in a folder."""
-    variant = variant_of("evaluate")(wildcards)
+def student(wildcards):
+    """Input function: the weights of a variant's student, by its name or by its samples' folder."""
+    variant = wildcards.get("variant") or variant_of("evaluate")(wildcards)
     return f"{FOLDERS.train(wildcards.model, variant, int(wildcards.seed))}/model.safetensors"
-
-
-def followed(wildcards):
-    """Input function: the weights of the student that a variant of the study trains."""
-    student = FOLDERS.train(wildcards.model, wildcards.variant, int(wildcards.seed))
-    return f"{student}/model.safetensors"

@@ -8,7 +8,7 @@ Sample every checkpoint on the test problems. All accuracies are computed from t
 
 rule evaluate:
     input:
-        checkpoint=checkpoint,
+        checkpoint=student,
         problems=FOLDERS.test_problems,
     output:
         samples="results/evaluate/{model}/{recipe}/{seed}/samples.jsonl",
@@ -38,7 +38,7 @@ rule evaluate:
 
 use rule evaluate as evaluate_pi_0 with:
     input:
-        checkpoint=base_model,
+        checkpoint=of_base_model("base"),
         problems=FOLDERS.test_problems,
     wildcard_constraints:
         recipe="pi_0-[0-9a-f]+",

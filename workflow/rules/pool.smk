@@ -9,7 +9,7 @@ Sample pi_0 on the training problems and keep verified solutions, the teacher's 
 
 rule pool:
     input:
-        base=base_model,
+        base=of_base_model("base"),
         problems=FOLDERS.train_problems,
     output:
         pool="results/pool/{model}-{digest}/pool.jsonl",

@@ -17,11 +17,8 @@ config["report"] = {
     "seeds": list(STUDY.seeds),
     "outputs": list(STUDY.outputs),
 }
-CATEGORIES = {"table": "Tables", "figure": "Figures"}  # of all others: the name of the page
 PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
-CAPTIONS = {name: specs.caption_words(name, STUDY.models) for name in specs.output_specs()}
-ENDINGS = {"configuration": "yaml"}  # of all others: md
 PAGE = "workflow/scripts/page.py"
 PAGE_CODE = code.digest({PAGE: code.meaning(Path(PAGE))})
 TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
@@ -39,8 +36,6 @@ MANIFESTS = [
     )
     if folder
 ]
-
-
 READS = {name: spec.reads for name, spec in specs.output_specs().items()}
 READS["claims"] = ("scores", "drift", "consensus")  # and what the study's figures read
 TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS.get(name, ()))
@@ -48,13 +43,14 @@ TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS.get(n
 
 rule page:
     input:
-        source=lambda wildcards: f"<figures>/{wildcards.page}.{ENDINGS.get(wildcards.page, 'md')}",
+        source=lambda wildcards: "<figures>/{page}.".format(**wildcards)
+        + ("yaml" if wildcards.page == "configuration" else "md"),
     output:
         report(
             "<study>/pages/{page}.html",
             caption="../report/page.rst",
-            category=lambda wildcards: CATEGORIES.get(
-                wildcards.page.partition("_")[0], wildcards.page.capitalize()
+            category=lambda wildcards: (
+                "Tables" if wildcards.page.startswith("table_") else wildcards.page.capitalize()
             ),
             labels=lambda wildcards: {"title": TITLES[wildcards.page]},
         ),
@@ -66,7 +62,11 @@ rule page:
     params:
         script=PAGE,
         code=PAGE_CODE,
-        caption=lambda wildcards: CAPTIONS.get(wildcards.page, ""),
+        caption=lambda wildcards: (
+            captions.caption_words(wildcards.page, STUDY.models)
+            if wildcards.page in specs.output_specs()
+            else ""
+        ),
     message:
         "Make {wildcards.page} a page of the report"
     shell:

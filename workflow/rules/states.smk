@@ -11,9 +11,9 @@ Look at the states that pi_0 visits, and at each checkpoint there.
 
 rule states:
     input:
-        base=base_model,
+        base=of_base_model("base"),
         problems=FOLDERS.train_problems,
-        pool=solutions,
+        pool=of_base_model("pool", "pool.jsonl"),
     output:
         table="results/states/{model}-{digest}/states.csv",
         rollouts="results/states/{model}-{digest}/states.jsonl",
@@ -39,9 +39,9 @@ rule states:
 
 rule alignment:
     input:
-        base=base_model,
-        checkpoint=followed,
-        states=visited_states,
+        base=of_base_model("base"),
+        checkpoint=student,
+        states=of_base_model("states", "states.jsonl"),
     output:
         table="<study>/alignment/{model}/{variant}/{seed}/alignment.csv",
         manifest="<study>/alignment/{model}/{variant}/{seed}/manifest.json",

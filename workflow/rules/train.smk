@@ -12,9 +12,9 @@ of longer runs: early_stop.smk takes these from there.
 
 rule train:
     input:
-        base=base_model,
+        base=of_base_model("base"),
         problems=FOLDERS.train_problems,
-        pool=solutions,
+        pool=of_base_model("pool", "pool.jsonl"),
     output:
         weights="results/train/{model}/{recipe}/{seed}/model.safetensors",
         config="results/train/{model}/{recipe}/{seed}/config.json",

@@ -1,6 +1,6 @@
 """Start a program with a resume state: alone on its scratch folder, on the GPUs it asked for.
 
-    python workflow/scripts/launch.py --gpus 4 --processes 4 --scratch DIR -- python -m MODULE ...
+    python workflow/scripts/launch.py --gpus 4 --processes 4 --scratch DIR -- python -m geosd ...
 
 One process is started as it is, several through `accelerate launch`. With `--nodes` a SLURM job of
 several nodes starts this program again on each of them (`srun`), and there `accelerate launch` with
@@ -63,13 +63,7 @@ class Node(NamedTuple):
 
 
 def command(processes: int, program: list[str], node: Node | None = None) -> list[str]:
-    """The command that runs a program, `python -m module ...`, in so many processes.
-
-    Args:
-        processes: On all nodes together.
-        program: The program.
-        node: The node that it runs on; None is the only one.
-    """
+    """The command that runs a program, `python -m geosd ...`, in so many processes on all nodes."""
     if processes <= 1:
         return program
     python, *module = program
@@ -104,25 +98,15 @@ def options(processes: int, node: Node | None = None) -> list[str]:
 
 
 def on_every_node(nodes: int, gpus: int, words: list[str]) -> list[str]:
-    """The command that starts this program once on each node of the SLURM job.
-
-    Args:
-        nodes: How many there are.
-        gpus: GPUs of each.
-        words: This program's own arguments.
-    """
+    """The command that starts this program, with its `words`, once on each node of the job."""
     each = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
     each += [f"--gres=gpu:{gpus}"] if gpus else []
     # Every launcher may use all CPUs of its node; the end of one with an error ends the others.
     each += ["--cpu-bind=none", "--kill-on-bad-exit=1"]
-    return ["srun", *each, sys.executable, __file__, "--port", str(free_port()), *words]
-
-
-def free_port() -> int:
-    """A port that is free here, on the first node, at this moment."""
-    with socket.socket() as free:
+    with socket.socket() as free:  # here, on the first node, at this moment
         free.bind(("", 0))
-        return free.getsockname()[1]
+        port = free.getsockname()[1]
+    return ["srun", *each, sys.executable, __file__, "--port", str(port), *words]
 
 
 def this_node(nodes: int, port: int, environment: Mapping[str, str]) -> Node:
@@ -180,11 +164,8 @@ def note(scratch: Path, **values: Any) -> None:
 def run(arguments: list[str], lock: int | None = None) -> int:
     """Run a command to its end, handing SIGTERM on.
 
-    `srun` gets none: SLURM itself tells the tasks, and `srun` would kill them at once.
-
-    Args:
-        arguments: The command.
-        lock: A descriptor for it to inherit.
+    `srun` gets none: SLURM itself tells the tasks, and `srun` would kill them at once. The command
+    inherits the lock's descriptor.
 
     Returns:
         Its exit status; 128 + n where signal n ended it, as shells say it.
@@ -214,7 +195,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=1, help="processes to start in all")
     parser.add_argument("--port", type=int, help="set by itself: where processes of all nodes meet")
     parser.add_argument("--scratch", type=Path, required=True, help="folder of the resume state")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="-- python -m module arguments")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="-- python -m geosd arguments")
     given = parser.parse_args(words)
     program = given.program[1:] if given.program[:1] == ["--"] else given.program
     several = given.nodes > 1 and "SLURM_JOB_ID" in os.environ

@@ -88,10 +88,8 @@ class LogHandler(LogHandlerBase):
                 words = f"{record.rule_msg or record.rule_name} ({short_reason(record.reason)})"
                 self.console.print(words, markup=False, soft_wrap=True)
         elif event == LogEvent.JOB_INFO:
-            logs = tuple(map(Path, record.log))
-            message = record.rule_msg or record.rule_name
-            job = RunningJob(record.rule_name, message, logs, record.created)
-            self.running[record.jobid] = job
+            words, logs = record.rule_msg or record.rule_name, tuple(map(Path, record.log))
+            self.running[record.jobid] = RunningJob(record.rule_name, words, logs, record.created)
         elif event == LogEvent.JOB_FINISHED:
             if job := self.running.pop(record.job_id, None):
                 self.seconds[job.rule].append(record.created - job.start)
@@ -139,10 +137,9 @@ class LogHandler(LogHandlerBase):
             return
         self.ended.set()
         self.live.stop()
-        if not self.jobs and not self.failed:
-            self.console.print("No job to run.")
-        elif not self.jobs:
-            pass  # the error was the last word
+        if not self.jobs:
+            if not self.failed:  # else the error was the last word
+                self.console.print("No job to run.")
         elif self.common_settings.dryrun:
             jobs = sum(n for rule, n in self.jobs.items() if rule not in TARGETS)
             self.console.print(f"{jobs} jobs would run.")
@@ -162,17 +159,12 @@ def seconds_left(
     """How long the jobs that are left will take: as long each as those of its rule took.
 
     The jobs of a rule without an ended job take the mean time of all ended jobs. The number of jobs
-    that run side by side stays at its average so far.
+    that run side by side stays at its average so far. None before any job has ended.
 
     Args:
         jobs: How many jobs each rule has in all.
         seconds: How long each job took that has ended, by rule.
-        running: The jobs that run.
-        begin: When the first job started, Unix time.
-        now: Unix time.
-
-    Returns:
-        Seconds; None before any job has ended.
+        begin: When the first job started; Unix time, as `now`.
     """
     ended = [value for values in seconds.values() for value in values]
     if not ended or now <= begin:
@@ -209,10 +201,5 @@ def short_reason(reason: str) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time as h:mm:ss.
-
-    Example:
-        >>> clock(75.9)
-        '0:01:15'
-    """
+    """A time as h:mm:ss."""
     return str(timedelta(seconds=int(seconds)))
