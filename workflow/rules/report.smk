@@ -63,7 +63,7 @@ rule page:
         script=PAGE,
         code=PAGE_CODE,
         caption=lambda wildcards: (
-            captions.caption_words(wildcards.page, STUDY.models)
+            specs.caption_words(wildcards.page, STUDY.models)
             if wildcards.page in specs.output_specs()
             else ""
         ),
