@@ -19,9 +19,9 @@ from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest_file import write_manifest
 from geosd.reporting.shipping import LARGE, changed_files, read_shipped, ship_tidy_tables, shows_all
-from geosd.scores.tidy import COLUMNS, read_tidy
 from geosd.reporting.specs import output_specs, output_title
 from geosd.reporting.study_page import claims_on, results_markdown
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 ROOT = Path(__file__).parents[2]
 STUDY = resolve(load(ROOT / "params.yaml"), "quick")

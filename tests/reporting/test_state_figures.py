@@ -14,8 +14,8 @@ from matplotlib.colors import to_rgb
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism, figure_overview
 from geosd.reporting.figures import save
 from geosd.reporting.method_style import METHODS
-from geosd.scores.tidy import COLUMNS
 from geosd.scores.state_table import bin_states_by_overlap
+from geosd.scores.tidy import COLUMNS
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
