@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geosd.claims.claim import Claim, ComputedNumber
+from geosd.claims.claim import Claim
+from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import COSTS
 from geosd.claims.ledger import ledger

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.claims.claim import Claim, ComputedNumber
+from geosd.claims.claim import Claim
+from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
 from geosd.claims.metrics import accuracy, gradient_norm_of_states, mismatch
 from geosd.claims.verdicts import judge_claims

@@ -12,13 +12,13 @@ The quantities are those of `geosd.claims.metrics`, the claims those of `geosd.c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, get_args
 
 import pandas as pd
 
+from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import EXAMPLE, Evidence, MissingDataError, StudyRuns, VariantRuns
 
 StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize"]
@@ -34,15 +34,12 @@ class Quantity:
 
     Attributes:
         metric: Its name, as the ledger prints it.
-        run: The runs: a variant, or a place in a sweep of it.
-        read: Its values.
         benchmark: "id", "ood_avg", an OOD benchmark, "hard_half" or "easy_half"; None for metrics
             that know none.
         details: Arguments of the metric by name, as the ledger prints them.
         baseline: Variant whose value on the same model is subtracted; None for none.
         paired_by: What two values must share to be paired: "seed", or "problem" for states of pi_0.
-        factor: Multiplies it.
-        offset: Is then added.
+        factor: Multiplies it; `offset` is then added.
     """
 
     metric: str
@@ -99,11 +96,7 @@ class Quantity:
 
 
 def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
-    """The comparison |a - b| < within of a claim: two quantities are near each other.
-
-    Raises:
-        ValueError: `within` is not above 0.
-    """
+    """The comparison |a - b| < within of a claim, whose margin must be above 0."""
     if within <= 0:
         raise ValueError(
             f"near needs a margin above 0, got {within}.\nHint: see docs/claims.md, within."
@@ -113,13 +106,9 @@ def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """An inequality that a claim is made of: a - b, compared with a margin.
+    """An inequality that a claim is made of: a - b, compared with a margin in the quantity's unit.
 
-    Attributes:
-        a: What is claimed to differ.
-        b: What it is compared with; None compares a with the margin alone.
-        direction: "greater" or "less" than the margin, or "within": |difference| < margin.
-        margin: Difference under the null, in the quantity's unit.
+    b is None where a is compared with the margin alone; "within" means |a - b| < margin.
     """
 
     a: Quantity
@@ -174,41 +163,6 @@ class Comparison:
         return ", ".join(filter(None, words))
 
 
-@dataclass(frozen=True)
-class ComputedNumber:
-    """The kind of claim that computes one of the paper's printed costs anew.
-
-    Attributes:
-        quantity: Its name in `geosd.claims.computed_costs`.
-        printed: The paper's digits, e.g. "8.0", to agree with give or take one in the last; or an
-            upper bound, e.g. "< 1".
-    """
-
-    quantity: str
-    printed: str
-
-    @property
-    def value(self) -> float:
-        """The claim's printed number, or its bound."""
-        return float(self.printed.removeprefix("<"))
-
-    @property
-    def decimals(self) -> int:
-        """Decimals of the claim's printed number."""
-        return len(self.printed.partition(".")[2])
-
-    def excess(self, computed: float) -> float:
-        """How far a computed number is off the claim's, in units of the last printed digit."""
-        if self.printed.startswith("<"):
-            return 1.0 if computed < self.value else math.inf
-        return abs(computed - self.value) * 10**self.decimals
-
-    def describe(self, computed: float) -> str:
-        """Computed and printed number in words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""
-        printed = self.printed.replace("<", "less than")
-        return f"{self.quantity}: {computed:.{self.decimals + 1}f}, printed {printed}"
-
-
 @dataclass(frozen=True, eq=False)
 class Claim:
     """A claim of the paper: its statement, quote and place, and how it is judged.
@@ -216,7 +170,6 @@ class Claim:
     Attributes:
         id: Short name, unique in the ledger; its key there.
         statement: The claim in one sentence of ours.
-        place: Where the paper makes it.
         quote: The paper's words, LaTeX markup removed; a test finds them in the paper's source.
         study_kind: The kind of study that is designed to judge it.
         holds: What must hold, all of it; a function of the study where this depends on what the

@@ -1,4 +1,4 @@
-"""The costs that the paper prints, computed anew to judge its claims on costs.
+"""The costs that the paper prints, and the same computed anew to judge its claims on costs.
 
 Names are `<quantity> of <model>`; memory in GB of 10^9 bytes, operations in model-pass units, times
 and shares of standard OPSD as ratios and percent. Models and settings are those of the paper's own
@@ -6,6 +6,9 @@ tables (`published.yaml`), so a study of another model computes the same numbers
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 from geosd.claims.published import published
 from geosd.costs.training_memory import GB, logits_bytes, training_memory
@@ -16,16 +19,48 @@ MODEL = "qwen3-8b"
 """The model of the paper's tables of one size."""
 
 
+@dataclass(frozen=True)
+class ComputedNumber:
+    """One of the paper's printed costs, which a claim computes anew.
+
+    Attributes:
+        quantity: Its name among `computed_costs`.
+        printed: The paper's digits, e.g. "8.0", to agree with give or take one in the last; or an
+            upper bound, e.g. "< 1".
+    """
+
+    quantity: str
+    printed: str
+
+    @property
+    def value(self) -> float:
+        """The printed number, or its bound."""
+        return float(self.printed.removeprefix("<"))
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals are printed."""
+        return len(self.printed.partition(".")[2])
+
+    def excess(self, computed: float) -> float:
+        """How far a computed number is off the printed one, in units of its last digit."""
+        if self.printed.startswith("<"):
+            return 1.0 if computed < self.value else math.inf
+        return abs(computed - self.value) * 10**self.decimals
+
+    def describe(self, computed: float) -> str:
+        """Computed and printed number in words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""
+        printed = self.printed.replace("<", "less than")
+        return f"{self.quantity}: {computed:.{self.decimals + 1}f}, printed {printed}"
+
+
 def computed_costs(
     update: UpdateSize, top_k: int, blocks: int, subsample: float
 ) -> dict[str, float]:
     """Compute every number that the claims on costs are judged by.
 
-    Args:
-        update: Size of an update.
-        top_k: K; the logits that travel are the union of student, teacher and anchor at most.
-        blocks: The paper's g at 8B.
-        subsample: The paper's s.
+    `blocks` is the paper's g at 8B, `subsample` its s. The logits that travel are the union of
+    student, teacher and anchor at most, `top_k` of each.
 
     Source: paper, Compute overhead; Tables flops, memory_methods, kfac_memory; Appendix Memory.
     """

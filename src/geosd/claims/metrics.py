@@ -59,17 +59,17 @@ def _quantity(
 
 # ---- Scores --------------------------------------------------------------------------------------
 def accuracy(run: Runs, benchmark: str = OOD) -> Quantity:
-    """Claim metric: avg@k on `ID`, `OOD` (the average), an OOD benchmark or a half of them."""
+    """The metric avg@k on `ID`, `OOD` (the average), an OOD benchmark or a half of them."""
     return _score("avg@k", run, benchmark)
 
 
 def gain(run: Runs, benchmark: str = OOD) -> Quantity:
-    """Claim metric: accuracy minus that of pi_0."""
+    """Accuracy minus that of pi_0."""
     return replace(accuracy(run, benchmark), baseline="pi_0")
 
 
 def pass_at_k(run: Runs, k: int | None = None) -> Quantity:
-    """Claim metric: OOD pass@k, by default for the largest k of the score table."""
+    """OOD pass@k, by default for the largest k of the score table."""
     if k is None:
         return _score("pass@k", run)
 
@@ -80,12 +80,12 @@ def pass_at_k(run: Runs, k: int | None = None) -> Quantity:
 
 
 def false_consensus(run: Runs) -> Quantity:
-    """Claim metric: share of OOD problems whose samples agree strongly on a wrong answer."""
+    """Share of OOD problems whose samples agree strongly on a wrong answer."""
     return _score("false_consensus", run)
 
 
 def frontier_gap(variant: str) -> Quantity:
-    """Claim metric: OOD average of early stops minus that of full runs at equal ID accuracy."""
+    """OOD average of early stops minus that of full runs at equal ID accuracy."""
 
     def read(evidence: Evidence, model: str, variant: str) -> pd.Series:
         study = StudyRuns(evidence, model)
@@ -125,7 +125,7 @@ def _half(evidence: Evidence, model: str, *, hardest: bool) -> list[str]:
 
 # ---- What samples agree on -----------------------------------------------------------------------
 def late_gain(run: Runs) -> Quantity:
-    """Claim metric: OOD pass@n - pass@(n/4) of n samples."""
+    """OOD pass@n - pass@(n/4) of n samples."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run)
@@ -138,7 +138,7 @@ def late_gain(run: Runs) -> Quantity:
 
 
 def overconfidence(run: Runs) -> Quantity:
-    """Claim metric: C(x) minus majority accuracy over OOD problems with C(x) >= tau."""
+    """C(x) minus majority accuracy over OOD problems with C(x) >= tau."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run, "majority_accuracy")
@@ -155,7 +155,7 @@ def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -
 
 # ---- Over training -------------------------------------------------------------------------------
 def drift(run: Runs) -> Quantity:
-    """Claim metric: Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
+    """Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         return final_drift(evidence.drift, model, run)
@@ -164,7 +164,7 @@ def drift(run: Runs) -> Quantity:
 
 
 def drift_at(run: Runs, share: float) -> Quantity:
-    """Claim metric: Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
+    """Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table, means = select_rows(evidence.drift_over_steps, model=model, variant=run), {}
@@ -179,13 +179,13 @@ def drift_at(run: Runs, share: float) -> Quantity:
 
 
 def teacher_mass(run: Runs, share: float, ranks: Ranks) -> Quantity:
-    """Claim metric: mass on the teacher's rank 1, or ranks 2 and up, at a share of the run."""
+    """Mass on the teacher's rank 1, or ranks 2 and up, at a share of the run."""
     read = partial(_mass, share=share, ranks=ranks)
     return _quantity("mass", run, read, at=share, ranks=ranks)
 
 
 def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
-    """Claim metric: mass on the teacher's ranks at a share of the run, minus pi_0's."""
+    """Mass on the teacher's ranks at a share of the run, minus pi_0's."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         late, start = (_mass(evidence, model, run, when, ranks) for when in (share, 0.0))
@@ -208,7 +208,7 @@ def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) 
 
 # ---- The states that pi_0 visits -----------------------------------------------------------------
 def mismatch() -> Quantity:
-    """Claim metric: share of states in the mismatch region."""
+    """Share of states in the mismatch region."""
 
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
         table = _states(evidence, model)
@@ -222,7 +222,7 @@ def gradient_norm_of_states(
     divergence: Literal["fwdkl", "revkl", "hellinger"],
     overlap: Literal["lowest", "low", "below half"],
 ) -> Quantity:
-    """Claim metric: mean norm of a divergence's gradient over states of a range in `OVERLAPS`."""
+    """Mean norm of a divergence's gradient over states of a range in `OVERLAPS`."""
     metric = f"gradient_{divergence}"
 
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:

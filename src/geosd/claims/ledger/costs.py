@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from geosd.claims.claim import Claim, ComputedNumber
+from geosd.claims.claim import Claim
+from geosd.claims.computed_costs import ComputedNumber
 
 claim = partial(Claim, "", study_kind="main", place="Appendix, Memory; Table kfac_memory")
 
