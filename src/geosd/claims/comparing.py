@@ -1,7 +1,8 @@
 """The test of one comparison of a claim on a study, both ways: for the claim and against it.
 
-Runs of one model are paired by seed, which also pairs them within a draw of its base model. With
-several draws the draw is the unit, and over several models the base model (model and draw) is.
+Runs of one model are paired by seed, which also pairs them within a pretraining replicate. With
+several replicates the replicate is the unit, and over several models the base model (model and
+replicate) is.
 """
 
 from __future__ import annotations
@@ -34,23 +35,14 @@ Terms = Sequence[tuple[float, Quantity, pd.Series]]
 class ComparisonTest:
     """One comparison of a claim, tested for the claim and against it.
 
+    What `geosd.claims.finding.Finding` has too means the same there.
+
     Attributes:
-        comparison: The comparison.
-        effect: a - b, each less its baseline's value.
-        low: Lower end of its two-sided interval.
-        high: Upper end.
         p_for: p against the null that the comparison is false.
         p_against: p against the null that it is true. Both are NaN with one value or no spread.
-        se: Standard error of the effect.
-        df: Its degrees of freedom.
+        se: Standard error of the effect, with `df` degrees of freedom.
         headroom_for: Distance from the margin, where the comparison is true, that the scale of a
-            leaves if b stays where it is.
-        headroom_against: The same where it is false.
-        draw_sd: Standard deviation of the effect between draws of the base model, or NaN.
-        n_a: Values of a.
-        n_b: Values of b; 0 where there is no b.
-        units: Independent values in the test.
-        paper_effect: The published value of the comparison, or NaN.
+            leaves if b stays where it is; `headroom_against` is the same where it is false.
     """
 
     comparison: Comparison
@@ -93,25 +85,18 @@ def compare(
 ) -> ComparisonTest:
     """Test a comparison on a model, or on several together: the mean over their base models.
 
-    Args:
-        comparison: The comparison.
-        evidence: The study's data.
-        models: The models.
-        confidence: Of the two-sided interval.
-
     Raises:
         MissingDataError: The study lacks a quantity.
     """
-    terms = [_terms(comparison, evidence, model) for model in models]
-    sums = [
-        total
-        for model, one in zip(models, terms, strict=True)
-        for total in _paired_sums(one, evidence, model)
-    ]
+    terms = {
+        model: [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
+        for model in models
+    }
+    sums = [total for model in models for total in _paired_sums(terms[model], evidence, model)]
     if len(models) == 1:
-        units = [replicate_means(values, draws) for values, draws in sums]
+        units = [replicate_means(values, replicates) for values, replicates in sums]
     else:
-        units = [pd.concat([values.groupby(draws).mean() for values, draws in sums])]
+        units = [pd.concat([values.groupby(replicates).mean() for values, replicates in sums])]
     # What is left of equal numbers, once one is taken from the other, is no spread.
     groups = [Group.of(values.where(values.abs() >= 1e-12, 0.0)) for values in units]
     down = contrast(groups, "less", comparison.margin, confidence)
@@ -122,14 +107,15 @@ def compare(
         p_against = min(1.0, 2 * (1 - p_for))
     else:
         p_for, p_against = (up.p, down.p)[:: 1 if comparison.direction == "greater" else -1]
-    counts = [sum(len(one[side][2]) for one in terms) for side in range(len(comparison.sides))]
-    between = np.square([sd_between_replicates(values, draws) for values, draws in sums])
+    sides = range(len(comparison.sides))
+    counts = [sum(len(of_model[side][2]) for of_model in terms.values()) for side in sides]
+    between = np.square([sd_between_replicates(*of_sum) for of_sum in sums])
     if len(models) > 1:
         between = between / len(models)  # the mean variance of a model; of a contrast the sum
     return ComparisonTest(
         comparison,
         *(up.difference, up.low, up.high, p_for, p_against, up.se, up.df),
-        *_room(comparison, up.difference, [one[0][2].mean() for one in terms]),
+        *_headroom(comparison, up.difference, [one[0][2].mean() for one in terms.values()]),
         draw_sd=math.sqrt(between.sum()),
         n_a=counts[0],
         n_b=sum(counts[1:]),
@@ -138,12 +124,8 @@ def compare(
     )
 
 
-def _terms(comparison: Comparison, evidence: Evidence, model: str) -> Terms:
-    return [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
-
-
 def _paired_sums(terms: Terms, evidence: Evidence, model: str) -> list[tuple[pd.Series, pd.Series]]:
-    """Sums of paired values with the draw of each: of runs of one model, of states of one model."""
+    """Sums of paired values with the replicate of each: of one model's runs, or of its states."""
     paired: dict[tuple[str, str], list[pd.Series]] = {}
     for sign, term, series in terms:
         paired.setdefault((term.run.model or model, term.paired_by), []).append(sign * series)
@@ -152,14 +134,14 @@ def _paired_sums(terms: Terms, evidence: Evidence, model: str) -> list[tuple[pd.
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
         if total.empty:
             raise MissingDataError("seeds that both quantities have")
-        draws = pd.Series(0, total.index)  # the states are those of one draw
+        replicates = pd.Series(0, total.index)  # the states are those of one replicate
         if paired_by == "seed":
-            draws = evidence.draws(of).reindex(total.index)
-        sums.append((total, draws))
+            replicates = evidence.replicates(of).reindex(total.index)
+        sums.append((total, replicates))
     return sums
 
 
-def _room(comparison: Comparison, effect: float, a: Sequence[float]) -> tuple[float, float]:
+def _headroom(comparison: Comparison, effect: float, a: Sequence[float]) -> tuple[float, float]:
     """What the scale of a leaves on either side of the margin, if b stays where it is."""
     low, high = scale_of_metric(comparison.a.metric)
     most = effect + high - float(np.mean(a)) - comparison.margin

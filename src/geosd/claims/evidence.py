@@ -25,17 +25,13 @@ def _empty(name: str) -> Any:
     return field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS[name])))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """All data that a study offers as evidence for claims; what it does not have is empty.
 
+    The first six are tidy tables (`geosd.scores.tidy`).
+
     Attributes:
-        scores: A tidy table, as the next five (`geosd.scores.tidy`).
-        drift: Drift at the end of training.
-        consensus: What samples agree on.
-        drift_over_steps: Drift at each step.
-        alignment: Mass on the teacher's ranks over checkpoints.
-        states: States that pi_0 visits.
         privilege: Model -> points of a sweep of the privilege: run, variant, privilege.
         rates_and_steps: Model -> points of a sweep of learning rate and steps: run, variant, both.
         sizes: Models of several sizes, from small to large.
@@ -54,13 +50,13 @@ class Evidence:
     costs: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
-    def draws(self) -> Callable[[str], pd.Series]:
-        """Evidence for a claim: model -> the draw of the base model that each seed starts from."""
+    def replicates(self) -> Callable[[str], pd.Series]:
+        """Model -> the pretraining replicate that each seed starts from."""
         return cache(lambda model: replicates_by_seed(select_rows(self.scores, model=model)))
 
     @cached_property
     def scores_of(self) -> Callable[[str, str, str, str], pd.Series]:
-        """Evidence for a claim: model, run, benchmark, metric -> values by seed.
+        """Model, run, benchmark, metric -> values by seed.
 
         Claims ask for the same values again and again, and each time would search the whole table.
         """
@@ -72,11 +68,9 @@ class VariantRuns:
     """The runs of a variant that a claim is about, at one place of a sweep or outside of any.
 
     Attributes:
-        variant: The variant.
         name: What the tables call the runs.
         model: The model, where it is not the one that is judged.
-        parameter: What the sweep varies; None outside of sweeps.
-        value: Its value here.
+        parameter: What the sweep varies, at `value` here; None outside of sweeps.
     """
 
     variant: str
@@ -99,40 +93,40 @@ class StudyRuns:
 
     @property
     def ood_benchmarks(self) -> list[str]:
-        """Evidence for a claim: OOD benchmarks of the judged model, without their average."""
+        """OOD benchmarks of the judged model, without their average."""
         names = ood_benchmarks(self.evidence.scores, self.model)
         if not names:
             raise MissingDataError("OOD benchmarks")
         return names
 
     def privilege(self, variant: str) -> list[VariantRuns]:
-        """Evidence for a claim: a variant's runs by the share of the solution revealed."""
+        """A variant's runs by the share of the solution revealed."""
         return _sweep(variant, "privilege", self._points(self.evidence.privilege, variant))
 
     def learning_rates(self, variant: str) -> list[VariantRuns]:
-        """Evidence for a claim: a variant's runs of full length by learning rate."""
+        """A variant's runs of full length by learning rate."""
         points = self._points(self.evidence.rates_and_steps, variant)
         full = max((point["steps"] for point in points), default=0)
         return _sweep(variant, "learning_rate", [p for p in points if p["steps"] == full])
 
     def stops(self, variant: str) -> list[VariantRuns]:
-        """Evidence for a claim: a variant's runs at its own rate by the step at which they end."""
+        """A variant's runs at its own rate by the step at which they end."""
         rate = self.stopped_rate(variant)
         points = self._points(self.evidence.rates_and_steps, variant)
         return _sweep(variant, "steps", [p for p in points if p["learning_rate"] == rate])
 
     def sizes(self, variant: str) -> list[VariantRuns]:
-        """Evidence for a claim: a variant's runs on models from small to large."""
+        """A variant's runs on models from small to large."""
         if len(self.evidence.sizes) < 2:
             raise MissingDataError(f"models of several sizes for {variant}")
         return [VariantRuns(variant, variant, model) for model in self.evidence.sizes]
 
     def own_rate(self, variant: str) -> VariantRuns:
-        """Evidence for a claim: the full run at the rate at which runs were stopped early."""
+        """The full run at the rate at which runs were stopped early."""
         return at(self.learning_rates(variant), self.stopped_rate(variant))
 
     def stopped_rate(self, variant: str) -> float | None:
-        """Evidence for a claim: the rate at which a variant's runs were stopped early, or None."""
+        """The rate at which a variant's runs were stopped early, or None."""
         steps: dict[float, set[int]] = {}
         for point in self._points(self.evidence.rates_and_steps, variant):
             steps.setdefault(point["learning_rate"], set()).add(point["steps"])
@@ -147,11 +141,7 @@ class StudyRuns:
 
 
 def at(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
-    """Pick the run of a sweep at a value, for a claim; .3 need not be written to the last bit.
-
-    Raises:
-        MissingDataError: No run has that value.
-    """
+    """Pick the run of a sweep at a value, for a claim; .3 need not be written to the last bit."""
     for run in sweep:
         if value is not None and math.isclose(run.value, value, rel_tol=1e-9):
             return run

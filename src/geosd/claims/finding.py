@@ -31,25 +31,23 @@ class Finding:
     that is furthest from being confirmed.
 
     Attributes:
-        claim: The claim.
         model: The study's model; `ALL_MODELS`; for a ladder its ends; for costs `COSTS`.
         verdict: See docs/claims.md.
         comparison: The comparison in words, or computed and printed number.
         metric: Its metric, or the computed quantity.
         effect: Its a - b (each less its baseline's value), or the computed number; NaN where not
             tested.
-        low: Lower end of its interval, simultaneous over the claim's comparisons.
-        high: Upper end.
-        p_for: The claim's p against the null that it is false, uncorrected.
-        p_against: The claim's p against the null that it is true, uncorrected.
+        low: Lower end of its interval, simultaneous over the claim's comparisons; high is the
+            upper.
+        p_for: The claim's p against the null that it is false, uncorrected; p_against is against
+            the null that it is true.
         rows: Rows of the family that both are corrected for.
         detectable: Smallest detectable effect, as a distance from the margin; of `within` the
             smallest margin.
-        draw_sd: Standard deviation of the effect between draws of the base model; NaN where not
+        draw_sd: Standard deviation of the effect between pretraining replicates; NaN where not
             estimable.
-        n_a: Values of a: runs, or problems for the states of pi_0.
-        n_b: Values of b; 0 where there is no b.
-        units: Independent values in the test: runs, problems, or draws of the base model.
+        n_a: Values of a: runs, or problems for the states of pi_0; n_b is of b, 0 without one.
+        units: Independent values in the test: runs, problems, or pretraining replicates.
         paper_effect: The published value of the same comparison; NaN where none.
         note: Why the claim was not tested or is undecidable; else empty.
         study: The study that the data are of; empty where it does not matter.

@@ -20,14 +20,9 @@ def merge_ledgers(
     """Merge the ledgers of several studies: a finding for each claim and model.
 
     Claims keep their order, and verdicts are those of the studies: rows are corrected as families
-    of one kind of study, and each kind has one study here. A claim whose study is not among the
-    ledgers is not tested.
-
-    Args:
-        claims: All claims.
-        ledgers: The `claims.csv` of studies of different kinds; of each only the claims count that
-            its kind is designed for.
-        kind_of: The kind of a study by its name.
+    of one kind of study, and each kind has one study here. `ledgers` are their `claims.csv`; of
+    each only the claims count that its study's kind (`kind_of`) is designed for. A claim whose
+    study is not among the ledgers is not tested.
 
     Raises:
         ValueError: A file is no ledger, was judged by other claims than these, or is of the kind

@@ -16,13 +16,9 @@ BASELINES = ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip")
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One number published in the paper's tables.
+    """One number of the paper's tables as printed, over n runs, with the table's LaTeX label.
 
-    Attributes:
-        mean: As printed.
-        sd: Over runs, as printed; None where the paper gives none.
-        n: Runs; None where the paper does not say.
-        table: LaTeX label of the table it stands in.
+    sd and n are None where the paper does not say them.
     """
 
     mean: float
@@ -52,13 +48,10 @@ def paper_family(model: str) -> str | None:
 def published_number(
     family: str | None, variant: str, benchmark: str, metric: str = "avg@k"
 ) -> PublishedNumber | None:
-    """Look up a published result of the paper; None where the paper does not have it.
+    """Look up a result of one of the paper's families; None where the paper does not have it.
 
-    Args:
-        family: The paper's family.
-        variant: Variant of this project.
-        benchmark: "id", "ood_avg" or one of the paper's OOD benchmarks (aime24, ...).
-        metric: "avg@k" or "pass@k", k = 16, or "drift/pi_0" (then the benchmark does not matter).
+    The metric is "avg@k" or "pass@k", k = 16, or "drift/pi_0" (then the benchmark does not matter).
+    The benchmark is "id", "ood_avg" or one of the paper's OOD benchmarks (aime24, ...).
     """
 
     def cell(table: str, column: str) -> Any:

@@ -6,8 +6,9 @@ docs/claims.md says why, and gives the numbers below.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 from geosd.claims.claim import Comparison, Quantity
@@ -29,43 +30,24 @@ PERCENT = (0.0, 100.0)
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why a comparison is no evidence for or against its claim, or may be none.
-
-    Attributes:
-        why: The reason in words.
-        certain: Whether it is none; else the data leave that open.
-    """
+    """Why a comparison is no evidence for or against its claim; not `certain` where it may be."""
 
     why: str
     certain: bool = True
 
 
-InactivityOf = Callable[[VariantRuns, str], Doubt | None]
-"""How it shows that runs on a model did not move, or may not have; None if they did."""
-
-
 def doubts(
-    comparisons: Sequence[Comparison],
-    evidence: Evidence,
-    models: Sequence[str],
-    inactivity_of: InactivityOf,
+    comparisons: Sequence[Comparison], evidence: Evidence, models: Sequence[str]
 ) -> list[Doubt | None]:
     """Why each comparison of a claim is no evidence on any of the models; None where it is.
 
     A certain doubt goes before one that the data leave open.
-
-    Args:
-        comparisons: All comparisons of the claim.
-        evidence: The study's data.
-        models: The models of the row.
-        inactivity_of: `inactivity` of runs on a model, in this evidence.
     """
     found = []
-    idle = _idle_variants(comparisons, models, inactivity_of)
+    idle = _idle_variants(comparisons, evidence, models)
     for comparison in comparisons:
-        of_comparison = [
-            doubt for v, doubt in idle.items() if v in variants_that_must_move(comparison)
-        ]
+        must_move = variants_that_must_move(comparison)
+        of_comparison = [doubt for variant, doubt in idle.items() if variant in must_move]
         for model in models:
             of_comparison += (Doubt(why) for why in _bounds(comparison, evidence, model))
         found.append(min(of_comparison, key=lambda doubt: not doubt.certain, default=None))
@@ -94,14 +76,14 @@ def out_of_reach(tests: Sequence[ComparisonTest], level: float) -> str:
 
 # ---- Methods that did not move -------------------------------------------------------------------
 def _idle_variants(
-    comparisons: Sequence[Comparison], models: Sequence[str], inactivity_of: InactivityOf
+    comparisons: Sequence[Comparison], evidence: Evidence, models: Sequence[str]
 ) -> dict[str, Doubt]:
     """The variants none of whose runs surely moved away from pi_0 on any model, and why."""
     sides = [side for comparison in comparisons for side in comparison.sides]
     shown: dict[str, list[Doubt | None]] = {}
     for run, model in product(dict.fromkeys(side.run for side in sides), models):
         if run.variant != BASE:
-            shown.setdefault(run.variant, []).append(inactivity_of(run, model))
+            shown.setdefault(run.variant, []).append(inactivity(evidence, run, model))
     # One run that may have moved leaves it open whether the variant did.
     return {
         variant: max(found, key=lambda doubt: not doubt.certain)
@@ -110,6 +92,7 @@ def _idle_variants(
     }
 
 
+@lru_cache(maxsize=1024)  # many claims ask it of the same runs
 def inactivity(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None:
     """How it shows that runs did not move away from pi_0, or may not have.
 
@@ -128,8 +111,8 @@ def inactivity(evidence: Evidence, run: VariantRuns, model: str) -> Doubt | None
             continue
         signs.append(f"{benchmark} {change.mean():+.1f}")
         if abs(change.mean()) >= MOVED_POINTS:
-            draws = evidence.draws(of).reindex(change.index)
-            low, high = student_interval(replicate_means(change, draws))
+            replicates = evidence.replicates(of).reindex(change.index)
+            low, high = student_interval(replicate_means(change, replicates))
             # Without drift only accuracies tell, and a comparison's own test has their noise.
             if far.empty or max(low, -high) >= MOVED_POINTS:
                 return None
@@ -197,8 +180,8 @@ def _bound(side: Quantity, evidence: Evidence, model: str) -> float | None:
     try:
         if side.run.variant != BASE:
             values = _of_base(side).values(evidence, model)
-        draws = evidence.draws(side.run.model or model).reindex(values.index)
-        spread = values.groupby(draws).std(ddof=1).mean()
+        replicates = evidence.replicates(side.run.model or model).reindex(values.index)
+        spread = values.groupby(replicates).std(ddof=1).mean()
     except MissingDataError:
         spread = math.nan
     resolution = 0.0 if math.isnan(spread) else spread

@@ -1,9 +1,10 @@
 """Verdicts on the paper's claims for one study; docs/claims.md gives the rules of decision.
 
 A claim is judged for every model of the study, one row a model. Where the paper makes it of every
-family and models have several draws, one row more is over all models together. A claim on models of
-several sizes or on costs has one row. Rows are corrected by families, for verdicts of both kinds:
-those of one model, and those over all models, of the claims that one kind of study is designed for.
+family and models have several replicates, one row more is over all models together. A claim on
+models of several sizes or on costs has one row. Rows are corrected by families, for verdicts of
+both kinds: those of one model, and those over all models, of the claims that one kind of study is
+designed for.
 No outcome is written anywhere but computed here.
 """
 
@@ -13,37 +14,24 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 
 from geosd.claims.claim import Claim
 from geosd.claims.comparing import ComparisonTest, compare
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
-from geosd.claims.finding import (
-    ALL_MODELS,
-    COSTS,
-    NOT_JUDGED,
-    VERDICTS,
-    Finding,
-    RunVerdict,
-)
-from geosd.claims.undecidable import Doubt, InactivityOf, doubts, inactivity, out_of_reach
+from geosd.claims.finding import ALL_MODELS, COSTS, NOT_JUDGED, VERDICTS, Finding, RunVerdict
+from geosd.claims.undecidable import Doubt, doubts, out_of_reach
 from geosd.scores.statistics import corrected
 from geosd.scores.tidy import select_rows
 
 ALPHA = 0.05
 """Largest chance of any wrong verdict, of either kind, in a family of rows."""
+SHOWN = ("effect", "low", "high", "draw_sd", "n_a", "n_b", "units", "paper_effect")
+"""What a finding shows of the test of one of its comparisons, as it is."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A claim on a model with the tests of its comparisons.
-
-    Attributes:
-        claim: The claim.
-        model: The model as the ledger names it.
-        tests: The tests of its comparisons.
-        doubts: Why each comparison is no evidence, or may be none; None where it is.
-    """
+    """A claim on a model (as the ledger names it), with a test and a doubt for each comparison."""
 
     claim: Claim
     model: str
@@ -84,9 +72,8 @@ def judge_claims(
     """
     if models is None:
         models = list(evidence.scores["model"].unique())
-    inactivity_of = cache(partial(inactivity, evidence))
     measured = [
-        _measure(claim, name, of, evidence, inactivity_of)
+        _measure(claim, name, of, evidence)
         for claim in claims
         for name, of in _models(claim, models, evidence)
     ]
@@ -118,13 +105,11 @@ def _models(
         name = f"{sizes[0]} to {sizes[-1]}" if sizes else "a ladder of models"
         return [(name, sizes[:1] or models[:1])]
     rows = [(model, [model]) for model in models]
-    several = len(models) > 1 and any(evidence.draws(model).nunique() > 1 for model in models)
+    several = len(models) > 1 and any(evidence.replicates(model).nunique() > 1 for model in models)
     return [(ALL_MODELS, models), *rows] if claim.every_family and several else rows
 
 
-def _measure(
-    claim: Claim, name: str, models: Sequence[str], evidence: Evidence, inactivity_of: InactivityOf
-) -> Row | Finding:
+def _measure(claim: Claim, name: str, models: Sequence[str], evidence: Evidence) -> Row | Finding:
     """The tests of a claim, or the finding where it needs none or cannot be tested."""
     try:
         if claim.unmeasured:
@@ -142,7 +127,7 @@ def _measure(
             raise MissingDataError("the same runs and benchmarks on all models")
         confidence = 1 - ALPHA / len(comparisons)
         tests = [compare(c, evidence, models, confidence) for c in comparisons]
-        return Row(claim, name, tests, doubts(comparisons, evidence, models, inactivity_of))
+        return Row(claim, name, tests, doubts(comparisons, evidence, models))
     except MissingDataError as error:
         return Finding(claim, name, "not tested", note=f"needs {error}")
 
@@ -190,17 +175,10 @@ def decide(row: Row, rows: int) -> Finding:
         verdict,
         comparison=str(test.comparison),
         metric=test.comparison.a.metric,
-        effect=test.effect,
-        low=test.low,
-        high=test.high,
         p_for=row.p_for if row.family else math.nan,
         p_against=row.p_against if row.family else math.nan,
         rows=rows if row.family else 0,
         detectable=test.detectable_for(level, len(parts)),
-        draw_sd=test.draw_sd,
-        n_a=test.n_a,
-        n_b=test.n_b,
-        units=test.units,
-        paper_effect=test.paper_effect,
         note=note,
+        **{name: getattr(test, name) for name in SHOWN},
     )

@@ -27,11 +27,7 @@ def ledger() -> tuple[Claim, ...]:
 
 
 def with_unique_ids(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """The claims themselves, if no two have one id.
-
-    Raises:
-        ValueError: Two claims have one id.
-    """
+    """The claims themselves; two of one id are refused."""
     ids = [claim.id for claim in claims]
     if repeated := {name for name in ids if ids.count(name) > 1}:
         raise ValueError(

@@ -5,20 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from geosd.claims.claim import Claim, near
-from geosd.claims.metrics import (
-    EASY_HALF,
-    HARD_HALF,
-    ID,
-    accuracy,
-    drift,
-    gain,
-    pass_at_k,
-)
+from geosd.claims.metrics import EASY_HALF, HARD_HALF, ID, accuracy, drift, gain, pass_at_k
 from geosd.claims.published import BASELINES
 
-claim = partial(
-    *(Claim, ""), study_kind="main", place="Section 4.2; Table main_id_ood", every_family=True
-)
+PLACE = "Section 4.2; Table main_id_ood"
+claim = partial(Claim, "", study_kind="main", place=PLACE, every_family=True)
 
 CLAIMS = {
     "geosd-ood-gain": claim(
