@@ -10,10 +10,9 @@ from scipy import stats
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
-from geosd.claims.metrics import accuracy, gradient_norm_of_states, mismatch
+from geosd.claims.metrics import accuracy, early_stop_gaps, gradient_norm_of_states, mismatch
 from geosd.claims.verdicts import judge_claims
 from geosd.scores import state_table as states
-from geosd.scores.early_stop_gaps import early_stop_gaps
 from geosd.scores.statistics import Group, contrast
 from geosd.scores.tidy import COLUMNS
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -21,8 +22,7 @@ from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, Variant
 from geosd.evaluation.consensus import is_strong
 from geosd.mismatch import in_mismatch_region
 from geosd.scores.drift_tables import final_drift
-from geosd.scores.early_stop_gaps import early_stop_gaps
-from geosd.scores.score_table import ID, ood_benchmarks
+from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.tidy import select_rows, values_by_seed
 
@@ -102,6 +102,34 @@ def frontier_gap(variant: str) -> Quantity:
     return _quantity("frontier_gap", variant, read)
 
 
+def early_stop_gaps(
+    scores: pd.DataFrame, model: str, frontier: Sequence[str], stopped: Sequence[str]
+) -> pd.Series:
+    """OOD accuracy of early stops minus that of the learning-rate frontier at equal ID accuracy.
+
+    A seed's frontier is the line on the ID-OOD plane through its full runs, the base model among
+    them, in the order of their ID accuracy. The gap of a seed is the mean over its stopped runs of
+    OOD average minus that of the frontier at the same ID accuracy. A run outside the frontier's
+    range has nothing to be matched with; a seed of which all are is left out.
+
+    Source: paper, Robustness to step size and early stopping ("at matched ID accuracy").
+    """
+    line, stops = (_id_and_ood(scores, model, runs) for runs in (frontier, stopped))
+    gaps = {}
+    for seed, points in line.sort_values([ID, OOD]).groupby(level=0):
+        inside = stops[(stops.index == seed) & stops[ID].between(*points[ID].agg(["min", "max"]))]
+        if len(points) > 1 and len(inside):
+            matched = np.interp(inside[ID], points[ID], points[OOD])
+            gaps[seed] = float((inside[OOD].to_numpy() - matched).mean())
+    return pd.Series(gaps, dtype=float)
+
+
+def _id_and_ood(scores: pd.DataFrame, model: str, runs: Sequence[str]) -> pd.DataFrame:
+    """ID and OOD accuracy of each of some runs, indexed by seed."""
+    both = ({b: scores_by_seed(scores, model, run, b) for b in (ID, OOD)} for run in runs)
+    return pd.concat([pd.concat(of_run, axis=1, join="inner") for of_run in both])
+
+
 def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         names = [benchmark]
@@ -156,11 +184,7 @@ def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -
 # ---- Over training -------------------------------------------------------------------------------
 def drift(run: Runs) -> Quantity:
     """Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
-
-    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        return final_drift(evidence.drift, model, run)
-
-    return _quantity("drift/pi_0", run, read)
+    return _quantity("drift/pi_0", run, lambda evidence, *of: final_drift(evidence.drift, *of))
 
 
 def drift_at(run: Runs, share: float) -> Quantity:
