@@ -56,7 +56,14 @@ Clash = tuple[KeyPath, str]
 
 def clashes(study: Study) -> Iterator[Clash]:
     """Each clash of a study: a key of the file, and what is wrong and allowed."""
-    for key, message in [*_values(study)] or _outputs(study):
+    # Outputs that have nothing to show; asked of a study whose values are right.
+    unmet = (
+        (("outputs", index), f"{name} {missing}, for {study.name}.")
+        for index, name in enumerate(study.outputs)
+        if name in output_specs()
+        for missing in unmet_needs(study, output_specs()[name])
+    )
+    for key, message in [*_values(study)] or unmet:
         yield key if key[:1] == ("models",) and key[1:] else ("studies", study.name, *key), message
 
 
@@ -82,14 +89,6 @@ def _values(study: Study) -> Iterator[Clash]:
     for model in study.models:
         wrong = [*_sections(study, model), *_base(study, model)]
         yield from wrong or _trainings(study, model)
-
-
-def _outputs(study: Study) -> Iterator[Clash]:
-    """Outputs that have nothing to show; asked of a study whose values are right."""
-    specs = output_specs()
-    for index, name in enumerate(study.outputs):
-        for missing in unmet_needs(study, specs[name]) if name in specs else ():
-            yield ("outputs", index), f"{name} {missing}, for {study.name}."
 
 
 def _unread_rate(study: Study) -> Iterator[Clash]:
@@ -189,10 +188,8 @@ def _beyond(
             yield ("group",), "a group of 1 has no advantage; allowed are integers from 2, for"
     for key in shared:
         if training[key] % resources.trainers:
-            message = (
-                f"{training[key]} cannot be shared evenly by the {resources.trainers} GPUs that"
-            )
-            yield (key,), f"{message} train (resources), for"
+            message = f"{training[key]} cannot be shared evenly by the {resources.trainers} GPUs"
+            yield (key,), f"{message} that train (resources), for"
     if resources.inference_gpus and training["teacher"] != "live":
         message = f"{training['teacher']} is no teacher that inference_gpus score; live is, for"
         yield ("teacher",), message

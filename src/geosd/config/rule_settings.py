@@ -89,14 +89,6 @@ def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
     return {"source": "released", "checkpoint": {"folder": folder, "files": files}}
 
 
-def _training_sampling(study: Study, model: str) -> Settings:
-    """What puts problems to a model in training, where transformers samples the live student."""
-    settings = sampling_settings(study, model)
-    if settings["rollout"]["engine"] != "vllm":
-        settings["rollout"] = _without(settings["rollout"], "precision")
-    return settings
-
-
 def _pool(study: Study, model: str, *_: Any) -> Settings:
     pool = _without(study.section("pool", model), "least_share")  # says what runs, not what it is
     return {**pool, **sampling_settings(study, model)}
@@ -110,7 +102,10 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
-    return {**training, **_training_sampling(study, model)}
+    sampling = sampling_settings(study, model)
+    if sampling["rollout"]["engine"] != "vllm":  # transformers samples the live student
+        sampling["rollout"] = _without(sampling["rollout"], "precision")
+    return {**training, **sampling}
 
 
 def _evaluate(study: Study, model: str, *_: Any) -> Settings:
@@ -128,16 +123,6 @@ def _states(study: Study, model: str, *_: Any) -> Settings:
 
 def _runs(study: Study, methods: Iterable[str]) -> Settings:
     return {"models": list(study.models), "methods": list(methods), "seeds": list(study.seeds)}
-
-
-def _drift_over_steps(study: Study, *_: Any) -> Settings:
-    """The runs of the figure that is drawn of it."""
-    return _runs(study, _trained_among(study, output_specs()["figure_mechanism"].trained))
-
-
-def _analyse(study: Study, *_: Any) -> Settings:
-    evaluation = study.section("evaluation")
-    return {**_runs(study, study.methods), **_only(evaluation, "samples", "pass_k")}
 
 
 def _claims(study: Study, *_: Any) -> Settings:
@@ -214,14 +199,15 @@ def _methods(study: Study, spec: OutputSpec) -> list[str]:
 
 def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     """All settings but those of the base models, which the paper takes as they are."""
-    variants = [name for name in study.trained if name not in study.candidates]
-    models = {
-        model: {
-            **{name: study.section(name, model) for name in ("pool", "evaluation")},
-            "training": {name: _without_unread(study.training(model, name)) for name in variants},
-        }
-        for model in study.models
-    }
+    models: Settings = {}
+    for model in study.models:
+        models[model] = {name: study.section(name, model) for name in ("pool", "evaluation")}
+        trainings = models[model]["training"] = {}
+        for name in study.trained:
+            if name not in study.candidates:
+                trainings[name] = study.training(model, name)
+                if (rule := trainings[name]["optimiser"]["rule"]) != "kfac":
+                    trainings[name]["optimiser"] = {"rule": rule}
     return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
 
 
@@ -232,18 +218,6 @@ def _selected_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
         model: {name: study.training(model, name)["learning_rate"] for name in variants}
         for model in study.models
     }
-
-
-def _one_rate(study: Study, _: OutputSpec) -> float | None:
-    """The one rate for all methods in the study's file of selected rates; None without."""
-    selected = study.params.selected(study.name)
-    return None if selected is None else selected.one_rate
-
-
-def _without_unread(training: Settings) -> Settings:
-    """A variant's training without the numbers of an update rule that it does not use."""
-    rule = training["optimiser"]["rule"]
-    return training if rule == "kfac" else {**training, "optimiser": {"rule": rule}}
 
 
 OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
@@ -260,7 +234,8 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "points": lambda study, spec: sweep_points(study, *spec.swept),
     "rate_candidates": lambda study, _: values_of_candidates(study, "learning_rate"),
     "selected_rates": _selected_rates,
-    "one_rate": _one_rate,
+    # The one rate for all methods in the study's file of selected rates; None without.
+    "one_rate": lambda study, _: getattr(study.params.selected(study.name), "one_rate", None),
     "hyperparameters": _hyperparameters,
 }
 """What a table or figure may ask for, and keys of the protocol."""
@@ -280,8 +255,14 @@ RULES: dict[str, Callable[..., Settings]] = {
         study.training(model, variant), "steps", "snapshots", "problems", "chunk"
     ),
     "runs": lambda study, *_: _runs(study, study.methods),
-    "drift_over_steps": _drift_over_steps,
-    "analyse": _analyse,
+    # The runs of the figure that is drawn of it.
+    "drift_over_steps": lambda study, *_: _runs(
+        study, _trained_among(study, output_specs()["figure_mechanism"].trained)
+    ),
+    "analyse": lambda study, *_: {
+        **_runs(study, study.methods),
+        **_only(study.section("evaluation"), "samples", "pass_k"),
+    },
     "claims": _claims,
     "configuration": configuration,
     "front_page": _front_page,

@@ -76,7 +76,8 @@ def code_version(
     # Only tracked sources count: a results folder in the clone does not make the code another.
     files = code_hashes(step, settings) if begun_with is None else begun_with
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
-    files = {name: hashed if _has(name, hashed) else None for name, hashed in files.items()}
+    now = {name: meaning(SOURCES / name) for name in files if (SOURCES / name).exists()}
+    files = {name: hashed if now.get(name) == hashed else None for name, hashed in files.items()}
     return {
         "version": geosd.__version__,
         "commit": commit,
@@ -102,10 +103,6 @@ def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]
 def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What computes a step here and now, for the identity of its states: code and packages."""
     return {"code": digest(code_of(step, settings)), "packages": package_versions()}
-
-
-def _has(name: str, hashed: str | None) -> bool:
-    return (SOURCES / name).exists() and meaning(SOURCES / name) == hashed
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
