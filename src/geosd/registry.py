@@ -71,11 +71,7 @@ class Registry(Generic[Base]):
         return tuple(sorted(self._classes))
 
     def get(self, name: str) -> type[Base]:
-        """The registered class of a name.
-
-        Raises:
-            ValueError: There is none; says which there are.
-        """
+        """The registered class of a name; the error for another says which there are."""
         if name not in self._classes:  # one module, where the name is right
             with suppress(ModuleNotFoundError):
                 importlib.import_module(f"{self.package}.{name.replace('-', '_')}")

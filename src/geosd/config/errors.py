@@ -52,11 +52,7 @@ def alternatives(word: object, allowed: list[str]) -> str:
 
 
 def raise_if_unknown(kind: str, name: object, allowed: Iterable[object]) -> None:
-    """Raise the error for a name that no study, model, variant or rule has.
-
-    Raises:
-        ConfigError: Says which names there are.
-    """
+    """Raise the error for a name that no study, model, variant or rule has; it says which are."""
     if name not in allowed:
         raise ConfigError(
             f"{name!r} is no {kind}. {alternatives(name, list(map(str, allowed)))}\n"

@@ -106,11 +106,7 @@ def load(path: Path | str = "params.yaml") -> Params:
 
 
 def _selected_rates(params: Params) -> dict[str, SelectedRates]:
-    """Study -> its file of selected rates, for the studies that name one.
-
-    Raises:
-        ConfigError: A file is absent or is wrong, or names a model or a variant that there is not.
-    """
+    """Study -> its file of selected rates, for the studies that name one."""
     files: dict[str, SelectedRates] = {}
     for name, study in params.studies.items():
         if study.selected_rates is None:

@@ -49,9 +49,7 @@ DIGITS = 10
 
 
 def folder_digest(value: Any) -> str:
-    """The digest in a results folder's name: `DIGITS` digits of the SHA-256 of plain values.
-
-    The order of keys does not matter.
+    """The digest in a results folder's name; the order of keys does not matter.
 
     Example:
         >>> folder_digest({"a": 1, "b": [2.0]}) == folder_digest({"b": [2.0], "a": 1})

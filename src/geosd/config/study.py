@@ -131,11 +131,7 @@ class Study:
 
 
 def resolve(params: Params, study: str | None = None) -> Study:
-    """Resolve the study of a name; where none is given, the one that params.yaml names.
-
-    Raises:
-        ConfigError: There is no such study.
-    """
+    """Resolve the study of a name; where none is given, the one that params.yaml names."""
     name = params.study if study is None else str(study)
     raise_if_unknown("study", name, params.studies)
     overlay = params.studies[name]

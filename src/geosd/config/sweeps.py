@@ -13,8 +13,7 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
     A variant is swept if its grid varies some of the keys and nothing else. Its points are those
     candidates, and the variant itself where it is among the study's methods: it is one more point,
     at the study's own values. Points that agree in variant and values are one run; the candidate
-    stands for it.
-    Keys are top keys of the training section, e.g. "privilege".
+    stands for it. Keys are top keys of the training section, e.g. "privilege".
     """
     swept = {
         name: variant
@@ -37,9 +36,8 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
 def values_of_candidates(study: Study, key: str) -> dict[str, dict[str, Any]]:
     """Candidates of grids that differ from their variant in one key at most.
 
-    The key is one of the training section. A grid over two keys has such candidates too: those
-    where the other key has the variant's value.
-    Candidates are compared on the study's first model: a grid has the same values on all.
+    A grid over two keys of the training section has such candidates too: those where the other key
+    has the variant's value. They are compared on the first model: a grid is the same on all.
 
     Returns:
         Variant -> candidate -> its value of the key, in the grid's order; variants whose grid never

@@ -68,9 +68,6 @@ def count_correct(samples: Iterable[Sample]) -> list[ProblemCounts]:
 def avg_at_k(counts: Sequence[ProblemCounts]) -> float:
     """avg@k of one benchmark: c / n with k = n, averaged over problems, in [0, 1].
 
-    Raises:
-        ValueError: There are no problems.
-
     Source: the paper, Training and evaluation: "average accuracy over k samples".
     """
     if not counts:
@@ -112,11 +109,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def mean_pass_at_k(counts: Sequence[ProblemCounts], k: int) -> float:
-    """Mean pass@k over the problems of one benchmark, in [0, 1].
-
-    Raises:
-        ValueError: There are no problems, or one has fewer than k samples.
-    """
+    """Mean pass@k over the problems of one benchmark, in [0, 1]."""
     if not counts:
         raise ValueError("pass@k of no problems.\nHint: the benchmark's name matched no sample.")
     return math.fsum(pass_at_k(tally.n, tally.c, k) for tally in counts) / len(counts)

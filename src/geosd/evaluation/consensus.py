@@ -66,20 +66,12 @@ def _agreement(group: Sequence[Sample]) -> Consensus:
 
 
 def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
-    """Share of problems whose majority answer is right: maj@m, in [0, 1].
-
-    Raises:
-        ValueError: There are no problems.
-    """
+    """Share of problems whose majority answer is right: maj@m, in [0, 1]."""
     return _share([c.correct for c in consensuses])
 
 
 def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = THRESHOLD) -> float:
-    """Share of problems whose samples agree strongly on a wrong answer, in [0, 1].
-
-    Raises:
-        ValueError: There are no problems.
-    """
+    """Share of problems whose samples agree strongly on a wrong answer, in [0, 1]."""
     return _share([c.is_false(threshold) for c in consensuses])
 
 

@@ -45,9 +45,8 @@ def stale(
             manifest of its step lists.
 
     Returns:
-        Each result that has a manifest, or had one under another address -> why it is stale, one
-        reason a line; none: it is current. Results that were never made are left out. A manifest
-        that is damaged is a reason, too.
+        Result -> why it is stale, one reason a line; none: it is current. Results that were never
+        made, under no address, are left out. A damaged manifest is a reason, too.
     """
     manifests: dict[Path, dict[str, Any] | None] = {}
 
