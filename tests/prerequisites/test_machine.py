@@ -1,7 +1,9 @@
-"""Raw files, checkpoints and disk space of made-up machines."""
+"""Raw files, checkpoints, disk space and a hub of made-up machines."""
 
 from __future__ import annotations
 
+import http.server
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from geosd.prerequisites.machine import (
     check_checkpoint,
     check_disk,
     check_raw_files,
+    hub_answers,
 )
 
 NAMES = ("train.parquet", "bench/aime24.jsonl", "bench/math500.jsonl")
@@ -37,7 +40,7 @@ def test_raw_files_may_come_from_the_folder_the_cache_or_the_hub(raw):
 
 
 @pytest.mark.parametrize(
-    ("cached", "hub_answers", "on_nodes", "state"),
+    ("cached", "answers", "on_nodes", "state"),
     [
         (True, False, True, "ok"),
         (False, True, False, "ok"),  # the job runs here, and fetches
@@ -46,9 +49,9 @@ def test_raw_files_may_come_from_the_folder_the_cache_or_the_hub(raw):
     ],
 )
 def test_a_checkpoint_must_be_where_the_job_that_reads_it_finds_it(
-    cached, hub_answers, on_nodes, state
+    cached, answers, on_nodes, state
 ):
-    check = check_checkpoint("qwen3-8b", "Qwen/Qwen3-8B", "b968", cached, hub_answers, on_nodes)
+    check = check_checkpoint("qwen3-8b", "Qwen/Qwen3-8B", "b968", cached, answers, on_nodes)
     assert check.state == state
     assert state == "ok" or "hf download Qwen/Qwen3-8B --revision b968" in check.cure
 
@@ -72,3 +75,39 @@ def test_bytes_are_those_of_all_files_below_the_folders_that_exist(tmp_path):
     (tmp_path / "a/one").write_bytes(bytes(3))
     (tmp_path / "a/b/two").write_bytes(bytes(4))
     assert bytes_below([tmp_path / "a", tmp_path / "absent"]) == 7
+
+
+@pytest.fixture
+def hub():
+    """A server that says 405 to HEAD, which is an answer, and counts."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        requests = 0
+
+        def do_HEAD(self):
+            Handler.requests += 1
+            self.send_error(405)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        yield server
+        server.shutdown()
+
+
+def test_any_answer_counts(hub):
+    assert hub_answers(hub.url, offline=False)
+    assert hub.RequestHandlerClass.requests == 1
+
+
+def test_nothing_is_requested_offline(hub):
+    assert not hub_answers(hub.url, offline=True)
+    assert hub.RequestHandlerClass.requests == 0
+
+
+def test_a_closed_port_gives_no_answer(hub):
+    hub.server_close()
+    assert not hub_answers(hub.url, offline=False, timeout_s=1)
