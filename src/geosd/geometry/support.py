@@ -71,13 +71,8 @@ class Support:
 def union_support(logits: Sequence[Tensor], k: int) -> Support:
     """Per position, the union of the top-k token ids of each of the given logits.
 
-    Args:
-        logits: One [N, V] tensor each for student, teacher and, where the loss reads it, anchor.
-        k: Tokens kept of each; k >= V keeps the whole vocabulary.
-
-    Returns:
-        The support. S is the size of the largest union among the N positions, at most
-        min(V, k * len(logits)): the three models mostly agree, and what they share is kept once.
+    All logits are [N, V]; k >= V keeps the whole vocabulary. S is the size of the largest union
+    among the N positions, at most min(V, k * len(logits)): what models share is kept once.
 
     Raises:
         ValueError: No logits, unequal shapes, or k < 1.

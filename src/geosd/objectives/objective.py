@@ -99,16 +99,12 @@ class States:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What an objective knows of a whole step.
-
-    Attributes:
-        sequence: [N] long, the row of each position, 0..B-1.
-        reward: [B] 0/1 float, or None where nothing was graded.
-        vocabulary: Its size.
-    """
+    """What an objective knows of a whole step."""
 
     sequence: Tensor
+    """[N] long, the row of each position, 0..B-1."""
     reward: Tensor | None
+    """[B] 0/1 float, or None where nothing was graded."""
     vocabulary: int
 
 
@@ -116,11 +112,8 @@ class Batch:
 class Terms:
     """Loss terms that an objective returns: per-position losses and weights, before the mean.
 
-    Attributes:
-        loss: [N] per-position loss, carries gradient.
-        weight: [N] >= 0, no gradient; 0 drops the position from the mean.
-        parts: name -> [N], no gradient, for the step log.
-        metrics: name -> scalar of the step, for the step log.
+    The loss [N] alone carries a gradient; a weight [N] of 0 drops the position from the mean. Parts
+    [N] and metrics, scalars of the step, are for the step log.
     """
 
     loss: Tensor

@@ -23,13 +23,8 @@ def mean_loss(
         without weight counts as 0; B is the highest row among the positions, plus one.
     over="token": sum_t w_t l_t / sum_t w_t over the step: every position counts alike.
 
-    The mean is 0 where nothing has weight.
-
-    Args:
-        loss: [N].
-        weight: [N] >= 0; positions of weight 0 add neither value nor gradient.
-        sequence: [N] long, the row of each position.
-        over: "sequence" or "token".
+    `sequence` has the row of each position. Positions of weight 0 add neither value nor gradient;
+    the mean is 0 where nothing has weight. All arguments are [N].
 
     Raises:
         ValueError: `over` is neither, or the shapes differ.

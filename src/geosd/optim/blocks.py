@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from geosd.optim.damped_inverse import corrections, damped_inverse, sum_on_all_ranks
+from geosd.optim.damped_inverse import damped_inverse, sum_on_all_ranks
 from geosd.optim.partition import BlockRange, blocks_starting_in, partition, rank_slice
 
 # Elements that are converted or factorised in one go: bounds the transient memory of large models.
@@ -135,7 +135,7 @@ class BlockFactors:
         updates = {name: count + (name in seen) for name, count in self.updates.items()}
         if shift is not None:
             # Before the averages change, or a block without an inverse would stay in them.
-            scale = corrections(updates, decay)
+            scale = _bias_corrections(updates, decay)
             device, invert = self.sums()[0].device, lambda: self._invert(keep, gain, scale, shift)
             in_float64 = sum_on_all_ranks(invert, self.group, device)
         for key, average in self._average.items():
@@ -179,7 +179,7 @@ class BlockFactors:
 
     def averages(self, decay: float) -> Iterator[tuple[Tensor, Tensor]]:
         """The bias-corrected averages owned here: (factor number of each block [m], [m, b, b])."""
-        scale = corrections(self.updates, decay)
+        scale = _bias_corrections(self.updates, decay)
         for key, average in self._average.items():
             scale_M = self._per_block(key, scale)
             for part in _chunks(average):
@@ -287,6 +287,11 @@ class BlockFactors:
         for total in self._sum.values():
             total.zero_()
         self.counts = dict.fromkeys(self.dims, 0)
+
+
+def _bias_corrections(updates: Mapping[str, int], decay: float) -> list[float]:
+    """What takes the start from zero out of averages of so many updates each."""
+    return [1 / (1 - decay**count) if count else 1.0 for count in updates.values()]
 
 
 def _chunks(stack_Mbb: Tensor) -> Iterator[slice]:

@@ -29,14 +29,12 @@ class ObservedBatch:
     """Positions of a pass whose inputs and output gradients K-FAC captures, and their scale.
 
     Args:
-        mask: [B, T], true at non-padding positions; None counts every position. Positions that are
-            masked out of the loss (the prompt) belong in: gradients flow through them by attention.
-        loss_terms: Factor on the output gradients: a number, or [B] or [B, T] where the sequences
-            of a loss have weights of their own.
+        mask: See `KFAC.observe`; None counts every position. Positions that are masked out of the
+            loss (the prompt) belong in: gradients flow through them by attention.
+        loss_terms: Factor on the output gradients: a number, [B] or [B, T].
         fraction: Share of the counted positions that is drawn, in (0, 1]; rounded, at least one.
         seed: Names the draw.
-        among: (first, total) if the counted positions are number `first` and following of the
-            `total` that the draw is made from; None draws from the counted positions alone.
+        among: See `KFAC.observe`; None draws from the counted positions alone.
 
     Source: the paper, "Kronecker factorization" (app:exp-kfac): a 1/8 token subsample.
     """

@@ -5,7 +5,7 @@ Shapes: M = blocks, b = their size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -61,11 +61,6 @@ def _inverse_of_nearest(
     bound_M = 8 * stack_Mbb.shape[-1] ** 0.5 * torch.finfo(stored).eps * scale_M
     inverse = vectors_Mbb / (values_Mb.clamp_min(0) + shift)[:, None] @ vectors_Mbb.mT
     return inverse, (values_Mb[:, 0] < -bound_M) | ~finite_M
-
-
-def corrections(updates: Mapping[str, int], decay: float) -> list[float]:
-    """What takes the start from zero out of averages of so many updates each."""
-    return [1 / (1 - decay**count) if count else 1.0 for count in updates.values()]
 
 
 def sum_on_all_ranks(

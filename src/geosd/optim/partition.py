@@ -35,16 +35,10 @@ class BlockRange:
 def partition(dim: int, blocks: int) -> tuple[BlockRange, ...]:
     """Cut `dim` indices into `blocks` consecutive blocks whose sizes differ by one at most.
 
-    The paper's dimensions are all divisible by its g. Where they are not, the first `dim % blocks`
-    blocks are one longer: sizes ceil(dim / blocks), then floor(dim / blocks). A factor with fewer
-    dimensions than `blocks` has blocks of size 1 (its diagonal).
-
-    Args:
-        dim: Dimensions of the factor, d_in for A or d_out for G.
-        blocks: The paper's g; 1 is the dense factor.
-
-    Returns:
-        One or two ranges, in order, covering [0, dim).
+    `dim` is d_in of a factor A or d_out of G, `blocks` the paper's g; 1 is the dense factor. The
+    paper's dimensions are all divisible by its g. Where they are not, the first `dim % blocks`
+    blocks are one longer: there are one or two ranges, in order. A factor with fewer dimensions
+    than `blocks` has blocks of size 1 (its diagonal).
 
     Raises:
         ValueError: `dim` or `blocks` is below 1.

@@ -50,18 +50,13 @@ class UpdateRule:
 
     Args:
         model: Its parameters that require a gradient are trained.
-        rule: "adamw", or "kfac" for K-FAC before the inner rule.
+        rule: "adamw", or "kfac" for K-FAC, the `preconditioner`, before the inner rule.
         inner: What follows K-FAC: "adamw" for all parameters, or "plain" gradient steps for the
             preconditioned ones and AdamW for the others. Without effect under "adamw".
         lr: Learning rate, the same for all parameters.
         betas: Of AdamW (the paper's table of hyperparameters: .9, .95).
         weight_decay: Decoupled, for all parameters (the paper gives none: 0).
         kfac: Keyword arguments of `KFAC`; None takes its defaults, the paper's values.
-
-    Attributes:
-        preconditioner: K-FAC, or None.
-        plain: The parameters that take the preconditioned gradient itself.
-        adam: AdamW over all others, or None.
 
     Raises:
         ValueError: A rule or an argument of K-FAC is unknown or outside its range.

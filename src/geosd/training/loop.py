@@ -23,6 +23,7 @@ N = response positions of the step, n = of one microbatch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +39,7 @@ from geosd.seeds import seed_of
 from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
 from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
-from geosd.training.packing import Microbatch, response_index, responses_per_rank
+from geosd.training.packing import Microbatch, responses_per_rank
 from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
@@ -167,7 +168,9 @@ class StepLoss:
     @cached_property
     def index(self) -> Tensor:
         """The response of each position of the step [N]."""
-        return response_index(self.rollouts, self.microbatches[0].student.ids.device)
+        device = self.microbatches[0].student.ids.device
+        lengths_B = torch.tensor(list(map(len, self.rollouts.responses)), device=device)
+        return torch.arange(len(lengths_B), device=device).repeat_interleave(lengths_B)
 
     def backward(self) -> tuple[Tensor, Terms, list[Tensor]]:
         """Differentiate; the loss, its terms, and the student's hidden states by microbatch."""
@@ -256,26 +259,39 @@ class StepLoss:
             values[f"loss/{name}"] = mean.item()
         return values | self.rollouts.summary()
 
-    def models_are_finite(self, student_states: list[Tensor]) -> bool:
-        """Whether the hidden states of all models are finite on every rank."""
+    def method_at_fault(self, loss: Tensor, student_states: list[Tensor]) -> str | None:
+        """The objective's class, if the loss is not finite though all models are on every rank."""
+        if loss.isfinite():
+            return None
         others = (each.hidden for models in self.references for each in models.values())
         finite = all(bool(hidden.isfinite().all()) for hidden in (*student_states, *others))
-        return not self.run.ranks.any(not finite)
+        return None if self.run.ranks.any(not finite) else type(self.run.objective).__name__
 
 
 def take_update(
     step_loss: StepLoss, loss: Tensor, student_states: list[Tensor]
 ) -> dict[str, float]:
-    """Take the step of K-FAC and AdamW, or skip it; the update's size for the log."""
+    """Take the step of K-FAC and AdamW, or skip it; the update's size for the log.
+
+    It is taken if loss, gradient and factors are finite: every rank has the same loss and norm, and
+    K-FAC's step fails on all ranks or on none.
+    """
     run, args, step = step_loss.run, step_loss.args, step_loss.step
-    rate, norm = args.learning_rate * warmup(step, args.warmup), run.policy.gradient_norm()
+    rule, rate = run.update_rule, args.learning_rate * warmup(step, args.warmup)
+    norm = run.policy.gradient_norm()
     values = {"update/learning_rate": rate, "update/gradient_norm": norm}
-    problems = (problem.id for problem in step_loss.rollouts.problems)
-    at_fault = None
-    if not loss.isfinite() and step_loss.models_are_finite(student_states):
-        at_fault = type(run.objective).__name__
-    rule = run.update_rule
-    if not run.skipped.update_or_skip(rule, rate, loss, norm, step, problems, at_fault):
+    reason = None
+    if loss.isfinite() and math.isfinite(norm):
+        try:
+            rule.step(rate)
+        except (FloatingPointError, torch.linalg.LinAlgError) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+    else:
+        reason = f"the loss is {loss.item():g}, the gradient's norm {norm:g}"
+    if reason is not None:
+        rule.skip()
+        problems = (problem.id for problem in step_loss.rollouts.problems)
+        run.skipped.add(step, problems, reason, step_loss.method_at_fault(loss, student_states))
         return values | {"update/relative_size": 0.0, "update/skipped": 1.0}
     values["update/relative_size"] = rule.relative_step()
     if blocks := rule.blocks_in_float64:

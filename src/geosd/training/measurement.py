@@ -82,30 +82,30 @@ class StateDiagnosis:
         return {name: value / positions for name, value in sums.items()} | least
 
 
-class OldPolicy:
-    """The student's predictions before an update, to measure how far the update moved them.
+Predictions = list[tuple[slice, Support, Tensor]]
+"""Positions, and a student's distributions there on its own top-K: N x K numbers, not N x V."""
 
-    Kept on its own top-K support, so N x K numbers and not N x V.
-    """
 
-    @torch.no_grad()
-    def __init__(self, student: ChunkedLogits, top_k: int, chunk: int) -> None:
-        """Remember the student's distributions at every position."""
-        self.predictions: list[tuple[slice, Support, Tensor]] = []
-        for at in chunks(len(student.hidden), chunk):
-            logits_nV = student.logits(at)
-            support = union_support([logits_nV], top_k)
-            self.predictions.append((at, support, support.restrict(logits_nV)))
+@torch.no_grad()
+def predictions_of(student: ChunkedLogits, top_k: int, chunk: int) -> Predictions:
+    """What a student predicts at every position."""
+    predictions = []
+    for at in chunks(len(student.hidden), chunk):
+        logits_nV = student.logits(at)
+        support = union_support([logits_nV], top_k)
+        predictions.append((at, support, support.restrict(logits_nV)))
+    return predictions
 
-    @torch.no_grad()
-    def kl_to(self, after: ChunkedLogits) -> float:
-        """Sum over the positions of KL(old || new), in nats."""
-        total = 0.0
-        for at, support, log_old in self.predictions:
-            log_new = support.restrict(after.logits(at))
-            # forward_kl(p, q) is KL(q || p): here the new student stands for p, the old one for q.
-            total += forward_kl(log_new, log_old).double().sum().item()
-        return total
+
+@torch.no_grad()
+def kl_of_update(before: Predictions, after: ChunkedLogits) -> float:
+    """Sum over the positions of KL(old || new), in nats."""
+    total = 0.0
+    for at, support, log_old in before:
+        log_new = support.restrict(after.logits(at))
+        # forward_kl(p, q) is KL(q || p): here the new student stands for p, the old one for q.
+        total += forward_kl(log_new, log_old).double().sum().item()
+    return total
 
 
 @dataclass
@@ -113,14 +113,13 @@ class Measurement:
     """What the log measures of one step: nothing, or the visited states and the student's update.
 
     The states are those of the step's own rollouts. Of a method that trains on solutions, which the
-    student need not visit, they are those of as many rollouts that nothing is trained on. The old
-    policies are the student before the update, with this rank's sequences.
+    student need not visit, they are those of as many rollouts that nothing is trained on.
     """
 
     run: TrainingRun
     args: TrainingArguments
     step: int
-    old_policies: list[tuple[Packed, OldPolicy]] = field(default_factory=list)
+    before: list[tuple[Packed, Predictions]] = field(default_factory=list)
 
     @property
     def due(self) -> bool:
@@ -157,13 +156,13 @@ class Measurement:
             visited = ((each, models_at(run, each, sent)) for each in sampled)
         diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
 
-        def diagnose(models: dict[str, ChunkedLogits]) -> OldPolicy:
+        def diagnose(models: dict[str, ChunkedLogits]) -> Predictions:
             diagnosis.add(models)
-            return OldPolicy(models["student"], args.top_k, args.chunk)
+            return predictions_of(models["student"], args.top_k, args.chunk)
 
         for microbatch, models in visited:
-            old_policy = run.policy.with_head(partial(diagnose, models))
-            self.old_policies.append((microbatch.student, old_policy))
+            before = run.policy.with_head(partial(diagnose, models))
+            self.before.append((microbatch.student, before))
         return diagnosis.log_values(run.ranks)
 
     @torch.no_grad()
@@ -175,8 +174,8 @@ class Measurement:
         # As the old student was run; it matters in half precision alone.
         alike = self.reads_batch and run.every_position and run.policy.compute != torch.float32
         with run.policy.passes():
-            for packed, old_policy in self.old_policies:
-                kl += old_policy.kl_to(response_logits(run.student, packed, alike))
+            for packed, before in self.before:
+                kl += kl_of_update(before, response_logits(run.student, packed, alike))
                 positions += len(packed.token)
         sums = run.ranks.reduce_values({"kl": kl, "positions": positions})
         spectrum = {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}

@@ -163,9 +163,3 @@ def split_into_microbatches(
             )
         )
     return microbatches
-
-
-def response_index(rollouts: Rollouts, device: torch.device) -> Tensor:
-    """The response to which each packed position of a step belongs [N]."""
-    lengths = torch.tensor(list(map(len, rollouts.responses)), device=device)
-    return torch.arange(len(lengths), device=device).repeat_interleave(lengths)

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -62,6 +64,7 @@ class ResponseScorer:
     def __init__(self, models: Mapping[str, nn.Module], pad_id: int, ranks: Ranks) -> None:
         """Score nothing yet."""
         self.models, self.pad_id, self.ranks = models, pad_id, ranks
+        self.device = next(next(iter(models.values())).parameters()).device
         self.times: list[tuple[float, float]] = []
         self.begin_step()
 
@@ -88,6 +91,22 @@ class ResponseScorer:
                     self.scores[response.place] = scores
                 self.scored_by |= {each.place: rank for rank, each in enumerate(responses)}
 
+    @contextmanager
+    def in_thread(
+        self, names: Collection[str]
+    ) -> Iterator[queue.SimpleQueue[FinishedResponse | None]]:
+        """A queue of responses that a thread scores; at the end of the context all are scored."""
+        waiting: queue.SimpleQueue[FinishedResponse | None] = queue.SimpleQueue()
+        cuda = self.device.type == "cuda"  # a thread begins on the first device
+        start = partial(torch.cuda.set_device, self.device) if cuda else None
+        with ThreadPoolExecutor(1, initializer=start) as pool:
+            rounds = pool.submit(self.rounds, names, waiting)
+            try:
+                yield waiting
+            finally:
+                waiting.put(None)
+                rounds.result()
+
     def _next(self, waiting: queue.SimpleQueue[FinishedResponse | None]) -> list[FinishedResponse]:
         """The responses of a round, at most one a process; none at the end."""
         first = waiting.get()
@@ -103,48 +122,26 @@ class ResponseScorer:
     def _score(self, response: FinishedResponse, names: Collection[str]) -> dict[str, Tensor]:
         """Hidden states [T, D] of the named models that predict each token of a response."""
         began = time.monotonic()
-        device = next(next(iter(self.models.values())).parameters()).device
-        packed = pack([response.prompt], [response.ids], self.pad_id, device)
+        packed = pack([response.prompt], [response.ids], self.pad_id, self.device)
         scores = {name: response_logits(self.models[name], packed, True).hidden for name in names}
         self.times.append((began, time.monotonic()))
         return scores
 
 
 class StreamingSampler:
-    """A sampler whose completions are scored as they are finished, in a thread of their own.
+    """A sampler whose completions are scored as they are finished.
 
-    The model's own endings are reported while others are sampled; the rest are scored at the end.
-    A context: at its end the named models have scored every submitted response. The scorer's other
-    processes are in `ResponseScorer.rounds` at the same time. `times` has beginning and end, in
-    seconds of one clock, of each call of the sampler.
+    The model's own endings are reported while others are sampled; the rest at the end. `times` has
+    beginning and end, in seconds of one clock, of each call of the sampler.
     """
 
-    def __init__(self, sampler: Sampler, scorer: ResponseScorer, names: Collection[str]) -> None:
+    def __init__(
+        self, sampler: Sampler, waiting: queue.SimpleQueue[FinishedResponse | None]
+    ) -> None:
         """Submit nothing yet."""
-        self.sampler, self.scorer, self.names = sampler, scorer, names
-        self.copies_weights = sampler.copies_weights
+        self.sampler, self.waiting = sampler, waiting
         self.times: list[tuple[float, float]] = []
-        self._waiting: queue.SimpleQueue[FinishedResponse | None] = queue.SimpleQueue()
         self._submitted: set[int] = set()
-        self._pool = ThreadPoolExecutor(1)
-        self._rounds: Future[None] | None = None
-
-    def __enter__(self) -> StreamingSampler:
-        """Begin to score."""
-        device = next(next(iter(self.scorer.models.values())).parameters()).device
-        self._rounds = self._pool.submit(self._score, device)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Wait for the scores."""
-        self._waiting.put(None)
-        with self._pool:
-            self._rounds.result()
-
-    def _score(self, device: torch.device) -> None:
-        if device.type == "cuda":  # a thread begins on the first device
-            torch.cuda.set_device(device)
-        self.scorer.rounds(self.names, self._waiting)
 
     def sample(
         self, prompts: list[list[int]], sampling: SamplingParams, seed: int
@@ -167,7 +164,7 @@ class StreamingSampler:
         for place, ids in finished:
             if place not in self._submitted:
                 self._submitted.add(place)
-                self._waiting.put(FinishedResponse(place, prompts[place], list(ids)))
+                self.waiting.put(FinishedResponse(place, prompts[place], list(ids)))
 
 
 class RolloutWorker:
@@ -207,7 +204,8 @@ class RolloutWorker:
             if not self.local.ranks.is_main:
                 scorer.rounds(names, queue.SimpleQueue())
             else:
-                with StreamingSampler(self.local.sampler, scorer, names) as streaming:
+                with scorer.in_thread(names) as waiting:
+                    streaming = StreamingSampler(self.local.sampler, waiting)
                     rollouts = replace(self.local, sampler=streaming).draw(step, count)
                     # Of solutions of the pool nothing was sampled, and all are scored here.
                     streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))

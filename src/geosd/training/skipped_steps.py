@@ -7,15 +7,9 @@ counts these steps, and others that are defined but not as a run should be.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
-
-import torch
-from torch import Tensor
-
-from geosd.optim.update import UpdateRule
 
 logger = logging.getLogger(__name__)
 
@@ -41,31 +35,13 @@ class SkippedSteps:
     problems: tuple[str, ...] = ()
     hint: str = LOWER_RATE
 
-    def update_or_skip(
-        self,
-        rule: UpdateRule,
-        rate: float,
-        loss: Tensor,
-        gradient_norm: float,
-        step: int,
-        problems: Iterable[str],
-        objective: str | None = None,
-    ) -> bool:
-        """Take the update of a step if loss, gradient and factors are finite; whether it was taken.
+    def add(
+        self, step: int, problems: Iterable[str], reason: str, objective: str | None = None
+    ) -> None:
+        """Count a step, and warn; `problems` are the ids of its problems.
 
-        Every rank has the same loss and norm, and K-FAC's step fails on all ranks or on none.
-        `problems` are the ids of the step's; `objective` is the method's class, if its loss is not
-        finite though all models are.
+        `objective` is the method's class, if its loss is not finite though all models are.
         """
-        if not (loss.isfinite() and math.isfinite(gradient_norm)):
-            reason = f"the loss is {loss.item():g}, the gradient's norm {gradient_norm:g}"
-        else:
-            try:
-                rule.step(rate)
-                return True
-            except (FloatingPointError, torch.linalg.LinAlgError) as error:
-                reason = str(error).splitlines()[0].rstrip(".")
-        rule.skip()
         self.count, self.last = self.count + 1, step
         self.problems = tuple(dict.fromkeys(problems))
         self.hint = LOOK_AT_OBJECTIVE.format(objective=objective) if objective else LOWER_RATE
@@ -73,7 +49,6 @@ class SkippedSteps:
             f"step {step} is skipped and changes no weight: {reason}; its problems are"
             f" {', '.join(self.problems)}.\nHint: {self.hint}."
         )
-        return False
 
     def check(self, allowed: int, steps: int, weights: str) -> None:
         """End a run of `steps` that has skipped more than `allowed`, or all of them.
