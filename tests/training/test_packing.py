@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.training.packing import common_prefix_length, pack
+from geosd.training.packing import pack
 
 tokens = st.lists(st.integers(1, 50), max_size=6)
 filled = st.lists(st.integers(1, 50), min_size=1, max_size=6)
@@ -48,7 +48,7 @@ def test_a_missing_response_is_refused():
 @given(st.lists(tokens, min_size=1, max_size=4), tokens)
 def test_the_common_prefix_is_the_longest_that_all_rows_begin_with(rows, start):
     rows = [[*start, *row] for row in rows]
-    length = common_prefix_length(rows)
+    length = pack([[*row, 1] for row in rows], [[1]] * len(rows), pad_id=0).common_prefix
     assert length >= len(start)
     assert all(row[:length] == rows[0][:length] for row in rows)
     assert any(row[: length + 1] != rows[0][: length + 1] or len(row) == length for row in rows)

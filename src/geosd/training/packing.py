@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from os.path import commonprefix
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from geosd.training.rollouts import Rollouts
 
@@ -61,37 +63,16 @@ def pack(
             f"prompt {empty[0]} is empty: nothing predicts the first token of its response."
             "\nHint: a prompt needs at least one token, e.g. the tokenizer's beginning of sequence."
         )
-    width = max(len(p) + len(r) for p, r in zip(prompts, responses, strict=True))
-    ids_BT = torch.full((len(prompts), width), pad_id, dtype=torch.long)
-    mask_BT = torch.zeros((len(prompts), width), dtype=torch.bool)
-    row, column, token = [], [], []
-    for b, (prompt, response) in enumerate(zip(prompts, responses, strict=True)):
-        length = len(prompt) + len(response)
-        ids_BT[b, :length] = torch.tensor([*prompt, *response])
-        mask_BT[b, :length] = True
-        row += [b] * len(response)
-        column += range(len(prompt) - 1, length - 1)
-        token += response
-    return Packed(
-        ids_BT.to(device),
-        mask_BT.to(device),
-        torch.tensor(row, dtype=torch.long, device=device),
-        torch.tensor(column, dtype=torch.long, device=device),
-        torch.tensor(token, dtype=torch.long, device=device),
-        common_prefix_length([prompt[:-1] for prompt in prompts]),
-    )
-
-
-def common_prefix_length(rows: Sequence[Sequence[int]]) -> int:
-    """How many leading token ids all packed rows share.
-
-    Example:
-        >>> common_prefix_length([[5, 6, 7], [5, 6, 8, 9]])
-        2
-    """
-    first, last = min(rows, default=[]), max(rows, default=[])  # in lexical order
-    differing = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
-    return next(differing, min(len(first), len(last)))
+    rows = [torch.tensor([*p, *r]) for p, r in zip(prompts, responses, strict=True)]
+    ids_BT = pad_sequence(rows, batch_first=True, padding_value=pad_id)
+    length_B = torch.tensor(list(map(len, rows)))
+    last_of_prompt_B = torch.tensor([len(prompt) - 1 for prompt in prompts])
+    column_T = torch.arange(ids_BT.shape[1])
+    before_end_BT = column_T < length_B[:, None] - 1
+    row, column = ((column_T >= last_of_prompt_B[:, None]) & before_end_BT).nonzero(as_tuple=True)
+    tensors = ids_BT, column_T < length_B[:, None], row, column, ids_BT[row, column + 1]
+    common_prefix = len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
+    return Packed(*(tensor.to(device) for tensor in tensors), common_prefix)
 
 
 @dataclass(frozen=True)
