@@ -110,21 +110,19 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
             ignore_mismatched_sizes=True,  # they are refused below, with the others
             **options,
         )
-    shapes = {
-        f"{name} ({list(got)}, expected {list(expected)})"
-        for name, got, expected in found["mismatched_keys"]
-    }
     problems = {
         "missing": found["missing_keys"],
         "unknown": found["unexpected_keys"],
-        "of another shape": shapes,
+        "of another shape": [
+            f"{name} ({list(got)}, expected {list(expected)})"
+            for name, got, expected in found["mismatched_keys"]
+        ],
     }
-    if any(problems.values()):
-        counts = (
-            f"{len(names)} {problem}, the first {min(names)}"
-            for problem, names in problems.items()
-            if names
-        )
+    if counts := [
+        f"{len(names)} {problem}, the first {min(names)}"
+        for problem, names in problems.items()
+        if names
+    ]:
         file = Path(folder, options.get("gguf_file", WEIGHTS))
         raise CheckpointError(
             f"{file if file.exists() else folder}: not the weights of {type(model).__name__} as"

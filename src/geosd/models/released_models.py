@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -23,8 +24,8 @@ from geosd.models.load_and_save import (
 )
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
-FETCHED = ("*.safetensors", "*.json", "*.jinja")
 COPIED = ("*.json", "*.jinja")
+FETCHED = ("*.safetensors", *COPIED)
 NEEDED = ("config.json", "tokenizer.json")
 INDEX = "model.safetensors.index.json"
 _FILE_NAME = re.compile(r"[\w.-]+\.safetensors")
@@ -73,13 +74,11 @@ def cached_checkpoint(repo: str, revision: str) -> Path | None:
     """The folder of a released checkpoint in the hub's cache; None where it is not there whole."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    try:
+    with suppress(LocalEntryNotFoundError, DamagedReleaseError):  # not here, or not whole
         folder = _snapshot(repo, revision, local_files_only=True)
         if all((folder / name).is_file() for name in NEEDED):
             weight_files(folder)
             return folder
-    except (LocalEntryNotFoundError, DamagedReleaseError):
-        pass  # not here, or not whole
     return None
 
 
@@ -201,11 +200,10 @@ def load_gguf_package(
         ReleaseNotFoundError: The package, its file, or the reader of GGUF is not installed.
         DamagedReleaseError: The file has another hash.
     """
-    try:
+    places: Iterable[str] = ()
+    with suppress(ImportError, ValueError):  # no name of a package
         spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):  # no name of a package
-        spec = None
-    places = (spec and spec.submodule_search_locations) or ()  # a module alone has none
+        places = (spec and spec.submodule_search_locations) or ()  # a module alone has none
     folder = next((Path(place) for place in places if Path(place, file).is_file()), None)
     if folder is None or not importlib.util.find_spec("gguf"):
         raise ReleaseNotFoundError(

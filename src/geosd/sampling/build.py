@@ -18,8 +18,6 @@ from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.sampling.vllm_engine import require_vllm, start_engine
 from geosd.sampling.vllm_sampler import VllmSampler
 
-ENGINES = ("transformers", "vllm")
-
 
 def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an engine, with the precision that they stand for on this machine."""
@@ -70,7 +68,7 @@ def build_sampler(
         )
     if engine != "vllm":
         raise ValueError(
-            f"{engine!r} is no engine; allowed are {', '.join(ENGINES)}.\nHint: rollout.engine in"
+            f"{engine!r} is no engine; allowed are transformers, vllm.\nHint: rollout.engine in"
             " params.yaml."
         )
     require_vllm()

@@ -26,19 +26,11 @@ import transformers
 from torch import Tensor, nn
 
 from geosd.files import sha256, sync, write_text
-from geosd.sampling.decode_step import ATTENTION, Columns, next_logits
-from geosd.sampling.key_value_cache import KeyValueCache
+from geosd.sampling.decode_step import ATTENTION, Columns, KeyValueCache, next_logits
 
-SOURCES = ("compiled_step.py", "decode_step.py", "key_value_cache.py", "decode_attention.cpp")
-STEP, KERNEL, NOTE = "step.pt2", "attention.so", "note.json"
+SOURCES = ("compiled_step.py", "decode_step.py")
+STEP, NOTE = "step.pt2", "sha256"
 COMPILER = "g++"
-# Those of -ffast-math that let loops vectorise; -ffast-math itself would change how the process
-# that loads the library rounds numbers next to zero.
-FLAGS = (
-    "-O3 -std=c++20 -shared -fPIC -march=native -mprefer-vector-width=512 -fno-math-errno"
-    " -fno-trapping-math -fassociative-math -fno-signed-zeros -freciprocal-math"
-    " -ffinite-math-only"
-).split()
 VOLATILE = frozenset(
     {"_name_or_path", "transformers_version", "dtype", "architectures", "_attn_implementation"}
 )
@@ -46,32 +38,21 @@ VOLATILE = frozenset(
 
 
 class CompiledStep:
-    """A compiled step of one model; see `DecodeStep`.
-
-    Args:
-        folder: Holds the files that `compile_step` wrote.
-        model: Gives the weights, in fp32, on the CPU.
-    """
+    """A compiled step of a model that gives the weights, in fp32, on the CPU; see `DecodeStep`."""
 
     def __init__(self, folder: Path, model: nn.Module) -> None:
-        """Load the files.
+        """Load what `compile_step` wrote.
 
         Raises:
-            RuntimeError: They are not those that were compiled, or others may have written them.
+            RuntimeError: It is not what was compiled, or others may have written it.
         """
         _check_owner(folder)
-        try:
-            self.sha256 = json.loads((folder / NOTE).read_text(encoding="utf-8"))["sha256"]
-            noted = {name: self.sha256[name] for name in (STEP, KERNEL)}
-        except (ValueError, KeyError, TypeError):  # what a power cut leaves of it
-            noted = {NOTE: None}
-        for name, digest in noted.items():
-            if sha256(folder / name) != digest:
-                raise RuntimeError(
-                    f"{folder / name} is not the file that was written there.\nHint: remove"
-                    f" {folder}; the next run compiles it again."
-                )
-        torch.ops.load_library(str(folder / KERNEL))
+        self.record = {"kind": "compiled", "sha256": sha256(folder / STEP)}
+        if (folder / NOTE).read_text(encoding="utf-8") != self.record["sha256"]:
+            raise RuntimeError(
+                f"{folder / STEP} is not the file that was written there.\nHint: remove {folder};"
+                " the next run compiles it again."
+            )
         self._runner = torch._C._aoti.AOTIModelPackageLoader(
             str(folder / STEP), "model", False, 1, -1
         )
@@ -116,44 +97,37 @@ class ExportableStep(nn.Module):
         self, ids_B: Tensor, first_B: Tensor, filled_L: Tensor, parts: list[Tensor]
     ) -> Tensor:
         """Logits [B, V]; `parts` are keys and values of each layer in turn, changed in place."""
-        columns = Columns(first_B, filled_L.shape[0], kernel=True)
+        columns = Columns(first_B, filled_L.shape[0])
         layers = list(zip(parts[::2], parts[1::2], strict=True))
         return next_logits(self.model, ids_B, columns, layers)
 
 
-def identity(config: Any) -> dict[str, Any]:
-    """All that a compiled step follows from: architecture, packages, processor, our sources."""
+def cache_folder(config: Any) -> Path:
+    """The folder of the compiled step of an architecture, which need not exist.
+
+    Its name follows from all that the step does: architecture, packages, processor, our sources.
+    """
+    if chosen := os.environ.get("GEOSD_CACHE"):
+        root = Path(chosen)
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "geosd"
     architecture = {
         name: value
         for name, value in config.to_dict().items()
         if name not in VOLATILE and not name.endswith("token_id")
     }
-    here = Path(__file__).parent
-    return {
-        "architecture": architecture,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "machine": platform.machine(),
-        "processor": _processor_flags(),
-        "sources": {name: sha256(here / name) for name in SOURCES},
-    }
-
-
-def cache_folder(config: Any) -> Path:
-    """The folder of the compiled step of an architecture, which need not exist."""
-    if chosen := os.environ.get("GEOSD_CACHE"):
-        root = Path(chosen)
-    else:
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "geosd"
-    text = json.dumps(identity(config), sort_keys=True, default=str)
+    compiled_from = [
+        architecture,
+        [torch.__version__, transformers.__version__],
+        [platform.machine(), _processor_flags()],
+        [sha256(Path(__file__).with_name(name)) for name in SOURCES],
+    ]
+    text = json.dumps(compiled_from, sort_keys=True, default=str)
     return root / "decode" / hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def open_compiled_step(model: nn.Module) -> CompiledStep:
-    """The compiled step of a model, compiled now if this machine has none yet.
-
-    Args:
-        model: A transformers model of an architecture that `takes_preallocated_cache`.
+    """The compiled step of a model that `takes_preallocated_cache`, compiled now if there is none.
 
     Raises:
         RuntimeError: The machine has no compiler, compiling failed, or what was compiled before is
@@ -174,9 +148,7 @@ def open_compiled_step(model: nn.Module) -> CompiledStep:
 def compile_step(config: Any, folder: Path) -> None:
     """Compile the step of an architecture in a process of its own.
 
-    Args:
-        config: A transformers configuration.
-        folder: Gets the step, the attention kernel and a note of their hashes, all at once.
+    `folder` gets the step and its hash at once.
 
     Raises:
         RuntimeError: There is no compiler, or it failed.
@@ -187,7 +159,7 @@ def compile_step(config: Any, folder: Path) -> None:
         made = Path(scratch) / "made"
         made.mkdir(mode=0o700)
         config.save_pretrained(Path(scratch) / "config")
-        command = [sys.executable, "-m", __name__, str(Path(scratch) / "config"), str(made)]
+        command = [sys.executable, "-m", __name__, str(Path(scratch) / "config"), str(made / STEP)]
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(Path(scratch) / "inductor")}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode != 0:
@@ -195,23 +167,17 @@ def compile_step(config: Any, folder: Path) -> None:
                 f"compiling the decode step failed:\n{done.stderr[-2000:]}\nHint: set"
                 " rollout.compile to false in params.yaml to sample without it."
             )
-        note = {
-            "sha256": {name: sha256(made / name) for name in (STEP, KERNEL)},
-            "identity": identity(config),
-        }
-        write_text(made / NOTE, json.dumps(note, indent=2, default=str))
-        for name in (STEP, KERNEL):
-            sync(made / name)
+        write_text(made / NOTE, sha256(made / STEP))
+        sync(made / STEP)
         made.rename(folder)
 
 
-def _compile_here(config_folder: Path, folder: Path) -> None:
-    """Compile into a folder, with all that compiling loads."""
+def _compile_here(config_folder: Path, package: Path) -> None:
+    """Compile into a file, with all that compiling loads."""
     from torch._inductor import aoti_compile_and_package
     from torch.export import Dim, export
 
     torch.set_num_threads(1)
-    _build_kernel(folder / KERNEL)
     config = transformers.AutoConfig.from_pretrained(config_folder, trust_remote_code=False)
     model = transformers.AutoModelForCausalLM.from_config(
         config, dtype=torch.float32, attn_implementation=ATTENTION, trust_remote_code=False
@@ -233,30 +199,12 @@ def _compile_here(config_folder: Path, folder: Path) -> None:
         program = export(ExportableStep(model), arguments, dynamic_shapes=shapes)
     aoti_compile_and_package(
         program,
-        package_path=str(folder / STEP),
+        package_path=str(package),
         inductor_configs={
             "aot_inductor.package_constants_in_so": False,  # weights are the caller's
             "compile_threads": 1,
             "cpp.threads": 1,
         },
-    )
-
-
-def _build_kernel(path: Path) -> None:
-    root = Path(torch.__file__).parent
-    subprocess.run(
-        [
-            COMPILER,
-            *FLAGS,
-            str(Path(__file__).with_name("decode_attention.cpp")),
-            "-o",
-            str(path),
-            f"-I{root / 'include'}",
-            f"-I{root / 'include/torch/csrc/api/include'}",
-            f"-L{root / 'lib'}",
-            "-ltorch_cpu",
-        ],
-        check=True,
     )
 
 

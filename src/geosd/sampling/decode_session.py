@@ -6,33 +6,20 @@ B = rows, P = longest prompt of the batch, V = vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
-from geosd.sampling.key_value_cache import KeyValueCache, grown, with_room
-
-
-class DecodeSession(Protocol):
-    """What a decode loop needs of a model.
-
-    Attributes:
-        logits: Of each row's next token [B, V].
-    """
-
-    logits: Tensor
-
-    def step(self, ids_B: Tensor) -> None:
-        """Append one token to each row."""
-        ...
-
-    def keep(self, rows: Tensor) -> None:
-        """Drop all rows but `rows`."""
-        ...
+from geosd.sampling.decode_step import (
+    DecodeStep,
+    EagerStep,
+    KeyValueCache,
+    UnsupportedAttentionError,
+    grown,
+    with_room,
+)
 
 
 class PreallocatedSession:
@@ -44,6 +31,9 @@ class PreallocatedSession:
         prompts: Token ids of each row, not empty.
         pad_id: Fills the left of short prompts.
         new_tokens: Most tokens that each row will append.
+
+    Attributes:
+        logits: Of each row's next token [B, V].
     """
 
     def __init__(
@@ -122,7 +112,7 @@ class ModelCacheSession:
     """Prompts and tokens in the cache and by the attention that a model brings itself.
 
     For models whose attention is more than a softmax over scaled products, or whose layers keep
-    more than keys and values.
+    more than keys and values. It has the methods and `logits` of `PreallocatedSession`.
     """
 
     def __init__(self, model: nn.Module, prompts: Sequence[Sequence[int]], pad_id: int) -> None:

@@ -11,8 +11,7 @@ The model itself is transformers' and unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,22 +19,103 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
-from transformers.cache_utils import Cache
-
-from geosd.sampling.key_value_cache import KeyValueCache, PreallocatedLayer
+from transformers.cache_utils import Cache, CacheLayerMixin
 
 ATTENTION = "geosd_decode"
 """Name of `attend` among transformers' attention functions."""
 
+CHUNK = 256  # columns by which a cache grows, at least
+
 HARMLESS = frozenset({"dropout", "position_ids", "use_cache"})
 """Arguments of an attention that change nothing while a model generates."""
 
-LIBRARY = torch.library.Library("geosd", "DEF")
-LIBRARY.define(
-    "decode_attention(Tensor queries, Tensor keys, Tensor values, Tensor first, Tensor(a!) result,"
-    " SymInt filled, int window, float scale) -> ()"
-)
-torch.library.register_fake("geosd::decode_attention", lambda *arguments: None, lib=LIBRARY)
+
+@dataclass
+class KeyValueCache:
+    """Keys and values of all layers, for rows that are padded on the left.
+
+    Attributes:
+        layers: Keys and values [B, K, C, D] of each layer.
+        first: Column of each row's first token [B].
+        padded: Whether some row begins later than column 0.
+        filled: L, columns that hold a token of some row.
+        limit: Most columns that will be needed.
+    """
+
+    layers: list[tuple[Tensor, Tensor]]
+    first: Tensor
+    padded: bool
+    filled: int
+    limit: int
+
+    @property
+    def columns(self) -> int:
+        """C, the columns that there is room for."""
+        return self.layers[0][0].shape[2]
+
+    def append_column(self) -> None:
+        """Count one more column as filled, and make room where there is none."""
+        self.filled += 1
+        if self.filled > self.columns:
+            self._copy(None, grown(self.columns))
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop all rows but `rows`, which may repeat."""
+        self.first = self.first[rows]
+        self._copy(rows, self.columns)
+
+    def _copy(self, rows: Tensor | None, columns: int) -> None:
+        columns = min(columns, self.limit)
+        self.layers = [
+            tuple(with_room(part, rows, self.filled, columns) for part in pair)
+            for pair in self.layers
+        ]
+
+
+def grown(columns: int) -> int:
+    """Columns of a larger cache, so that all copies together cost a few of the last one."""
+    return columns + max(CHUNK, columns // 2)
+
+
+def with_room(source: Tensor, rows: Tensor | None, filled: int, columns: int) -> Tensor:
+    """Some rows of keys or values [B, K, C, D], their first columns copied into `columns` ones."""
+    filled = min(filled, source.shape[2])
+    chosen = source[:, :, :filled] if rows is None else source[rows, :, :filled]
+    room = chosen.new_empty(chosen.shape[0], chosen.shape[1], columns, chosen.shape[3])
+    room[:, :, :filled] = chosen
+    return room
+
+
+class PreallocatedLayer(CacheLayerMixin):
+    """A layer's keys and values as transformers' models append to them: in place, and unsliced."""
+
+    def __init__(self, keys: Tensor, values: Tensor, filled: int) -> None:
+        """Wrap keys and values [B, K, C, D] whose last filled column is the step's own."""
+        self.keys, self.values, self.filled = keys, values, filled
+        self.is_initialized = True
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Write the step's column and return the whole cache; `attend` reads its filled part."""
+        self.keys[:, :, self.filled - 1 : self.filled].copy_(key_states)
+        self.values[:, :, self.filled - 1 : self.filled].copy_(value_states)
+        return self.keys, self.values
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Nothing: the tensors are there."""
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Columns and offset of a mask."""
+        return self.filled, 0
+
+    def get_seq_length(self) -> int:
+        """Columns filled before the step."""
+        return self.filled - 1
+
+    def get_max_length(self) -> int:
+        """No limit of its own."""
+        return -1
 
 
 class UnsupportedAttentionError(NotImplementedError):
@@ -43,7 +123,12 @@ class UnsupportedAttentionError(NotImplementedError):
 
 
 class DecodeStep(Protocol):
-    """Computes the next token's logits of every row; `EagerStep`, or a compiled one."""
+    """Computes the next token's logits of every row; `EagerStep`, or a compiled one.
+
+    `record` is what a manifest says of it.
+    """
+
+    record: dict[str, Any]
 
     def __call__(self, ids_B: Tensor, cache: KeyValueCache) -> Tensor:
         """Append the tokens `ids_B` to the cache; logits [B, V] of the tokens that follow."""
@@ -58,13 +143,11 @@ class Columns:
         first: Of each row [B].
         filled: L; the step's own token is in column L - 1.
         padded: Whether some row begins later than column 0.
-        kernel: Whether the compiled attention reads them, or torch's.
     """
 
     first: Tensor
     filled: int
     padded: bool = True
-    kernel: bool = False
 
 
 def attend(
@@ -81,46 +164,27 @@ def attend(
 ) -> tuple[Tensor, None]:
     """Attention of one query a row over the filled columns of a cache.
 
-    Queries of one group are treated as several queries over the same keys, so that keys are not
-    repeated. A sliding window is a later first column, because rows share their columns.
-
-    Args:
-        module: The model's attention.
-        query: [B, H, 1, D].
-        key: The whole cache [B, K, C, D].
-        value: The whole cache [B, K, C, D].
-        attention_mask: None; `columns` stands for it.
-        columns: Which columns hold tokens; None if the model does not pass it on.
-        scaling: Factor of the products; None is D ** -0.5.
-        sliding_window: Tokens that a query sees, its own included; None sees all.
-        other: What else a model passes.
+    It has the arguments of transformers' attention functions: `query` [B, H, 1, D], `key` and
+    `value` the whole cache [B, K, C, D]. `columns` stands for the mask. Queries of one group are
+    treated as several queries over the same keys, so that keys are not repeated. A sliding window
+    is a later first column, because rows share their columns.
 
     Returns:
         [B, 1, H, D], and no attention weights.
 
     Raises:
-        UnsupportedAttentionError: The model passes something that changes the result.
+        UnsupportedAttentionError: The model passes something that changes the result, or does not
+            pass `columns` on. The sampler uses the model's own attention then.
     """
-    if changes := {name for name, given in other.items() if given is not None} - HARMLESS:
-        raise UnsupportedAttentionError(
-            f"{type(module).__name__} passes {', '.join(sorted(changes))} to its attention, which"
-            " this one does not apply.\nHint: the sampler uses the model's own attention then."
-        )
-    if columns is None:
-        raise UnsupportedAttentionError(
-            f"{type(module).__name__} does not get the columns to read.\nHint: the sampler uses the"
-            " model's own attention then."
-        )
+    changes = {name for name, given in other.items() if given is not None} - HARMLESS
+    if changes or columns is None:
+        raise UnsupportedAttentionError(f"{type(module).__name__}: {sorted(changes)}")
     B, H, _, D = query.shape
-    scale = D**-0.5 if scaling is None else scaling
-    filled, first, window = columns.filled, columns.first, sliding_window or 0
-    if columns.kernel:
-        result = torch.empty_like(query[:, :, 0])
-        torch.ops.geosd.decode_attention(
-            query[:, :, 0].contiguous(), key, value, first, result, filled, window, scale
-        )
-        return result[:, None], None
-    start = max(0, filled - window) if window else 0
+    filled, first, start = columns.filled, columns.first, 0
+    if sliding_window and isinstance(filled, torch.SymInt):  # torch.export cuts at no window
+        first = first.clamp(min=filled - sliding_window)
+    elif sliding_window:
+        start = max(0, filled - sliding_window)
     shown = None
     if columns.padded:
         shown = torch.arange(start, filled, device=query.device) >= first[:, None, None, None]
@@ -130,7 +194,7 @@ def attend(
         key[:, :, start:filled],
         value[:, :, start:filled],
         attn_mask=shown,
-        scale=scale,
+        scale=scaling,
     )
     return result.reshape(B, 1, H, D), None
 
@@ -154,28 +218,21 @@ def next_logits(
     ).logits[:, -1]
 
 
-@contextmanager
-def attention_function(model: nn.Module, name: str) -> Iterator[None]:
-    """Let a model use another of transformers' attention functions for a while."""
-    config = model.config
-    before = config._attn_implementation
-    config._attn_implementation = name
-    try:
-        yield
-    finally:
-        config._attn_implementation = before
-
-
 class EagerStep:
     """A step by the model's own modules, in whatever type and on whatever device they are."""
 
     def __init__(self, model: nn.Module) -> None:
         """Step through `model`, as it is at each call."""
-        self.model = model
+        self.model, self.record = model, {"kind": "eager"}
 
     def __call__(self, ids_B: Tensor, cache: KeyValueCache) -> Tensor:
         """See `DecodeStep`."""
         cache.append_column()
-        with attention_function(self.model, ATTENTION):
-            columns = Columns(cache.first, cache.filled, cache.padded)
+        columns = Columns(cache.first, cache.filled, cache.padded)
+        config = self.model.config
+        before = config._attn_implementation
+        config._attn_implementation = ATTENTION
+        try:
             return next_logits(self.model, ids_B, columns, cache.layers)
+        finally:
+            config._attn_implementation = before

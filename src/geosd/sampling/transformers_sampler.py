@@ -15,7 +15,6 @@ from tqdm import tqdm
 from geosd.models.output_head import float32_logits
 from geosd.sampling.compiled_step import CompiledStep, open_compiled_step
 from geosd.sampling.decode_session import (
-    DecodeSession,
     ModelCacheSession,
     PreallocatedSession,
     takes_preallocated_cache,
@@ -34,6 +33,8 @@ from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms
 CPU_STRIDE = 1  # tokens between two looks for rows that have ended
 ACCELERATOR_STRIDE = 8  # each look waits for the device
 WORTHWHILE = 0.75  # a batch is copied without its ended rows when at most this share goes on
+
+DecodeSession = PreallocatedSession | ModelCacheSession
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class TransformersSampler:
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
-        """One completion per prompt, in the prompts' order; see `Sampler.sample`.
+        """See `Sampler.sample`.
 
         Prompts of like length share a batch. A request's draws depend on the seed and its place in
         the call alone, so what shares its batch changes a completion only by rounding.
@@ -147,10 +148,7 @@ class TransformersSampler:
         if step is None:
             self._step_record = {"kind": "by the model's own cache"}
             return ModelCacheSession(self.model, prompts, self.pad_id)
-        if isinstance(step, CompiledStep):
-            self._step_record = {"kind": "compiled", "sha256": step.sha256}
-        else:
-            self._step_record = {"kind": "eager"}
+        self._step_record = step.record
         return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
 
     def _complete(
@@ -159,9 +157,8 @@ class TransformersSampler:
         """Completions of a batch by the prompts' places in the call."""
         device = session.logits.device
         stride = CPU_STRIDE if device.type == "cpu" else ACCELERATOR_STRIDE
-        ends_V = torch.zeros(session.logits.shape[1] + 1, dtype=torch.bool)
+        ends_V = torch.zeros(session.logits.shape[1] + 1, dtype=torch.bool, device=device)
         ends_V[[*self.end_ids, NO_TOKEN]] = True  # which is the last one: broken logits end a row
-        ends_V = ends_V.to(device)
         cap = sampling.max_new_tokens
         uniforms_RB = request_uniforms(seed, places, cap).to(device)
         tokens_RB = torch.empty(cap, len(places), dtype=torch.long, device=device)

@@ -15,14 +15,10 @@ import torch
 
 @dataclass(frozen=True)
 class StartedEngine:
-    """A started engine, and what a sampler has to know of it.
+    """vLLM's `LLM`, its class `SamplingParams`, and what a sampler has to know of the engine.
 
-    Attributes:
-        llm: vLLM's `LLM`.
-        parameters: vLLM's `SamplingParams`.
-        context: Tokens of prompt and response together that the engine has room for.
-        dtype: Type of its weights.
-        record: What a manifest says of it.
+    `context` is the tokens of prompt and response together that the engine has room for, `dtype`
+    the type of its weights, `record` what a manifest says of it.
     """
 
     llm: Any
@@ -33,11 +29,7 @@ class StartedEngine:
 
 
 def require_vllm() -> None:
-    """Say so now if vLLM is not installed, and not after an hour.
-
-    Raises:
-        ModuleNotFoundError: It is not.
-    """
+    """Raise ModuleNotFoundError if vLLM is not installed: now, and not after an hour."""
     if importlib.util.find_spec("vllm") is None:
         raise ModuleNotFoundError(
             "rollout.engine is vllm, and vllm is not installed here.\nHint: on GPUs `make"

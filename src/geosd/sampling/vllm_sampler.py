@@ -44,7 +44,7 @@ class VllmSampler:
         open_engine: Starts the engine; called when the first prompt comes, because a method that
             samples nothing (SFT) should not pay for it.
         end_ids: Tokens that end a response.
-        weights: Names and tensors of the model that is sampled, as it is when this is called; None
+        weights: `named_weights` of the model that is sampled, as it is when this is called; None
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
         part_bytes: Bytes of weights that are on their way at once.
@@ -73,7 +73,7 @@ class VllmSampler:
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
-        """One completion per prompt, in the prompts' order; see `Sampler.sample`.
+        """See `Sampler.sample`.
 
         What shares a batch with a request does not change its draws: its seed is of its place.
 
@@ -97,7 +97,13 @@ class VllmSampler:
             for batch in batches
             for place in range(len(batch.prompts))
         ]
-        self._check(prompts, sampling)
+        if 0 < sampling.temperature < LOWEST_TEMPERATURE:
+            raise ValueError(
+                f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
+                f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
+            )
+        longest = max(map(len, prompts), default=0)
+        check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
         if self.weights is not None:
             self.sync(self.weights())
         llm = self.engine.llm
@@ -156,15 +162,6 @@ class VllmSampler:
             return {"engine": "vllm", "started": False}
         seeds = 'seed_of(seed of the call, "request", place in the call)'
         return {**self.engine.record, "weight_syncs": self.syncs, "request_seeds": seeds}
-
-    def _check(self, prompts: Sequence[Sequence[int]], sampling: SamplingParams) -> None:
-        if 0 < sampling.temperature < LOWEST_TEMPERATURE:
-            raise ValueError(
-                f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
-                f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
-            )
-        longest = max(map(len, prompts), default=0)
-        check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
 
     def _parameters(self, sampling: SamplingParams, seed: int, place: int) -> Any:
         return self.engine.parameters(
