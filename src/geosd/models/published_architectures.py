@@ -17,20 +17,11 @@ Family = Literal["qwen3", "olmo3", "llama"]
 class Architecture:
     """The dimensions of one architecture: a decoder as in the paper's table of seven models.
 
-    Attributes:
-        label: Its name in print.
-        family: Which class of transformers, and with it which norms it has.
-        layers: L, transformer blocks.
-        hidden: d, width of the residual stream.
-        ffn: d_ff, width of the feed-forward layer.
-        heads: Query heads.
-        kv_heads: Key and value heads.
-        head: h, dimensions of one head.
-        vocabulary: V, rows of the embedding.
-        tied: Whether the output head is the embedding, transposed.
-        context: Tokens that it was made to read; None where that is given elsewhere.
-
-    Source: the paper, Table archs.
+    L `layers`; residual stream of width d, `hidden`; feed-forward layers of width d_ff, `ffn`;
+    `heads` of queries, `kv_heads` of keys and of values, each of h dimensions, `head`; V rows of
+    the embedding, `vocabulary`, which is the output head too where it is `tied`. The `family` is a
+    class of transformers, which says what norms there are; `context` is the tokens that the model
+    was made to read, None where that is given elsewhere. Source: the paper, Table archs.
     """
 
     label: str

@@ -124,10 +124,9 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
 
 def _refuse_links(folder: Path, *allowed: Path) -> None:
     """Refuse a folder where a file is a link that leads out of the allowed folders."""
-    roots = [root.resolve() for root in allowed]
     for file in sorted(path for pattern in FETCHED for path in folder.glob(pattern)):
         target = file.resolve()
-        if not any(target.is_relative_to(root) for root in roots):
+        if not any(target.is_relative_to(root.resolve()) for root in allowed):
             raise DamagedReleaseError(
                 f"{file} is a link to {target}, outside its folder.\nHint: base.checkpoint.folder"
                 " holds files; `cp -rL` copies what links lead to. A snapshot of the hub's cache is"

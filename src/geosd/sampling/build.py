@@ -21,9 +21,8 @@ from geosd.sampling.vllm_sampler import VllmSampler
 
 def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an engine, with the precision that they stand for on this machine."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if settings["engine"] != "vllm":  # transformers loads a checkpoint on the CPU
-        device = torch.device("cpu")
+    on_gpu = settings["engine"] == "vllm" and torch.cuda.is_available()  # transformers loads on CPU
+    device = torch.device("cuda" if on_gpu else "cpu")
     precision = resolve_precision(settings.get("precision", "float32"), device)
     return {**settings, "precision": precision}
 
