@@ -250,7 +250,7 @@ def count_operations(
         if not x.isdigit() or len(written) not in (2, 4):
             values[False] += 1
             return
-        expected = [str(value) for value in question.values(int(x), int(second))]
+        expected = [str(value) for value in question.product_and_side(int(x), int(second))]
         for at, value in enumerate(written):
             values[value == expected[at % 2]] += 1
         target = (question.first, question.second)[second][2]

@@ -3,8 +3,8 @@
 Each is refused with the key that is wrong and a hint; none is taken, none is a bare traceback.
 What is wrong is known from what was done to the file, not from the checks that are tested.
 
-Nobody knows beforehand which words go together, each of which is right: such files are refused, or
-all that the study ends in can be made of its tables.
+Values that are right alone can be wrong together: a file that combines such values is refused, or
+all that its study ends in can be made of its tables.
 """
 
 from __future__ import annotations

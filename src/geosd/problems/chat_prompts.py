@@ -100,21 +100,18 @@ class ChatPrompts:
         """The first sentences of a solution for a chat prompt; lines count as sentences.
 
         Their number is that of `revealed_parts`; the fraction 1 gives the solution as it is.
-
-        Source: the paper, privilege sweep.
         """
         sentences = _SENTENCE.findall(solution)
         revealed = "".join(sentences[: revealed_parts(len(sentences), fraction)])
         return solution if fraction == 1 else revealed
 
     def _alone(self, question: str) -> str:
-        """The student's turn."""
         return f"{question}\n{self.instruction}"
 
     def _informed(self, question: str, solution: str) -> str:
-        """The teacher's turn."""
-        parts = {"question": question, "solution": solution, "instruction": self.instruction}
-        return self.privileged.format(**parts)
+        return self.privileged.format(
+            question=question, solution=solution, instruction=self.instruction
+        )
 
     def _chat(self, answered: Sequence[tuple[str, str]], last: str) -> str:
         """A chat of answered turns and a last one that waits for its answer."""
@@ -124,9 +121,9 @@ class ChatPrompts:
             for role, text in zip(("user", "assistant"), turn, strict=True)
         ]
         turns.append({"role": "user", "content": last})
-        values = {**self.tokenizer.special_tokens_map, "enable_thinking": self.thinking}
+        variables = {**self.tokenizer.special_tokens_map, "enable_thinking": self.thinking}
         owner = self.tokenizer.name_or_path or "the tokenizer"
-        return render(self.tokenizer.get_chat_template(), turns, values, owner)
+        return render(self.tokenizer.get_chat_template(), turns, variables, owner)
 
     def _turn_ends(self, added: Mapping[str, int]) -> tuple[int, ...]:
         """The first of the added tokens that the template writes behind an answer."""

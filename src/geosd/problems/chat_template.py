@@ -25,14 +25,14 @@ class ChatTemplateError(ValueError):
 
 
 def render(
-    template: str, turns: Sequence[Mapping[str, str]], values: Mapping[str, Any], owner: str
+    template: str, turns: Sequence[Mapping[str, str]], variables: Mapping[str, Any], owner: str
 ) -> str:
     """The text of a chat that waits for its answer.
 
     Args:
         template: Of the tokenizer.
         turns: Each with role and content.
-        values: Further values that the template may read.
+        variables: Of the template, beside the turns.
         owner: Whose template it is, for errors.
 
     Raises:
@@ -40,7 +40,7 @@ def render(
     """
     try:
         with _LOCK:
-            reply = _PROCESS.ask(template, turns, values)
+            reply = _PROCESS.ask(template, turns, variables)
         if "text" in reply:
             return reply["text"]
         problem = reply["error"]
@@ -52,13 +52,13 @@ def render(
     )
 
 
-def _render(template: str, turns: Sequence[Any], values: Mapping[str, Any]) -> dict[str, str]:
+def _render(template: str, turns: Sequence[Any], variables: Mapping[str, Any]) -> dict[str, str]:
     """The text, or the error, in the process."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     try:
         (text,), _ = render_jinja_template(
-            [turns], chat_template=template, add_generation_prompt=True, **values
+            [turns], chat_template=template, add_generation_prompt=True, **variables
         )
     except (Exception, MemoryError) as error:  # a template can raise whatever Python raises
         return {"error": f"{type(error).__name__}: {error}"[:500]}

@@ -35,9 +35,8 @@ class CatalogueEntry:
 
     Attributes:
         name: Where it goes, inside the folder of raw files.
-        repo: Data set repository of the hub, `owner/name`.
-        revision: Commit of that repository.
-        file: The file in the repository.
+        repo: Data set repository of the hub, `owner/name`; `file` is its file at the commit
+            `revision`.
         sha256: Of that file; None where the first fetch records it.
         same: SHA-256 of other files with the same rows.
         columns: The repository's names of `id`, `problem` and `answer`; None keeps the file as is.
@@ -117,10 +116,8 @@ def _download(entry: CatalogueEntry) -> Path:
     """The hub's file, out of the cache where it is there."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    if cached := cached_file(entry):
-        return cached
     try:
-        return _from_hub(entry)
+        return cached_file(entry) or _from_hub(entry)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise DownloadError(
             f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"
@@ -177,19 +174,19 @@ def _to_json_lines(entry: CatalogueEntry, path: Path) -> str:
     """The hub's rows as JSON lines with id, problem and answer."""
     assert entry.columns is not None
     if path.suffix == ".parquet":
-        values = pyarrow.parquet.read_table(path).to_pylist()
+        rows = pyarrow.parquet.read_table(path).to_pylist()
     else:
         # Of bytes, because a text's lines also end at U+2028, which JSON leaves inside strings.
-        values = [json.loads(line) for line in path.read_bytes().splitlines()]
+        rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     lines = []
-    for number, value in enumerate(values):
-        if missing := [name for name in entry.columns.values() if name not in value]:
+    for number, published in enumerate(rows):
+        if missing := [name for name in entry.columns.values() if name not in published]:
             raise WrongFileError(
                 f"{entry.name}: row {number} of {entry.file} of {entry.repo} has no"
-                f" {', '.join(missing)}, only {', '.join(value)}.\nHint: the catalogue's `columns`"
-                " name the repository's."
+                f" {', '.join(missing)}, only {', '.join(published)}.\nHint: the catalogue's"
+                " `columns` name the repository's."
             )
-        row = {name: str(value[column]) for name, column in entry.columns.items()}
+        row = {name: str(published[column]) for name, column in entry.columns.items()}
         if entry.integers:
             row["answer"] = _integer(row["answer"], entry, number)
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")

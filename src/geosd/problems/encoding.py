@@ -15,26 +15,23 @@ if TYPE_CHECKING:
 class PromptFormat(Protocol):
     """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`.
 
+    A format may leave the attributes out.
+
     Attributes:
-        turn_ends: Tokens that end an answer beside those of the tokenizer and the model; a format
-            without the attribute has none.
+        turn_ends: Tokens that end an answer beside those of the tokenizer and the model.
         opens_thought: Whether prompts end in a thought, which a response must close before it can
-            state an answer; a format without the attribute opens none.
+            state an answer.
     """
 
     turn_ends: Sequence[int] = ()
     opens_thought: bool = False
 
     def student(self, question: str) -> str:
-        """The text of the student's prompt: the question alone."""
+        """The student's prompt: the question alone."""
         ...
 
     def teacher(self, question: str, solution: str) -> str:
-        """The text of the teacher's prompt: the question with a solution.
-
-        The prompt must end as the student's does: then the first token of the response stands in
-        the same place in both.
-        """
+        """The teacher's prompt: the question with a solution. It must end as the student's does."""
         ...
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
@@ -46,10 +43,6 @@ def revealed_parts(parts: int, fraction: float) -> int:
     """How many parts of a solution a prompt format reveals: its first steps or sentences.
 
     The number is rounded up, and only the fraction 1 reveals the last part: the answer.
-
-    Args:
-        parts: Steps or sentences of the solution.
-        fraction: How much is revealed, in [0, 1].
 
     Raises:
         ValueError: The fraction is outside [0, 1].
@@ -72,7 +65,7 @@ def revealed_parts(parts: int, fraction: float) -> int:
 
 
 class Encoding:
-    """Encoding of prompts and solutions as token ids with a model's tokenizer, and of ids as text.
+    """Prompts and solutions as token ids, by a model's tokenizer, and ids as text.
 
     Prompt and response are tokenized on their own and joined as ids. In joined text, a tokenizer
     could fuse the prompt's last character with the response's first, and student and teacher would
@@ -83,7 +76,7 @@ class Encoding:
 
     Args:
         tokenizer: The model's own.
-        prompts: How a question, and a question with a solution, are worded.
+        prompts: How the data set words them.
         generation: The model's generation_config.json. Responses also end at the tokens at which it
             says to stop: Qwen3 and Olmo 3 end turns with one token and conversations with another.
             A base model's says the end of a document; the prompts then know the end of a turn.

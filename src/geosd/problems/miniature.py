@@ -104,9 +104,8 @@ class MiniatureGrader:
     def __call__(self, response: str, gold: str) -> Verdict:
         """Judge a response of the miniature by its final answer alone; its steps are not checked.
 
-        The final answer is the integer after the last `A:`. As for the paper's graders, a right
-        answer counts whatever led to it: a solution with two errors that cancel is a verified
-        solution. `A: 06` and `A: 6` are the same answer.
+        The final answer is the integer after the last `A:`. A right answer counts whatever led to
+        it, as for the paper's graders. `A: 06` and `A: 6` are the same answer.
 
         Raises:
             ValueError: The gold answer is not an integer.

@@ -61,12 +61,11 @@ def generate_splits(
         kinds: Kinds of problems, each with the `name` of its benchmark; in distribution is the
             first alone.
         settings: Problems of each split: `train`, `select_train`, `select_validation`, `test_id`,
-            `test_per_benchmark` (of each out-of-distribution benchmark); and the draws' `seed`.
+            `test_per_benchmark`; and the draws' `seed`.
         purpose: Keeps the draws apart from those of other generators with the same seed.
 
     Returns:
-        The splits. Their card counts the draws of each benchmark, and holds the worked solutions
-        by problem id where problems have one.
+        The splits; their card counts the draws of each benchmark, and holds the worked solutions.
 
     Raises:
         ValueError: A benchmark has too few different questions for the number wanted, or the whole

@@ -22,14 +22,11 @@ ID = "id"
 
 @dataclass(frozen=True)
 class Problem:
-    """Record of a problem: one question and its answer.
+    """Record of a problem: a question, without prompt markers, and its right final answer.
 
     Attributes:
         id: Unique within a study, e.g. `train-00017`.
-        benchmark: The set that the problem belongs to: `train`, `select_train`,
-            `select_validation`, or the name of a test benchmark.
-        question: The question alone, without prompt markers.
-        answer: The right final answer.
+        benchmark: `train`, `select_train`, `select_validation`, or the name of a test benchmark.
     """
 
     id: str
@@ -43,9 +40,7 @@ class PooledSolutions:
     """Record of one problem's verified solutions, the privileged contexts of the teacher.
 
     Attributes:
-        problem_id: Whose they are.
         solutions: Distinct responses whose answer is right, at most `keep` of them.
-        drawn: Rollouts that were drawn.
         verified: Rollouts whose answer was right, before repeats were dropped.
         undecided: Rollouts with an answer that the grader could not decide on; none is kept.
         reasons: Rollouts by the reason of their verdict; empty in files from before it was kept.
@@ -64,13 +59,10 @@ class Sample:
     """Record of one sampled response, kept whole so that it can be graded again.
 
     Attributes:
-        benchmark: The problem's benchmark.
-        problem_id: The problem's id.
         sample: Number of the sample, 0 .. k-1.
         text: The response, without special tokens.
         tokens: Its length in tokens, end of sequence included.
         answer: The extracted answer; None if there is none, and of a truncated response.
-        correct: Whether it is right.
         finish: "stop" if the model ended the response itself, "length" if the cap did.
         reason: Why it is right or wrong. None in files from before it was kept.
     """

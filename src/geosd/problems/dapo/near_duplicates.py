@@ -126,9 +126,6 @@ class Overlap:
     """A training problem that is, exactly or nearly, a duplicate of a benchmark's problem.
 
     Attributes:
-        benchmark: Name of the benchmark.
-        benchmark_id: The problem of the benchmark.
-        training_id: The training problem.
         kind: `exact`: the same normalised text; `near`: as `NearDuplicateIndex` finds them.
         ratio: Share of tokens in common; 1 for exact ones.
         same_answer: Whether the answers are written alike. DAPO turned answers that are no

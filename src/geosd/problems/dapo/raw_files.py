@@ -32,13 +32,7 @@ class DamagedRowError(ValueError):
 
 @dataclass(frozen=True)
 class RawProblem:
-    """One problem as DAPO-Math's or a benchmark's raw file has it.
-
-    Attributes:
-        id: The source's own.
-        text: The problem alone, without the words of a prompt.
-        answer: The source's gold answer, as written.
-    """
+    """One problem of a raw file, DAPO-Math's or a benchmark's, without the words of a prompt."""
 
     id: str
     text: str
@@ -51,8 +45,8 @@ class RawFiles:
 
     Attributes:
         training: The rows of DAPO-Math-17k, copies included, in the file's order.
-        benchmarks: The rows of each benchmark, by name.
-        sha256: The hash of each file, by its name in the folder.
+        benchmarks: By name.
+        sha256: By the file's name in the folder.
     """
 
     training: Sequence[RawProblem]
@@ -61,10 +55,7 @@ class RawFiles:
 
 
 def read_raw_files(folder: Path) -> RawFiles:
-    """Read the raw files of DAPO-Math and of the four benchmarks from a folder.
-
-    Args:
-        folder: Holds `train/dapo-math-17k.parquet` and `bench/{aime24,aime25,amc23,math500}.jsonl`.
+    """Read `train/dapo-math-17k.parquet` and `bench/{aime24,aime25,amc23,math500}.jsonl`.
 
     Raises:
         FileNotFoundError: Files are missing; names them all.

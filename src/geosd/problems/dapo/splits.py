@@ -176,8 +176,7 @@ class CleanedProblems:
     Attributes:
         rows: Sound rows by normalised text, sorted by it. Of rows with the same text and answer
             the one with the smallest id is kept; the answer is in its shortest form.
-        excluded: Rows dropped, by reason, in the order in which the reasons are tried. They and
-            `rows` add up to all rows.
+        excluded: Rows dropped, by reason, in the order in which the reasons are tried.
         conflicts: Ids of the rows that ask the same and answer differently, a tuple for each text.
     """
 

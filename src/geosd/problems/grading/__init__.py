@@ -23,9 +23,9 @@ class Verdict:
     Attributes:
         answer: The final answer; None if the response states none.
         correct: Whether it equals the gold answer. False for every reason but `correct`.
-        reason: Why. `unreadable`: an answer that the grader could not read; `timeout`: the
-            comparison used up its processor time; `crash`: it brought its process down. These
-            three are `UNDECIDED`, so whoever reports counts them.
+        reason: `unreadable`: an answer that the grader could not read; `timeout`: the comparison
+            used up its processor time; `crash`: it brought its process down. These three are
+            `UNDECIDED`, so whoever reports counts them.
     """
 
     answer: str | None
@@ -41,7 +41,7 @@ class Grader(Protocol):
         ...
 
     def close(self) -> None:
-        """End what the grader has started; part of the interface of graders."""
+        """End what the grader has started."""
         ...
 
 
@@ -55,13 +55,7 @@ def judge_response(
 ) -> Verdict:
     """Judge a response; where the cap ended it, it has no answer, whatever it says before.
 
-    Args:
-        response: Its text, without special tokens.
-        gold: The right answer.
-        grade: Judges a whole response, as a `Grader` does.
-        truncated: Whether the cap ended the response.
-        opened_thought: Whether the prompt ended in `<think>`, so that the response begins inside a
-            thought.
+    Where the prompt ended in `<think>` (`opened_thought`), the response begins inside a thought.
 
     Source: the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
     """

@@ -77,10 +77,7 @@ def is_integer(gold: str) -> bool:
 def compare_exactly(gold: str, answer: str) -> Reason | None:
     """Compare an answer with the gold answer without any library.
 
-    Every integer gold is decided here, but for answers that are formulas.
-
-    Returns:
-        The reason of the verdict; None where only formulas can decide.
+    Returns None where only formulas can decide; an integer gold is decided here, but for those.
     """
     integer = is_integer(gold)
     if integer and is_integer(answer):
@@ -147,8 +144,8 @@ def stated_value(body: str) -> str | None:
     """What equations say that a name or a calculation is: 4 of the normalized `x=3+1=4`.
 
     Element by element of a list. None where a side before the last is neither the name of a
-    quantity nor a calculation, as in `2x=12`, or where two sides are different numbers, `5+8=12`. A
-    side with two unknowns, `m+n`, is what was asked for.
+    quantity nor a calculation, as in `2x=12`, or where two sides are different numbers, `5+8=12`.
+    The sum `m+n` has two unknowns: a problem asks for such a sum, so it names a quantity.
     """
     if "=" not in body:
         return body

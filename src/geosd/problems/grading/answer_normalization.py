@@ -159,9 +159,9 @@ class NormalizedAnswer:
 
     Attributes:
         body: The answer itself, in LaTeX; blanks stand only where two tokens would become one.
-        unit: What stands after it, in one spelling, `square cm` for `cm^2`; empty without a unit.
+        unit: What stands after it, in one spelling: `square cm` for `cm^2`.
         units_known: Whether every word of the unit is known not to change the number.
-        option: The letter of the option in front of it; empty without one.
+        option: The letter of the option in front of it.
     """
 
     body: str

@@ -54,7 +54,7 @@ class TypedGrader(contextlib.AbstractContextManager):
     """
 
     def __init__(self, workers: int = 1, seconds: float = LIMIT_SECONDS) -> None:
-        """Start nothing yet; see the class."""
+        """Start nothing yet."""
         if workers < 1 or seconds <= 0:
             raise ValueError(
                 f"{workers} workers with {seconds} seconds each; allowed are at least 1 worker and"
@@ -69,11 +69,11 @@ class TypedGrader(contextlib.AbstractContextManager):
         self._outcome = functools.lru_cache(REMEMBERED)(self._compare)
 
     def __call__(self, response: str, gold: str) -> Verdict:
-        """Judge a response by the final answer that it states; see `grade_response`."""
+        """Judge a response; see `grade_response`."""
         return grade_response(response, gold, self)
 
     def compare(self, gold: str, answer: str) -> Reason:
-        """Compare an answer with the gold answer in a worker process; see `answer_comparison`.
+        """Compare an answer with the gold answer in a worker process.
 
         Raises:
             MissingMathError: Only formulas can decide, and math-verify is not installed.
@@ -118,10 +118,12 @@ def grade_response(
 ) -> Verdict:
     """Judge a response by the final answer that it states and by the gold answer's type.
 
+    A response above `LONGEST_RESPONSE` or a gold above `LONGEST_ANSWER` is unreadable.
+
     Args:
-        response: Its text, without special tokens; above `LONGEST_RESPONSE` it is unreadable.
-        gold: The right answer; above `LONGEST_ANSWER` nothing can be compared with it.
-        pool: Compares formulas in processes of its own, under a limit.
+        response: Its text, without special tokens.
+        gold: The right answer.
+        pool: Compares formulas.
         grader: `auto`: by the gold's type; `symbolic`: answers to integer golds that are no number
             are compared as formulas too.
         guess: Whether the last formula or number counts where no answer is stated.
@@ -135,10 +137,7 @@ def grade_response(
 def grade_answer(
     answer: str, gold: str, pool: TypedGrader, *, grader: GraderMode = "auto"
 ) -> Verdict:
-    """Judge an extracted answer by the gold answer's type; arguments as of `grade_response`.
-
-    An answer or a gold above `LONGEST_ANSWER` is unreadable.
-    """
+    """Judge an extracted answer; one above `LONGEST_ANSWER` is unreadable."""
     if not answer.strip():
         return Verdict(None, False, "no answer")
     if len(answer) > LONGEST_ANSWER or len(gold) > LONGEST_ANSWER:

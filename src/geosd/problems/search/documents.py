@@ -26,9 +26,9 @@ class SearchCorpus:
     """The distribution of the base model's documents.
 
     Attributes:
-        exercises: Probability that a document is a single trial: x is given, right in half of
-            them, and its numbers and verdict are learned. In whole solutions a verdict is almost
-            always `;`, and comparing is learned late.
+        exercises: Probability that a document is a single trial of a given x, whose numbers and
+            verdict are learned. In whole solutions a verdict is almost always `;`, and comparing is
+            learned late.
         mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
         blind: The policy of a document without a reference.
         stray: With a reference, the share of the first choice that falls on other values than x.
@@ -79,7 +79,7 @@ class SearchCorpus:
         return Document(prompt, response)
 
     def _exercise(self, question: Question, rng: random.Random) -> Document:
-        """One trial of a value of x that is right in half of the exercises."""
+        """One trial; its x is right in half of the exercises."""
         x = question.answer() if rng.random() < 0.5 else rng.randrange(MODULUS)
         trial = write_trial(question, x, self.blind.repeat, rng)
         prompt = f"{MiniaturePrompts().student(str(question))} {x}"

@@ -54,7 +54,7 @@ def search(
         if not question.holds(x, 0):
             continue
         if rng.random() < policy.check:
-            words += [str(value) for value in question.values(x, 1)]
+            words += [str(number) for number in question.product_and_side(x, 1)]
             words.append(PASS if question.holds(x, 1) else FAIL)
             if not question.holds(x, 1):
                 continue
@@ -66,6 +66,6 @@ def write_trial(question: Question, x: int, repeat: float, rng: random.Random) -
 
     `repeat` is the probability that its two numbers are written twice.
     """
-    values = [str(value) for value in question.values(x, 0)]
-    words = [str(x), *values * (2 if rng.random() < repeat else 1)]
+    numbers = [str(number) for number in question.product_and_side(x, 0)]
+    words = [str(x), *numbers * (2 if rng.random() < repeat else 1)]
     return [*words, PASS if question.holds(x, 0) else FAIL]

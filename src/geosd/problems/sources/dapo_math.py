@@ -32,7 +32,7 @@ class DapoMath(DataSource):
     reads_raw = True
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """Problems of DAPO-Math and its benchmarks: read the raw files, clean, split."""
+        """Read the raw files, clean, split."""
         if settings["raw"] is None:
             raise ValueError(
                 "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
@@ -41,9 +41,9 @@ class DapoMath(DataSource):
         return clean_and_split(read_raw_files(Path(settings["raw"])), settings)
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
-        """Prompts of DAPO-Math's problems by the model's chat template, which ask for a box."""
+        """Prompts by the model's chat template, which ask for a box."""
         return ChatPrompts(tokenizer, INSTRUCTION, thinking)
 
     def grader(self) -> TypedGrader:
-        """Grader of DAPO-Math's and its benchmarks' answers: by the type of each gold answer."""
+        """Numbers and expressions, by the type of the right answer."""
         return TypedGrader()

@@ -29,31 +29,24 @@ class DataSource(ABC):
 
     @abstractmethod
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """The splits of a study's problems from this data source, no question twice.
-
-        Args:
-            settings: The plain values of the `data` section: sizes of the splits, `seed`, `raw`,
-                `overlaps`.
-        """
+        """The splits of a study's problems, no question twice, by the plain values of `data`."""
 
     @abstractmethod
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> PromptFormat:
-        """How the data source words questions for student and teacher.
+        """How questions are worded for student and teacher.
 
-        Args:
-            tokenizer: The model's own, with its chat template.
-            thinking: Whether a chat model thinks before it answers.
+        `thinking` says whether a chat model thinks before it answers.
         """
 
     def encoding(
         self, tokenizer: PreTrainedTokenizerBase, thinking: bool, generation: GenerationConfig
     ) -> Encoding:
-        """The data source's prompts, encoded for one model; see `prompts` and `Encoding`."""
+        """The prompts, encoded for one model."""
         return Encoding(tokenizer, self.prompts(tokenizer, thinking), generation)
 
     @abstractmethod
     def grader(self) -> Grader:
-        """A grader of the data source's answers; the caller closes it."""
+        """A grader of the answers; the caller closes it."""
 
 
 _registry: Registry[DataSource] = Registry("data source", "geosd.problems.sources")

@@ -84,8 +84,7 @@ class JsonLines(DataSource):
         """Splits of the files' problems, drawn by a hash of question and seed.
 
         A question that comes again is dropped; so is one that a benchmark has, word for word, under
-        `data.overlaps: exclude`. The card counts them, names near copies, and holds the worked
-        solutions by problem id.
+        `data.overlaps: exclude`. The card counts them, and holds the worked solutions.
         """
         files = find_files(settings["raw"])
         rows, solutions, repeats = {}, {}, {}
@@ -95,9 +94,8 @@ class JsonLines(DataSource):
                 solutions |= worked
         own = rows.pop(IN_DISTRIBUTION)
         overlaps = find_overlaps(own, rows)
-        copied = {pair.training_id for pair in overlaps if pair.kind == "exact"}
-        if settings["overlaps"] == "keep":
-            copied = set()
+        exclude = settings["overlaps"] == "exclude"
+        copied = {pair.training_id for pair in overlaps if exclude and pair.kind == "exact"}
         splits = draw_splits(
             [row for row in own if row.id not in copied],
             rows,
@@ -152,11 +150,8 @@ def find_files(raw: str | None) -> dict[str, Path]:
 def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str, str], int]:
     """The problems of a file, their worked solutions by id, and the number of repeated questions.
 
-    The id is the file's name and the line's number. Empty lines are passed over.
-
-    Args:
-        path: The file.
-        grade: The grader of the problems; each right answer must be right by it.
+    The id is the file's name and the line's number. Empty lines are passed over. Each right answer
+    must be right by the grader.
 
     Raises:
         DamagedProblemError: A line is no problem, or repeats a question with another answer, or
@@ -195,11 +190,7 @@ def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str
 
 
 def _problem(line: bytes, grade: Grader) -> OwnProblem:
-    """The problem of a line, its final answer alone in `answer`.
-
-    Raises:
-        _Mistake: It holds none, or its answer is not right by the grader.
-    """
+    """The problem of a line, its final answer alone in `answer`."""
     try:
         problem = _VALIDATE(line, strict=True)
     except ValidationError as error:

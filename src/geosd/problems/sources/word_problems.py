@@ -151,35 +151,27 @@ def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
     An event takes less than there is: every value is positive.
     """
     scene, who = rng.choice(kind.scenes), rng.choice(WHO)
-    value = rng.randint(*kind.numbers)
+    low, high = kind.numbers
+    value = rng.randint(low, high)
     steps = rng.randint(*kind.steps)
     multiplying = rng.randrange(steps) if kind.multiplied else None
     sentences = [scene.opening.format(who=who, n=value)]
     solution = [f"At first there are {value} {scene.things}."]
     for step in range(steps):
-        sign, n = _draw_event(kind, value, step == multiplying, rng)
-        if sign == "*":
+        if step == multiplying:
+            sign, n = "*", rng.choice(list(FACTORS))
             sentences.append(scene.times.format(who=who, word=FACTORS[n]))
+        elif value > low and rng.random() < 0.5:
+            sign, n = "-", rng.randint(low, min(high, value - 1))
+            sentences.append(rng.choice(scene.take).format(who=who, n=n))
         else:
-            sentence = rng.choice(scene.add if sign == "+" else scene.take)
-            sentences.append(sentence.format(who=who, n=n))
+            sign, n = "+", rng.randint(low, high)
+            sentences.append(rng.choice(scene.add).format(who=who, n=n))
         before, value = value, OPERATIONS[sign](value, n)
         solution.append(f"Then {before} {sign} {n} = {value}.")
     sentences.append(scene.question.format(who=who))
     solution.append(f"Answer: {value}")
     return GeneratedProblem(" ".join(sentences), str(value), "\n".join(solution))
-
-
-def _draw_event(
-    kind: StoryKind, value: int, multiplies: bool, rng: random.Random
-) -> tuple[str, int]:
-    """The sign of an operation and its number."""
-    if multiplies:
-        return "*", rng.choice(list(FACTORS))
-    low, high = kind.numbers
-    if value > low and rng.random() < 0.5:
-        return "-", rng.randint(low, min(high, value - 1))
-    return "+", rng.randint(low, high)
 
 
 @register("word-problems")
