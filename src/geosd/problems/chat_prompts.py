@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geosd.problems.chat_template import render
@@ -29,6 +30,7 @@ and words of your own.
 {instruction}"""
 
 
+@dataclass(eq=False)
 class ChatPrompts:
     r"""Prompts of chat models: a question, and a solution with it, as one user turn.
 
@@ -54,32 +56,26 @@ class ChatPrompts:
             thinking is off and it begins every answer with a thought.
     """
 
-    def __init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        instruction: str,
-        thinking: bool,
-        examples: Sequence[tuple[str, str]] = (),
-        privileged: str = PRIVILEGED,
-    ) -> None:
+    tokenizer: PreTrainedTokenizerBase
+    instruction: str
+    thinking: bool
+    examples: Sequence[tuple[str, str]] = ()
+    privileged: str = PRIVILEGED
+
+    def __post_init__(self) -> None:
         """Check that the template can word these prompts."""
-        if not tokenizer.chat_template:
+        if not self.tokenizer.chat_template:
             raise ValueError(
                 "the model's tokenizer has no chat template; allowed are chat models.\nHint: a base"
                 " model without one needs a data source with prompts of its own, such as 'search'."
             )
-        self.tokenizer = tokenizer
-        self.instruction = instruction
-        self.thinking = thinking
-        self.examples = examples
-        self.privileged = privileged
-        added = {str(token): i for i, token in tokenizer.added_tokens_decoder.items()}
+        added = {str(token): i for i, token in self.tokenizer.added_tokens_decoder.items()}
         added = {text: i for text, i in added.items() if text.strip()}
         self._markers = _any_of({*_THOUGHTS, *added})
         self.turn_ends = self._turn_ends(added)
         prompt = self.student("")
         self.opens_thought = prompt.rfind("<think>") > prompt.rfind("</think>")
-        if self.opens_thought and not thinking:
+        if self.opens_thought and not self.thinking:
             raise ValueError(
                 "data.thinking is false, but this model's template begins every answer with"
                 " <think>; allowed is true.\nHint: set data.thinking: true for this model."

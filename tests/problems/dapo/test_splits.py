@@ -1,12 +1,15 @@
+import json
 import random
 import re
 from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, normalize_text
-from geosd.problems.dapo.raw_files import RawFiles, RawProblem, read_raw_files
+from geosd.problems.dapo.raw_files import DamagedRowError, RawFiles, RawProblem, read_raw_files
 from geosd.problems.dapo.splits import clean_and_split, clean_problems, is_english
 
 PAPER = dict(train=1000, select_train=100, select_validation=200, test_id=500)
@@ -174,3 +177,105 @@ def test_too_few_problems_are_an_error_that_says_so(change, message):
 def test_the_representative_of_a_text_is_one_of_its_rows(raw):
     by_id = {row.id: row.text for row in raw.training}
     assert all(by_id[row.id] == row.text for row in clean_problems(raw.training).rows.values())
+
+
+# Cleaning.
+
+ROWS = [
+    RawProblem("a", "Find $x$.", "1"),
+    RawProblem("b", "find $ x $.", "01"),  # the same, written otherwise
+    RawProblem("c", "\u8bbe $x$.", "1"),
+    RawProblem("d", "Find $y$.", "1/2"),
+    RawProblem("e", "Find $z$.", "105263157894736848"),
+    RawProblem("f", "Find $z$.", "105263157894736842"),
+    RawProblem("g", "Find $w$.", "3"),
+    RawProblem("h", "Find $W$.", "4"),
+    RawProblem("i", "Find $v$.", "-7"),
+    RawProblem("j", "Find $u$.", str(2**53)),
+    RawProblem("k", "Find $t$.", str(-(2**53) - 1)),
+]
+
+
+def test_each_row_is_kept_or_counted_under_one_reason():
+    cleaned = clean_problems([*ROWS, ROWS[0], ROWS[0]])
+    assert sorted(row.id for row in cleaned.rows.values()) == ["a", "i", "j"]
+    assert cleaned.excluded == {
+        "copy of a row": 2,
+        "not English": 1,
+        "answer not an integer": 1,
+        "answer beyond 2^53": 3,
+        "same text, different answers": 2,
+        "repeated text": 1,
+    }
+    assert cleaned.conflicts == [("g", "h")]
+    assert len(cleaned.rows) + sum(cleaned.excluded.values()) == len(ROWS) + 2
+
+
+def test_answers_are_kept_in_their_shortest_form():
+    (row,) = clean_problems([RawProblem("a", "Find $x$.", " +007 ")]).rows.values()
+    assert row.answer == "7"
+
+
+def test_a_damaged_answer_does_not_condemn_a_sound_row_of_the_same_text():
+    rows = [
+        RawProblem("a", "Find $x$.", "5"),
+        RawProblem("b", "Find $x$.", "22099999999999998951424"),
+    ]
+    assert [row.id for row in clean_problems(rows).rows.values()] == ["a"]
+
+
+def test_a_hundred_copies_are_one_problem():
+    once, often = clean_problems(ROWS), clean_problems(ROWS * 100)
+    assert often.rows == once.rows
+    assert often.excluded == {**once.excluded, "copy of a row": 99 * len(ROWS)}
+
+
+def test_one_id_for_two_rows_is_an_error():
+    with pytest.raises(DamagedRowError, match="names two different rows(.|\n)*Hint:"):
+        clean_problems([RawProblem("a", "Find $x$.", "1"), RawProblem("a", "Find $y$.", "1")])
+
+
+@given(st.integers())
+def test_the_order_of_the_rows_does_not_matter(seed):
+    shuffled = random.Random(seed).sample(ROWS, len(ROWS))
+    cleaned, of_shuffled = clean_problems(ROWS), clean_problems(shuffled)
+    assert list(cleaned.rows.items()) == list(of_shuffled.rows.items())
+    assert (cleaned.excluded, cleaned.conflicts) == (of_shuffled.excluded, of_shuffled.conflicts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u8bbe $f(x)=x^2$, find $f(1)$.",
+        "$x+1=2$, \u5219 $x=$",
+        "\u041d\u0430\u0439\u0442\u0438 $x$.",
+        "\u3042 $x$",
+        "\u1100\u1161 $x$",
+        "\uff71 $x$",
+        "\U00020000 $x$",
+    ],
+)
+def test_one_foreign_letter_is_caught(text):
+    assert not is_english(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ana\u2019s \u201csum\u201d costs \uff045\uff0c\u20ac3 or \uffe51\uff1a find it\uff09",
+        "The \ufb01rst di\ufb00erent na\u00efve \u00c9ric",
+        "\u03b1 \u2264 \u03b2 \u00d7 \u2113 \u2212 1 \u2208 \u2135",
+        "Find $x$\u3002",
+        "$\\frac{2020}{6063}$",
+    ],
+)
+def test_signs_ligatures_and_accents_are_not(text):
+    assert is_english(text)
+
+
+def test_the_filter_agrees_with_every_labelled_case(shared_data):
+    lines = (shared_data / "train/lang_filter_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
+    assert len(cases) > 150 and len({case["script"] for case in cases}) == 3
+    wrong = [c["id"] for c in cases if is_english(c["problem"]) != c["expect_english"]]
+    assert wrong == []

@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from geosd.problems.dapo.raw_files import RawProblem
 
@@ -70,13 +70,6 @@ def word_tokens(text: str) -> list[str]:
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-class NearDuplicate(NamedTuple):
-    """A near duplicate of a text: the name of the indexed text, and their `token_ratio`."""
-
-    name: str
-    ratio: float
-
-
 def token_ratio(one: Counter[str], other: Counter[str]) -> float:
     """How near two texts are: Dice's coefficient of their tokens, 2 |A and B| / (|A| + |B|).
 
@@ -109,16 +102,16 @@ class NearDuplicateIndex:
         for run in token_runs(words):
             self._named[run].add(name)
 
-    def find(self, text: str) -> list[NearDuplicate]:
-        """The near duplicates of a text, the nearest first, equally near ones by name."""
+    def find(self, text: str) -> dict[str, float]:
+        """Names of the near duplicates of a text -> `token_ratio`; nearest first, then by name."""
         words = word_tokens(text)
         candidates: set[str] = set()
         for run in token_runs(words):
             candidates |= self._named.get(run, set())
         bag = Counter(words)
-        matches = [NearDuplicate(n, token_ratio(bag, self._bags[n])) for n in candidates]
-        near = [match for match in matches if match.ratio >= RATIO]
-        return sorted(near, key=lambda match: (-match.ratio, match.name))
+        ratios = {name: token_ratio(bag, self._bags[name]) for name in sorted(candidates)}
+        near = {name: ratio for name, ratio in ratios.items() if ratio >= RATIO}
+        return dict(sorted(near.items(), key=lambda pair: -pair[1]))
 
 
 @dataclass(frozen=True)
@@ -159,7 +152,7 @@ def find_overlaps(
     overlaps = []
     for row in training:
         exact = texts.get(normalize_text(row.text), set())
-        ratios = {match.name: match.ratio for match in index.find(row.text)}
+        ratios = index.find(row.text)
         for name in exact | ratios.keys():
             benchmark, other = rows[name]
             same = row.answer == other.answer

@@ -46,9 +46,6 @@ def clean_and_split(raw: RawFiles, settings: Mapping[str, Any]) -> ProblemSplits
             benchmark or nearly so, and no problem that is nearly one of another split; `keep` draws
             and only reports them.
 
-    Raises:
-        ValueError: Too few problems are left for the splits, or a benchmark is too small.
-
     Source: The paper's appendix "Data and privileged context" and, for sizes, "Evaluation" and
     "Baselines".
     """
@@ -95,7 +92,7 @@ def draw_splits(
     seed = settings["seed"]
     sizes = {"id": settings["test_id"]}
     sizes |= {name: settings[name] for name in ("select_train", "select_validation", "train")}
-    splits, close = _draw(_ranked(eligible, seed), sizes, skip=skip_near)
+    splits, near = _draw(_ranked(eligible, seed), sizes, skip=skip_near)
     benchmarks = {
         name: _cut_benchmark(name, rows, settings["test_per_benchmark"], seed)
         for name, rows in benchmarks.items()
@@ -111,7 +108,7 @@ def draw_splits(
             *(problem for name, rows in benchmarks.items() for problem in _problems(name, rows)),
         ),
         card={
-            "near another split": close,
+            "near another split": near,
             "kept": {name: len(rows) for name, rows in {**splits, **benchmarks}.items()},
         },
     )
@@ -126,7 +123,7 @@ def _draw(
 ) -> tuple[dict[str, list[RawProblem]], list[dict[str, Any]]]:
     """Fill the splits one after another; and the problems near to one of an earlier split."""
     splits: dict[str, list[RawProblem]] = {name: [] for name in sizes}
-    close: list[dict[str, Any]] = []
+    near_drawn: list[dict[str, Any]] = []
     drawn, candidates = NearDuplicateIndex(), iter(ranked)
     for name, size in sizes.items():
         while len(splits[name]) < size:
@@ -138,17 +135,17 @@ def _draw(
                     " problems, or lower data.train, data.select_train, data.select_validation or"
                     " data.test_id in params.yaml."
                 )
-            if matches := drawn.find(row.text):
-                name_drawn, ratio = matches[0]
-                close.append(
-                    {"problem": row.id, "drawn problem": name_drawn, "ratio": round(ratio, 4)}
+            if near := drawn.find(row.text):
+                other, ratio = next(iter(near.items()))
+                near_drawn.append(
+                    {"problem": row.id, "drawn problem": other, "ratio": round(ratio, 4)}
                 )
                 if skip:
                     continue
             splits[name].append(row)
         for row in splits[name]:
             drawn.add(row.id, row.text)
-    return splits, close
+    return splits, near_drawn
 
 
 def _cut_benchmark(
