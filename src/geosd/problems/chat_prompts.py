@@ -39,7 +39,6 @@ class ChatPrompts:
     the prompt they would be control tokens, and could end the turn.
 
     Args:
-        tokenizer: With the model's chat template.
         instruction: What follows every question, such as how the answer is to be given.
         thinking: Whether the model thinks before it answers, where the template lets one choose.
         examples: Questions and answers that stand before each prompt as earlier turns. The teacher

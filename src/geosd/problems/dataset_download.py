@@ -41,8 +41,8 @@ class CatalogueEntry:
         same: SHA-256 of other files with the same rows.
         columns: The repository's names of `id`, `problem` and `answer`; None keeps the file as is.
         integers: Whether every answer is an integer, written 70 for `070` and 27 for `27.0`.
-        rows: How many problems it holds; None where this is not checked.
-        answers: `answers_sha256` its answers.
+        rows: How many problems the file holds; None where this is not checked.
+        answers: `answers_sha256` of its answers.
     """
 
     name: str

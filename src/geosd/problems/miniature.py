@@ -67,7 +67,7 @@ class MiniaturePrompts:
     """The miniature's prompts: `Q: <question> S:` and `Q: <question> R: <solution> S:`."""
 
     def student(self, question: str) -> str:
-        """The student's prompt in the miniature: the question alone.
+        """The question alone.
 
         Example:
             >>> MiniaturePrompts().student("* 6 + 3 = 5 , * 7 + 1 = 14")
@@ -76,7 +76,7 @@ class MiniaturePrompts:
         return f"Q: {question} S:"
 
     def teacher(self, question: str, solution: str) -> str:
-        """The teacher's prompt in the miniature: the question with a solution.
+        """The question with a solution.
 
         Example:
             >>> MiniaturePrompts().teacher("* 6 + 3 = 5 , * 7 + 1 = 14", "11 2 5 ok A: 11")
@@ -85,7 +85,7 @@ class MiniaturePrompts:
         return " ".join(f"Q: {question} R: {solution} S:".split())
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
-        """The first steps of a miniature's solution for the teacher's prompt: see `revealed_parts`.
+        """The first steps of a solution: see `revealed_parts`.
 
         Steps, separated by `;`, are the miniature's sentences (paper, privilege sweep); the final
         answer is in the last.
@@ -143,10 +143,7 @@ def _shortest_form(text: str) -> str:
 def build_tokenizer(vocabulary: Sequence[str]) -> PreTrainedTokenizerFast:
     """The word-level tokenizer of the miniature, which is saved with every model of it.
 
-    A word that is not in the vocabulary becomes `<unk>`, and is never dropped in silence.
-
-    Args:
-        vocabulary: All words of a world; the first three are `SPECIAL`.
+    The first words of the vocabulary are `SPECIAL`. A word that is not in it becomes `<unk>`.
 
     Example:
         >>> tokenizer = build_tokenizer([*SPECIAL, "7", "+", "8"])

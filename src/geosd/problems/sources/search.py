@@ -26,15 +26,15 @@ class Search(DataSource):
     )
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
-        """Splits of the search world's held-out questions, every one drawn from the seed."""
+        """Splits of held-out questions, every one drawn from the seed."""
         return generate_splits(_draw_held_out, BENCHMARKS, settings, "search")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
-        """The search world's own prompts; its models have no chat template."""
+        """Prompts of the miniature, whose models have no chat template."""
         return MiniaturePrompts()
 
     def grader(self) -> MiniatureGrader:
-        """Grader of the search world: integers, exactly."""
+        """Integers, exactly."""
         return MiniatureGrader()
 
 

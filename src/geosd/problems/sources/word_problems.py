@@ -188,9 +188,9 @@ class WordProblems(DataSource):
         return generate_splits(draw_story, KINDS, settings, "stories")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
-        """Prompts of word problems by the model's chat template, behind two answered examples."""
+        """Prompts by the model's chat template, behind two answered examples."""
         return ChatPrompts(tokenizer, INSTRUCTION, thinking, EXAMPLES, PRIVILEGED)
 
     def grader(self) -> TypedGrader:
-        """Grader of word problems: integers, exactly."""
+        """Integers, exactly."""
         return TypedGrader()
