@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,14 @@ from geosd.reporting.shipping import (
     IGNORE,
     MANIFEST,
     NOT_KEPT,
+    PACKAGES,
     ShippedManifest,
     changed_files,
     hashes_of,
-    package_versions,
     read_shipped,
     ship_tidy_tables,
     shows_all,
     source_tables,
-    write_manifest,
 )
 from geosd.reporting.specs import output_modules, output_specs, render
 from geosd.reporting.study_page import caption_markdown
@@ -125,12 +125,12 @@ def write_outputs(
         study=study,
         about=about,
         outputs=dict(outputs),
-        packages=package_versions(),
+        packages={name: version(name) for name in PACKAGES},
         code=code_hashes(outputs),
         inputs=hashes_of(folder, sources.values()),
         files=hashes_of(folder, (path for path in made if path.suffix[1:] not in NOT_KEPT)),
     )
-    write_manifest(folder, manifest)
+    write_text(folder / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
 
 
 def _judge_anew(

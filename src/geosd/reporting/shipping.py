@@ -17,29 +17,24 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from geosd.files import atomic_write, sha256, write_text
+from geosd.files import atomic_write, sha256
 
 MANIFEST = "shipped.json"
 SOURCE = "source"
 NOT_KEPT = ("pdf", "png")
 """Endings of a figure's files that git leaves out: each page shows the SVG."""
-IGNORE = f"""\
-# Git keeps this folder: its study is shipped (docs/results.md).
-!*
-*.manifest.json
-{"".join(f"*.{ending}{chr(10)}" for ending in NOT_KEPT)}"""
+IGNORE = "# Git keeps this folder: its study is shipped (docs/results.md).\n!*\n*.manifest.json\n"
+IGNORE += "".join(f"*.{ending}\n" for ending in NOT_KEPT)
 LARGE = 1_000_000
 """Bytes of a tidy table from which on it is shipped compressed; no browser shows such a table."""
 PACKAGES = ("matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels")
 """What draws and computes: another version may give other bytes."""
-BASE_MODEL = "pi_0"
 
 
 class ShippedManifest(BaseModel):
@@ -62,16 +57,6 @@ class ShippedManifest(BaseModel):
     code: dict[str, str]
     inputs: dict[str, str]
     files: dict[str, str]
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that may change a byte of a shipped file."""
-    return {name: version(name) for name in PACKAGES}
-
-
-def write_manifest(folder: Path, manifest: ShippedManifest) -> None:
-    """Write the manifest of a shipped study into its folder."""
-    write_text(folder / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
 
 
 def read_shipped(folder: Path) -> ShippedManifest:
@@ -154,4 +139,4 @@ def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
         return False
     runs = {*settings.get("methods", ()), *settings.get("candidates", ())}
     runs |= {point["run"] for points in settings.get("points", {}).values() for point in points}
-    return not runs or "variant" not in table or table["variant"].isin({BASE_MODEL, *runs}).all()
+    return not runs or "variant" not in table or table["variant"].isin({"pi_0", *runs}).all()
