@@ -180,7 +180,7 @@ def test_the_front_page_begins_with_what_the_study_is_and_has_everything_shown(f
 
 def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_shows(front):
     for picture in front.locator("img").all():
-        assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 500
+        assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 300
         assert picture.evaluate(INK)[1] == "rgb(255, 255, 255)"
         words = picture.get_attribute("alt")
         assert len(words) > 60 and words.endswith(".")
