@@ -68,7 +68,7 @@ stale:  ## results whose inputs, parameters or code have changed, from their man
 # Environment and pages say that code was accepted, so they are written anew, if all is there.
 accept:  ## take results as made by the code of today, and say so in their manifests (STUDY=name)
 	@$(GEOSD) accept --study $(STUDY)
-	@[ ! -e $(REPORT) ] || $(GEOSD) run --study $(STUDY) --drawn
+	@[ ! -e $(REPORT) ] || $(GEOSD) run --study $(STUDY) --outputs-only
 
 publish:  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
 	@$(BIN)/python workflow/dvc/dvc_publish.py publish --study $(STUDY)

@@ -77,7 +77,7 @@ def options(processes: int, node: Node | None = None) -> list[str]:
     process. Port 0 is a free one, so that two jobs on one node do not meet. --same_network is its
     word for "the first node's address is enough".
     """
-    values: dict[str, Any] = {
+    named: dict[str, Any] = {
         "num_processes": processes,
         "num_machines": 1,
         "gpu_ids": "all",
@@ -88,13 +88,13 @@ def options(processes: int, node: Node | None = None) -> list[str]:
     flags = ["--multi_gpu"]
     if node is not None:
         flags += ["--same_network"]
-        values |= {
+        named |= {
             "num_machines": node.nodes,
             "machine_rank": node.rank,
             "main_process_ip": node.address,
             "main_process_port": node.port,
         }
-    return [*flags, *(str(word) for k, v in values.items() for word in (f"--{k}", v))]
+    return [*flags, *(str(word) for k, v in named.items() for word in (f"--{k}", v))]
 
 
 def on_every_node(nodes: int, gpus: int, words: list[str]) -> list[str]:

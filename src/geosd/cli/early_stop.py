@@ -6,12 +6,12 @@ inputs are the longer run's.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+
+import pandas as pd
 
 from geosd.cli.job import Job
 from geosd.files import atomic_write, copy, write_json, write_text
@@ -57,9 +57,8 @@ def main(
     steps_log = longer / "steps.csv"
     inputs = prove([snapshot, measured, steps_log])
     prove(shared)
-    log = steps_log.read_text(encoding="utf-8")
-    values = json.loads(measured.read_text(encoding="utf-8"))
-    write_text(out / "steps.csv", _stopped_log(log, steps, values))
+    measurement = json.loads(measured.read_text(encoding="utf-8"))
+    write_text(out / "steps.csv", _stopped_log(steps_log, steps, measurement))
     write_json(out / "settings.json", settings)
     for file in shared:
         copy(file, out / file.name)
@@ -71,23 +70,16 @@ def main(
     write_model_card(out, model=model, seed=seed, settings=settings, **recorded["card"])
 
 
-def _stopped_log(log: str, steps: int, measured: Mapping[str, float]) -> str:
+def _stopped_log(log: Path, steps: int, measurement: Mapping[str, float]) -> str:
     """The first steps of a longer run's log, and the measurement after the last of them.
 
     Columns that only later steps have are left out, as a run of so many steps has none.
     """
-    rows = list(csv.DictReader(io.StringIO(log)))[:steps]
-    rows.append({"step": str(steps), **measured})
-    columns = [
-        name
-        for name in log.splitlines()[0].split(",")
-        if any(row.get(name) not in (None, "") for row in rows)
-    ]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    table = pd.read_csv(log, dtype=object, keep_default_na=False, na_values=[""])
+    words = {name: str(value) for name, value in measurement.items()}
+    last = pd.DataFrame([{"step": str(steps), **words}], columns=table.columns)
+    stopped = pd.concat([table.head(steps), last]).dropna(axis=1, how="all")
+    return stopped.to_csv(index=False, lineterminator="\n")
 
 
 def _share(source: Path, target: Path) -> None:

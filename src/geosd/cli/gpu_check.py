@@ -173,8 +173,8 @@ def described(found: dict[str, Any]) -> tuple[int, str]:
     failed, table = described_numerics(found["numerics"])
     lines += table
     if "weight_sync" in found:
-        wrong, table = described_sync(found["weight_sync"])
-        failed, lines = failed + wrong, lines + table
+        wrong, words = described_sync(found["weight_sync"])
+        failed, lines = failed + wrong, [*lines, words, ""]
     elif "updates" in found:
         lines += ["vLLM is not installed here: whether it takes new weights was not checked.", ""]
     for update in found.get("updates", ()):
@@ -198,7 +198,7 @@ def described_numerics(errors: dict[str, dict[str, float]]) -> tuple[int, list[s
     return failed, [*markdown(columns, rows), f"{note}; allowed: {limits}: {verdict}.", ""]
 
 
-def described_sync(sync: dict[str, float]) -> tuple[int, list[str]]:
+def described_sync(sync: dict[str, float]) -> tuple[int, str]:
     """Whether vLLM samples from the weights that it got, as a number of failures, and in words.
 
     Before they came, its log-probabilities must have been the old model's, so far from the new
@@ -212,7 +212,7 @@ def described_sync(sync: dict[str, float]) -> tuple[int, list[str]]:
         f" {sync['gap_after']:.3f}"
         f" after; allowed {LARGEST_GAP} after, and not before: {'ok' if holds else '**wrong**'}."
     )
-    return not holds, [text, ""]
+    return not holds, text
 
 
 def described_cost(update: dict[str, Any]) -> list[str]:

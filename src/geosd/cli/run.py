@@ -24,27 +24,27 @@ DVC_STUDY = "quick"
 """The study whose stages dvc.yaml has."""
 
 
-def main(study: str = "quick", dry_run: bool = False, drawn: bool = False) -> None:
+def main(study: str = "quick", dry_run: bool = False, outputs_only: bool = False) -> None:
     """Run what is missing of a study, write its report, and say what it found.
 
     Args:
         dry_run: List the jobs, and why each would run.
-        drawn: Make tables, figures and pages alone, of the results that are there.
+        outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
     if dry_run:
         snakemake(study, "--logger", "brief", "--dry-run")
         return
-    snakemake(study, "--logger", "brief", *(only_drawn() if drawn else ()))
+    snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
     write_provenance(study)
     if study == DVC_STUDY:
         note_in_dvc()
-    if not drawn:
+    if not outputs_only:
         summary(study)
         print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
         print(f"Report   results/{study}/report.html")
 
 
-def only_drawn() -> list[str]:
+def rules_of_outputs() -> list[str]:
     """The words that allow Snakemake no rule but those of tables, figures and pages."""
     return ["--allowed-rules", "all", "page", "front_page", "environment", *output_specs()]
 
@@ -52,7 +52,7 @@ def only_drawn() -> list[str]:
 def figures(study: str = "quick") -> None:
     """Make the tables and figures alone, of a study that was run or is shipped.
 
-    A clone that has run nothing has the tidy tables of a shipped study, and draws from these.
+    A clone that has run nothing has the tidy tables of a shipped study, which are enough.
     """
     if Path("figures", study, MANIFEST).exists() and not Path("results", study).exists():
         redraw(study)

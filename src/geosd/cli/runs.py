@@ -11,25 +11,20 @@ import shutil
 from pathlib import Path
 
 from geosd.cli.job import Job
-from geosd.config.run_folders import RunFolders, RunRow, write_index
+from geosd.config.run_folders import RunFolders, write_index
 from geosd.provenance.manifest_file import MANIFEST
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Write the index of a study's runs, and links by which people find a run."""
     job = Job("runs", params, study)
-    rows = RunFolders(job.study).rows()
-    _link(rows, out / "runs")
-    index = out / "runs.csv"
-    write_index(index, rows)
-    job.write_manifest(out, [], [index], name=f"runs.{MANIFEST}")
-
-
-def _link(rows: list[RunRow], folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    rows, links, index = RunFolders(job.study).rows(), out / "runs", out / "runs.csv"
+    shutil.rmtree(links, ignore_errors=True)
     for row in rows:
-        names = folder / row.model / row.variant / str(row.seed)
+        names = links / row.model / row.variant / str(row.seed)
         names.mkdir(parents=True)
         for step in ("train", "evaluate"):
             if target := getattr(row, step):
                 (names / step).symlink_to(os.path.relpath(target, names))
+    write_index(index, rows)
+    job.write_manifest(out, [], [index], name=f"runs.{MANIFEST}")

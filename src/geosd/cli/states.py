@@ -64,8 +64,10 @@ def main(
         settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
     )
     with closing(source.grader()) as grade:
-        local = LocalRollouts(student, rollout_settings, problem_sampler, encoding, sampler, grade)
-        rollouts, _ = local.check_prompts().collect(step=0, measured=False)
+        rollout_source = LocalRollouts(
+            student, rollout_settings, problem_sampler, encoding, sampler, grade
+        )
+        rollouts, _ = rollout_source.check_prompts().collect(step=0, measured=False)
     columns = survey_states(
         student,
         rollouts.student_prompts,

@@ -36,10 +36,10 @@ class SyntheticBatch:
 
     def rollouts(self, vocabulary: int) -> Rollouts:
         """Random token ids, some responses shorter than others."""
-        draw = torch.Generator().manual_seed(0)
+        generator = torch.Generator().manual_seed(0)
 
         def ids(length: int) -> list[int]:
-            return torch.randint(vocabulary, (length,), generator=draw).tolist()
+            return torch.randint(vocabulary, (length,), generator=generator).tolist()
 
         lengths = [self.tokens * (16 - i) // 16 for i in range(self.responses)]
         return Rollouts(
