@@ -71,10 +71,10 @@ accept:  ## take results as made by the code of today, and say so in their manif
 	@[ ! -e $(REPORT) ] || $(GEOSD) run --study $(STUDY) --outputs-only
 
 publish:  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
-	@$(BIN)/python workflow/dvc/dvc_publish.py publish --study $(STUDY)
+	@$(GEOSD) publish --study $(STUDY)
 
 restore: .venv/installed  ## fetch a published study; nothing is left to do (STUDY=name TARGETS=part)
-	@$(BIN)/python workflow/dvc/dvc_publish.py restore --study $(STUDY) $(TARGETS)
+	@$(GEOSD) restore --study $(STUDY) $(TARGETS)
 
 # A file's tests in one process: what they share, as a study that was run, is made once.
 pytest := $(BIN)/python -m pytest -n 2 --dist loadfile

@@ -90,7 +90,8 @@ BY_HAND = (
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
 """What the programs import only when they need it."""
 WRITES_NOTHING = {"doctor", "gpu-check", "plan", "stale", "summary", "unused"}
-CALLS_SNAKEMAKE = {"figures", "report", "run"}
+CALLS_OTHERS = {"figures", "publish", "report", "restore", "run"}
+"""Snakemake, DVC and git, which write."""
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
 """Names that a killed `atomic_write` leaves; nothing reads them."""
 
@@ -117,8 +118,8 @@ def programs() -> set[str]:
     named = set(re.findall(r"python -m (geosd(?:\.config| [\w-]+))", rules))
     named |= set(re.findall(r'"(workflow/scripts/[^"]+)"', rules))
     known = set(" ".join(GROUPS.values()).split())
-    assert known >= WRITES_NOTHING | CALLS_SNAKEMAKE
-    return named | {f"geosd {name}" for name in known - WRITES_NOTHING - CALLS_SNAKEMAKE}
+    assert known >= WRITES_NOTHING | CALLS_OTHERS
+    return named | {f"geosd {name}" for name in known - WRITES_NOTHING - CALLS_OTHERS}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -6,7 +6,6 @@ docs/reliability.md lists all of these cases with the tests that hold them.
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import itertools
 import json
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from geosd.cli import publish
 from geosd.cli.job import Job
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.objectives.objective import build
@@ -112,24 +112,18 @@ def test_a_manifest_lists_nothing_that_a_killed_step_left(root, project):
 
 
 def test_a_restored_file_that_is_not_the_published_one_is_named(root, project, monkeypatch):
-    spec = importlib.util.spec_from_file_location(
-        "dvc_publish", root / "workflow/dvc/dvc_publish.py"
-    )
-    monkeypatch.syspath_prepend(root / "workflow/dvc")
-    publishing = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(publishing)
-    monkeypatch.setattr(publishing, "run", lambda *_: "")
+    monkeypatch.setattr(publish, "run", lambda *_: "")
     (project / "params.yaml").symlink_to(root / "params.yaml")
     altered = project / "results/quick/runs.csv"
     altered.parent.mkdir(parents=True)
     altered.write_text("altered")
     recorded = {"sha256": "0" * 64, "time_ns": 0, "record": {"shellcmd": "none"}}
     published = {"targets": [], "outputs": {"results/quick/runs.csv": recorded}}
-    records = publishing.records_file("quick")
+    records = publish.records_file("quick")
     records.parent.mkdir(parents=True)
     records.write_bytes(gzip.compress(json.dumps(published).encode()))
     with pytest.raises(SystemExit, match=r"(?s)results/quick/runs.csv.*\nHint: "):
-        publishing.restore("quick", [])
+        publish.restore("quick")
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,7 @@ def call(workflow, *command: str) -> str:
 
 
 def published(workflow, action: str, *targets: str, study: str = "quick") -> str:
-    script = "workflow/dvc/dvc_publish.py"
-    return call(workflow, sys.executable, script, action, "--study", study, *targets)
+    return call(workflow, sys.executable, "-m", "geosd", action, "--study", study, *targets)
 
 
 def first_geosd_run(workflow) -> Path:
@@ -201,9 +200,8 @@ def test_a_file_that_is_not_the_published_one_is_made_again(clone):
 
 
 INSTALL = """
-import gzip, json, sys
-sys.path.insert(0, "workflow/dvc")
-from dvc_publish import install, records_file
+import gzip, json
+from geosd.cli.publish import install, records_file
 published = json.loads(gzip.decompress(records_file("quick").read_bytes()))
 assert len(install("quick", published["outputs"])[1]) == 1
 """

@@ -170,13 +170,13 @@ def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
 
 
 def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path):
-    script = "workflow/dvc/dvc_publish.py"
-    assert "are published" in call(ran, sys.executable, script, "publish", "--study", "kept")
+    command = (sys.executable, "-m", "geosd")
+    assert "are published" in call(ran, *command, "publish", "--study", "kept")
     call(ran, "git", "clone", "--quiet", str(ran.folder), str(tmp_path / "clone"))
     clone = type(ran)(tmp_path / "clone")
     store = str(ran.folder / "dvc-store")
     call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
-    call(clone, sys.executable, script, "restore", "--study", "kept")
+    call(clone, *command, "restore", "--study", "kept")
     assert clone.planned_jobs("--config", "study=kept") == {}
     assert weights(clone) == weights(ran)
 

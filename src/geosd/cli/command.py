@@ -23,7 +23,7 @@ from geosd.cli import forkserver
 GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary figures report stale unused",
-    "share": "redraw results-page merge-claims",
+    "share": "publish restore redraw results-page merge-claims",
     "develop": "accept base-model gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"
@@ -41,6 +41,7 @@ ELSEWHERE = {
     "merge-claims": "claims",
     "redraw": "ship",
     "report": "run",
+    "restore": "publish",
     "results-page": "pages",
     "summary": "run",
     "unused": "stale",

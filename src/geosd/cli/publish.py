@@ -1,8 +1,5 @@
 """Publish a finished study with DVC, and restore it in another clone.
 
-    python workflow/dvc/dvc_publish.py publish --study quick
-    python workflow/dvc/dvc_publish.py restore --study quick [DVC TARGET ...]
-
 DVC knows content, Snakemake knows what each file was made from, and when: its records. DVC keeps
 the files of a study, its own and the shared ones that it uses; published/<study>.json.gz, in git,
 keeps Snakemake's records of them and the hash of each. A clone that gets both has nothing to do,
@@ -15,7 +12,6 @@ of its own, published/<folder>.dvc: studies that share a folder share the file.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -24,8 +20,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import tyro
 import yaml
 from dvc.repo import Repo
 
@@ -177,7 +174,7 @@ def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
     return count["same"], others, count["absent"]
 
 
-def publish(study: str) -> None:
+def main(study: str) -> None:
     """Hand a finished study to DVC, its records to git, and both on.
 
     Raises:
@@ -238,7 +235,7 @@ def not_fetched(error: str) -> str:
     )
 
 
-def restore(study: str, targets: list[str]) -> None:
+def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional] = ()) -> None:
     """Fetch what DVC keeps of a study, and let Snakemake know what it was made from.
 
     Args:
@@ -269,20 +266,3 @@ def restore(study: str, targets: list[str]) -> None:
             + f"\nHint: `make run STUDY={study}` makes them anew; to fetch them once more, remove"
             " them and the cache of DVC (.dvc/cache), and restore again."
         )
-
-
-def main() -> None:
-    """Publish or restore."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("action", choices=["publish", "restore"])
-    parser.add_argument("--study", required=True)
-    parser.add_argument("targets", nargs="*", help="for restore: targets of `dvc pull`")
-    arguments = parser.parse_intermixed_args()
-    if arguments.action == "publish":
-        publish(arguments.study)
-    else:
-        restore(arguments.study, arguments.targets)
-
-
-if __name__ == "__main__":
-    main()
