@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+import huggingface_hub
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -55,8 +57,6 @@ def download_checkpoint(repo: str, revision: str) -> Path:
     Raises:
         ReleaseNotFoundError: It is not here, and it cannot be fetched.
     """
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
     if folder := cached_checkpoint(repo, revision):
         return folder
     try:
@@ -72,8 +72,6 @@ def download_checkpoint(repo: str, revision: str) -> Path:
 
 def cached_checkpoint(repo: str, revision: str) -> Path | None:
     """The folder of a released checkpoint in the hub's cache; None where it is not there whole."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
     with suppress(LocalEntryNotFoundError, DamagedReleaseError):  # not here, or not whole
         folder = _snapshot(repo, revision, local_files_only=True)
         if all((folder / name).is_file() for name in NEEDED):
@@ -83,8 +81,6 @@ def cached_checkpoint(repo: str, revision: str) -> Path | None:
 
 
 def _snapshot(repo: str, revision: str, **options: bool) -> Path:
-    import huggingface_hub
-
     pinned = {"revision": revision, "allow_patterns": list(FETCHED)}
     return Path(huggingface_hub.snapshot_download(repo, **pinned, **options))
 
@@ -95,10 +91,8 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
     Nothing is loaded, so the types and the bytes of the tensors stay what they were; their names
     and shapes must be those of the architecture, and their values finite.
 
-    Args:
-        folder: Holds config.json, tokenizer.json and safetensors.
-        out: Where they are copied to, `model.safetensors` last.
-        links_into: A folder that links may lead into; None allows none that leave `folder`.
+    `model.safetensors` is there last. Links may lead into the folder `links_into`; None allows none
+    that leave `folder`.
 
     Raises:
         DamagedReleaseError: Something is missing or damaged, or a link leads elsewhere.
