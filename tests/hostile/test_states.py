@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from launcher import launch
 from safetensors.torch import load_file, save_file
 
 from geosd.files import sha256, write_json
@@ -291,7 +292,7 @@ def test_disturbed_trainings_end_like_one_undisturbed(tiny, settings, tmp_path, 
 def test_two_ranks_take_the_same_state_and_end_like_two_undisturbed(tiny, settings, tmp_path):
     settings |= {"problems": 4, "steps": 4, "save_every": 1}
     (tmp_path / "case.json").write_text(json.dumps([str(tiny), settings]))
-    runpy.run_path(str(TRAINING / "test_ranks.py"))["launch"](__file__, tmp_path)
+    launch(__file__, tmp_path)
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
     assert [each["continued from"] for each in found] == [2, 2]
     for each in found:

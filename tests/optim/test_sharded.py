@@ -1,12 +1,16 @@
-"""Ranks under FSDP2 against one process that sees all rows."""
+"""Ranks under FSDP2 against one process that sees all rows.
+
+Run as a program, this file is what each of two ranks does.
+"""
 
 import copy
-import subprocess
+import os
 import sys
 
 import pytest
 import torch
 import torch.distributed as dist
+from launcher import launch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -97,15 +101,9 @@ def test_one_rank_with_sharded_weights_takes_the_steps_of_a_plain_process(inner,
 
 @pytest.mark.slow
 def test_two_ranks_with_half_the_rows_each_take_the_steps_of_one(tmp_path):
-    code = (
-        "import runpy, sys; module = runpy.run_path(sys.argv[1]);"
-        "[module['compare'](int(sys.argv[2]), 2, inner, blocks, f'{sys.argv[3]}{inner}{blocks}')"
-        " for inner, blocks in module['CASES']]"
-    )
-    command = [sys.executable, "-c", code, __file__]
-    ranks = [subprocess.Popen([*command, str(rank), str(tmp_path / "store")]) for rank in (0, 1)]
-    try:
-        assert [rank.wait(timeout=60) for rank in ranks] == [0, 0]
-    finally:
-        for rank in ranks:
-            rank.kill()
+    launch(__file__, tmp_path / "store", timeout=60)
+
+
+if __name__ == "__main__":
+    for inner, blocks in CASES:
+        compare(int(os.environ["RANK"]), 2, inner, blocks, f"{sys.argv[1]}{inner}{blocks}")

@@ -15,7 +15,6 @@ WINDOW = "loss of each 100 steps"
 def test_the_first_steps_of_a_shipped_base_model_are_made_anew(root, tmp_path):
     shipped = json.loads((root / "base_models/mini-qwen3/0/recipe.json").read_text())
     # The rate is constant between its rise and its fall; one step of fall is left.
-    recipe = shipped["pretraining"] | {"steps": 200, "decay": 0.005}
+    recipe = shipped["pretraining"] | {"steps": 100, "decay": 0.01}
     _, _, losses = pretrain_base_model(recipe, ResumeState(tmp_path, recipe))
-    for at, recorded in zip((0, 100), shipped[WINDOW], strict=False):
-        assert fmean(losses[at : at + 100]) == pytest.approx(recorded, rel=0.03)
+    assert fmean(losses) == pytest.approx(shipped[WINDOW][0], rel=0.03)

@@ -4,13 +4,13 @@ Run as a program, this file is what each of two processes does: one trains, one 
 """
 
 import json
-import runpy
 import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
+from launcher import launch
 
 from geosd.sampling.sampler import SamplingParams
 from geosd.training.fsdp import full_state_dict
@@ -113,7 +113,6 @@ def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples
     tiny, settings, reference_run, tmp_path
 ):
     (tmp_path / "case.json").write_text(json.dumps([str(tiny), settings]))
-    launch = runpy.run_path(Path(__file__).with_name("test_ranks.py"))["launch"]
     launch(__file__, tmp_path)
     across = torch.load(tmp_path / "across.pt", weights_only=True)
     assert furthest(across["weights"], reference_run[0]) < 1e-5

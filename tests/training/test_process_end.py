@@ -5,17 +5,13 @@ Run as a program, this file is what each process does.
 
 import atexit
 import os
-import runpy
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
+from launcher import places
 
 from geosd.training.processes import end_process, init_processes
-
-RANKS = runpy.run_path(str(Path(__file__).with_name("test_ranks.py")))
 
 
 class AbortsInTeardown:
@@ -35,10 +31,21 @@ def main(status):
     end_process(status)
 
 
-@pytest.mark.parametrize("status", [0, 75])
-def test_several_processes_end_without_the_interpreters_teardown(status, capfd):
-    RANKS["launch"](__file__, status, status=status)
-    assert capfd.readouterr().out.count("closed what was open") == 2
+def test_several_processes_end_without_the_interpreters_teardown():
+    statuses = 0, 75  # a place each
+    started = [
+        subprocess.Popen(
+            [sys.executable, __file__, str(status)],
+            env={**os.environ, **place},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for status, place in zip(statuses, places(2), strict=True)
+    ]
+    for process, status in zip(started, statuses, strict=True):
+        printed, _ = process.communicate(timeout=240)
+        assert printed == "closed what was open\n"
+        assert process.returncode == status
 
 
 def test_a_process_alone_is_torn_down():

@@ -6,14 +6,12 @@ Run as a program, this file is what each of the two does.
 import copy
 import dataclasses
 import json
-import os
-import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from launcher import launch
 
 from geosd.problems.grading import Verdict
 from geosd.training.fsdp import full_model, full_state_dict
@@ -102,34 +100,6 @@ def main(folder):
             found = five_steps(ranks, settings, tiny, folder / name, singular=singular)
             save(found, folder / f"{name}.pt")
         five_steps(ranks, half, tiny, folder / "half", steps=3)
-
-
-def launch(program, *arguments, processes=2, timeout=240, status=0, **more):
-    """Run a program as torchrun would; every process must end with the exit status."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    started = []
-    for rank in range(processes):
-        torchrun = {
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-            "WORLD_SIZE": str(processes),
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-            "TORCHELASTIC_RUN_ID": "test",
-            "OMP_NUM_THREADS": "1",
-        }
-        command = [sys.executable, program, *map(str, arguments)]
-        started.append(subprocess.Popen(command, env={**os.environ, **torchrun}, **more))
-    try:
-        codes = []
-        for process in started:
-            codes.append(process.wait(timeout=timeout))
-            assert codes[-1] == status
-    finally:
-        for process in started:
-            process.kill()
 
 
 def compare(run, saved):

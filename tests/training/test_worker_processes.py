@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from launcher import launch
 
 from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.rollout_workers import serve_trainers
@@ -54,7 +55,7 @@ def serve_run(tiny, settings, link, report):
 def start(folder, tiny, runs, processes, workers):
     """Start the processes of some runs: name -> settings and steps; wait for their end."""
     (folder / "runs.json").write_text(json.dumps([str(tiny), runs]))
-    RANKS["launch"](__file__, folder, workers, processes=processes)
+    launch(__file__, folder, workers, processes=processes)
 
 
 @pytest.mark.slow
