@@ -76,8 +76,9 @@ publish:  ## keep a finished study with DVC, commit what names it, and push it (
 restore: .venv/installed  ## fetch a published study; nothing is left to do (STUDY=name TARGETS=part)
 	@$(GEOSD) restore --study $(STUDY) $(TARGETS)
 
-# A file's tests in one process: what they share, as a study that was run, is made once.
-pytest := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A file's tests in one process: what they share, as a study that was run, is made once. Files are
+# handed out as tests/conftest.py sorts them; by default those with the fewest tests come last.
+pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(pytest) --durations 15
