@@ -28,7 +28,7 @@ rule runs:
     message:
         f"Write which folders are the runs of study {STUDY.name}"
     shell:
-        "python -m geosd runs --study {params.study:q}" " --out {params.out:q} > {log:q} 2>&1"
+        "python -m geosd runs --study {params.study:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule analyse:

@@ -174,7 +174,7 @@ def requested(rule, amount, factor=1):
 
 
 def resources_of(rule):
-    """Resources of a rule whose jobs run on one node: GPUs, memory in MB and minutes."""
+    """Resources of jobs that run on one node: GPUs, memory in MB and minutes."""
     return {
         "gpu": requested(rule, "gpus"),
         "gpu_model": gpu_model(rule),

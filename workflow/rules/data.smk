@@ -31,7 +31,7 @@ rule fetch:
     message:
         f"Fetch and check the raw files of study {STUDY.name}"
     shell:
-        "python -m geosd fetch --study {resources.study:q}" " --out {params.out:q} > {log:q} 2>&1"
+        "python -m geosd fetch --study {resources.study:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule data:
@@ -56,4 +56,4 @@ rule data:
     message:
         f"Draw the problems of study {STUDY.name}"
     shell:
-        "python -m geosd data --study {resources.study:q}" " --out {params.out:q} > {log:q} 2>&1"
+        "python -m geosd data --study {resources.study:q} --out {params.out:q} > {log:q} 2>&1"

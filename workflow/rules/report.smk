@@ -115,7 +115,7 @@ rule configuration:
     message:
         f"Write the configuration of study {STUDY.name}"
     shell:
-        "python -m geosd.config show --study {params.study:q}" " --out {output:q} > {log:q} 2>&1"
+        "python -m geosd.config show --study {params.study:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule environment:
@@ -159,7 +159,7 @@ rule ship:
     message:
         f"Ship the outputs of study {STUDY.name}"
     shell:
-        "python -m geosd ship --study {params.study:q}" " --tidy {input.tidy:q} > {log:q} 2>&1"
+        "python -m geosd ship --study {params.study:q} --tidy {input.tidy:q} > {log:q} 2>&1"
 
 
 rule figures:
