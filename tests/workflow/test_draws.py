@@ -71,7 +71,7 @@ def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
         arguments = f"--draw {draw} --out {folders.base(MODEL, draw)} "
         assert f"geosd base --study quick --model {MODEL} {arguments}" in printed
     # The paper's figure is of one pi_0.
-    density = re.search(r"steps.render figure_density .*--tidy (.*) --out", printed)[1]
+    density = re.search(r"geosd render figure_density .*--tidy (.*) --out", printed)[1]
     assert density == f"{folders.states(MODEL, 0)}/states.csv"
 
 
