@@ -77,6 +77,12 @@ def sampling_settings(study: Study, model: str) -> Settings:
     return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
 
 
+def _data(study: Study, *_: Any) -> Settings:
+    data = _without(study.section("data"), "thinking", "purpose")
+    # null and 1 are the problems of folders made before there was a choice, and keep them.
+    return _without(data, "conflict") if data["conflict"] in (None, 1.0) else data
+
+
 def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
     section = study.section("base", model)
     if folder := study.shipped_base(model, draw):
@@ -243,7 +249,7 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
 RULES: dict[str, Callable[..., Settings]] = {
     "fetch": lambda study, *_: _only(study.section("data"), "source", "raw"),
     # What a study or a selection takes of the problems, `purpose`, changes none of them.
-    "data": lambda study, *_: _without(study.section("data"), "thinking", "purpose"),
+    "data": _data,
     "base": _base,
     "pool": _pool,
     "train": _train,

@@ -3,12 +3,19 @@
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import chi2_contingency, chisquare
 
-from geosd.problems.search.equations import BENCHMARKS, Question, draw_question
+from geosd.problems.search.equations import (
+    BENCHMARKS,
+    OUT_OF_DISTRIBUTION,
+    Question,
+    draw_question,
+    in_distribution,
+)
 
 questions = st.builds(
     lambda kind, seed: draw_question(kind, random.Random(seed)),
@@ -64,3 +71,24 @@ def test_answers_and_ambiguity_are_as_frequent_as_the_benchmark_says(benchmark):
     several = sum(len(solutions(str(question))[0]) > 1 for question in drawn)
     # Four standard errors of a share among 4000 are below .032.
     assert abs(several / len(drawn) - benchmark.ambiguous) < 0.032
+
+
+def counts(kind, draws=4000):
+    rng = random.Random(3)
+    answers = Counter(draw_question(kind, rng).answer() for _ in range(draws))
+    return [answers[x] for x in range(16)]
+
+
+def test_without_conflict_the_id_answers_are_those_of_the_ood_benchmarks_together():
+    pooled = np.sum([counts(kind, 1000) for kind in OUT_OF_DISTRIBUTION], axis=0)
+    own = counts(in_distribution(0.0))
+    assert chi2_contingency([own, pooled]).pvalue > 0.01
+    assert chi2_contingency([counts(in_distribution(0.5)), pooled]).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("conflict", [0.25, 0.5, 0.75])
+def test_between_its_ends_the_prior_is_their_mixture(conflict):
+    opposed, ood = (np.array(in_distribution(c).weights()) for c in (1.0, 0.0))
+    mixed = in_distribution(conflict).weights()
+    assert mixed == pytest.approx(conflict * opposed + (1 - conflict) * ood)
+    assert sum(mixed) == pytest.approx(1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from statistics import fmean
 
 MODULUS = 16
 ODD = tuple(range(1, MODULUS, 2))
@@ -70,14 +71,34 @@ class Question:
         return product, (product + summand) % MODULUS
 
 
-IN_DISTRIBUTION = Benchmark("id", ambiguous=0.15, low=0.75, high=0.10)
 OUT_OF_DISTRIBUTION = (
     Benchmark("ambiguous", ambiguous=0.80, low=0.20, high=0.25),
     Benchmark("large", ambiguous=0.15, low=0.10, high=0.45),
     Benchmark("mixed", ambiguous=0.50, low=0.20, high=0.25),
     Benchmark("both", ambiguous=0.80, low=0.10, high=0.45),
 )
-BENCHMARKS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
+
+
+def in_distribution(conflict: float = 1.0) -> Benchmark:
+    """The ID problems, whose x has a prior of its own.
+
+    Args:
+        conflict: In [0, 1]. At 0 the prior is the mean of the OOD benchmarks' priors, at 1 it is
+            opposed to them: three x in four lie below 6. Between them it is their mixture.
+    """
+    transfer = 1 - conflict
+    low = fmean(benchmark.low for benchmark in OUT_OF_DISTRIBUTION)
+    high = fmean(benchmark.high for benchmark in OUT_OF_DISTRIBUTION)
+    return Benchmark(
+        "id",
+        ambiguous=0.15,
+        low=conflict * 0.75 + transfer * low,
+        high=conflict * 0.10 + transfer * high,
+    )
+
+
+BENCHMARKS = (in_distribution(), *OUT_OF_DISTRIBUTION)
+"""Kinds of questions that the base models' documents mix."""
 
 
 def draw_question(benchmark: Benchmark, rng: random.Random) -> Question:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
-from geosd.problems.search.equations import BENCHMARKS, Benchmark, draw_question
+from geosd.problems.search.equations import (
+    OUT_OF_DISTRIBUTION,
+    Benchmark,
+    draw_question,
+    in_distribution,
+)
 from geosd.problems.sources.data_source import DataSource, register
 
 if TYPE_CHECKING:
@@ -27,7 +32,8 @@ class Search(DataSource):
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of held-out questions, every one drawn from the seed."""
-        return generate_splits(_draw_held_out, BENCHMARKS, settings, "search")
+        kinds = (in_distribution(settings.get("conflict", 1.0)), *OUT_OF_DISTRIBUTION)
+        return generate_splits(_draw_held_out, kinds, settings, "search")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
         """Prompts of the miniature, whose models have no chat template."""
