@@ -206,7 +206,7 @@ class Data(Section):
     test_per_benchmark: Count | None
     """Problems of each out-of-distribution benchmark; null takes the whole benchmark, as the paper
     does (AIME 30 each, AMC 40, MATH-500 500)."""
-    conflict: Share | None
+    conflict: Annotated[float, Field(ge=0, le=1)] | None
     """How far the prior of x in the search world's ID problems is opposed to the OOD problems': 0
     is their mean prior, null and 1 the opposed one, docs/search.md. Other sources have none."""
 
