@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 Row = TypeVar("Row")
+WEIGHTS = "model.safetensors"
+LOADED = (".json", ".jinja", ".safetensors")
+"""Endings of the files of a checkpoint that transformers may open."""
 LEAST_ROOM = 1 << 20
 """Bytes: a disk with less room is called full."""
 

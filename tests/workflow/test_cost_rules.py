@@ -37,9 +37,9 @@ def test_a_study_that_shows_them_makes_each_once_by_its_module_and_trains_nothin
     report["page"] = len(TABLES) + 2
     report["total"] = len(TABLES) + sum(report.values())
     assert counts == {**dict.fromkeys(TABLES, 1), **report}
-    commands = dict(re.findall(r"python -m geosd\.steps\.(?:render )?(\w+) (.*)", printed))
-    assert set(commands) == {*TABLES, "environment", "front_page"}
-    del commands["front_page"]
+    commands = dict(re.findall(r"python -m geosd (?:render )?([\w-]+) (.*)", printed))
+    assert set(commands) == {*TABLES, "environment", "front-page"}
+    del commands["front-page"]
     for name, command in commands.items():
         assert command.endswith(f"--out figures/quick > logs/quick/{name}.log 2>&1")
 

@@ -24,9 +24,8 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging
 
-from geosd.files import atomic_write, remake_hint, replace
+from geosd.files import LOADED, WEIGHTS, atomic_write, remake_hint, replace
 from geosd.models.precision import cast_parameters
-from geosd.provenance.proof import LOADED, WEIGHTS
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()

@@ -12,12 +12,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from geosd.files import DamagedFileError, remake_hint, sha256, write_text
+from geosd.files import LOADED, WEIGHTS, DamagedFileError, remake_hint, sha256, write_text
 from geosd.provenance.manifest_file import MANIFEST, read_manifest
 
-WEIGHTS = "model.safetensors"
-LOADED = (".json", ".jinja", ".safetensors")
-"""Endings of the files that transformers may open."""
 MODEL_CARD = "README.md"
 HASHES = Path(".snakemake/checkpoint_hashes.json")
 """File -> size, time of change in ns, inode and SHA-256, as they were when the hash was taken."""

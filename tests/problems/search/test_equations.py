@@ -88,7 +88,10 @@ def test_without_conflict_the_id_answers_are_those_of_the_ood_benchmarks_togethe
 
 @pytest.mark.parametrize("conflict", [0.25, 0.5, 0.75])
 def test_between_its_ends_the_prior_is_their_mixture(conflict):
-    opposed, ood = (np.array(in_distribution(c).weights()) for c in (1.0, 0.0))
-    mixed = in_distribution(conflict).weights()
+    opposed, ood, mixed = (
+        np.array([kind.low, 1 - kind.low - kind.high, kind.high])
+        for kind in map(in_distribution, (1.0, 0.0, conflict))
+    )
     assert mixed == pytest.approx(conflict * opposed + (1 - conflict) * ood)
-    assert sum(mixed) == pytest.approx(1)
+    assert opposed == pytest.approx([0.75, 0.15, 0.10])
+    assert ood == pytest.approx([0.15, 0.50, 0.35])
