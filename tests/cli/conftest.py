@@ -108,11 +108,18 @@ def small(tmp_path_factory):
         )
         return out
 
+    def training_options(**given):
+        """The words behind `geosd train` for a training with GeoSD; `given` are further options."""
+        options = dict(study="quick", model="mini-qwen3", variant="geosd", seed=0, **given)
+        options |= {"base": folder / "base", "problems": problems, "pool": folder / "pool.jsonl"}
+        return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+
     return SimpleNamespace(
         folder=folder,
         shared=shared,
         train=problems,
         base=folder / "base",
+        training_options=training_options,
         trained=trained,
         sampled=sampled,
     )

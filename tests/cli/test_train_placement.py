@@ -51,17 +51,7 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
     values["studies"]["quick"]["selected_rates"] = None  # they would beat the line above
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
-    arguments = {
-        "study": "quick",
-        "params": params,
-        "model": "mini-qwen3",
-        "variant": "geosd",
-        "seed": 0,
-        "base": small.base,
-        "problems": small.train,
-        "pool": small.folder / "pool.jsonl",
-    }
-    given = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    given = small.training_options(params=params)
 
     def trained(name, processes, workers, nodes):
         out, scratch = tmp_path / name, tmp_path / f"{name}-scratch"

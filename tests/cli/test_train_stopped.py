@@ -30,19 +30,8 @@ def command(small, out, steps, launcher=(), *more):
     values["studies"]["quick"]["training"]["steps"] = steps
     params = out.with_name("params.yaml")
     params.write_text(yaml.safe_dump(values))
-    arguments = {
-        "study": "quick",
-        "params": params,
-        "model": "mini-qwen3",
-        "variant": "geosd",
-        "seed": 0,
-        "base": small.base,
-        "problems": small.train,
-        "pool": small.folder / "pool.jsonl",
-        "out": out,
-        "scratch": out.with_name(out.name + "-scratch"),
-    }
-    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    scratch = out.with_name(out.name + "-scratch")
+    options = small.training_options(params=params, out=out, scratch=scratch)
     return [sys.executable, "-m", *launcher, "geosd", "train", *options, *more]
 
 
