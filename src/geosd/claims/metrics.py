@@ -109,8 +109,8 @@ def early_stop_gaps(
 
     A seed's frontier is the line on the ID-OOD plane through its full runs, the base model among
     them, in the order of their ID accuracy. The gap of a seed is the mean over its stopped runs of
-    OOD average minus that of the frontier at the same ID accuracy. A run outside the frontier's
-    range has nothing to be matched with; a seed of which all are is left out.
+    OOD average minus that of the frontier at the same ID accuracy. A stopped run outside the
+    frontier's range of ID accuracy is left out, and so is a seed without any other stopped run.
 
     Source: paper, Robustness to step size and early stopping ("at matched ID accuracy").
     """

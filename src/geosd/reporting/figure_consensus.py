@@ -67,7 +67,7 @@ def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         majority: Rows of one model of the consensus table, its quantity `majority_accuracy`.
-            Problems of which no sample gave an answer have no majority answer and are left out.
+            A problem without any answered sample has no majority answer and is left out.
 
     Returns:
         One row a run and bin of `STRENGTHS` that holds at least `FEWEST` problems of the variant:
