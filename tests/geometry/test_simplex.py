@@ -62,3 +62,18 @@ def test_every_state_is_measured_alone(name):
         torch.testing.assert_close(
             DIVERGENCES[name](log_p[i, 2], log_q[i, 2]), whole[i, 2], rtol=1e-13, atol=1e-15
         )
+
+
+@pytest.mark.parametrize(
+    "divergence",
+    [g.forward_kl, g.reverse_kl, g.jsd, g.skew_kl, g.hellinger, g.fisher_rao_squared],
+)
+def test_rows_that_sum_to_one_need_no_second_normalisation(divergence):
+    generator = torch.Generator().manual_seed(5)
+    logits = torch.randn(2, 7, 30, dtype=torch.float64, generator=generator) * 3
+    p, q = logits.requires_grad_().log_softmax(-1)
+    results = [divergence(p, q, normalised=said) for said in (False, True)]
+    gradients = [torch.autograd.grad(r.sum(), logits, retain_graph=True)[0] for r in results]
+    torch.testing.assert_close(*results, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(*gradients, rtol=1e-11, atol=1e-14)
+    assert not torch.equal(divergence(logits[0], logits[1], normalised=True), results[0])

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path("src/geosd")
 IMPORTED = ("geosd.config.job_counts", "geosd.config.run_folders", "geosd.reporting.specs")
 """What the Snakefile imports, with all that these import."""
+PYTHON = sys.executable  # as it is before a test puts another program in its place
 TOUCHED = 0.01
 """Seconds between two jobs of --touch. Snakemake's own tenth is for file systems of such clocks."""
 
@@ -35,7 +36,7 @@ def _started() -> subprocess.Popen[str]:
     """The process that forks, one for all tests of this one."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     pipe = subprocess.PIPE
-    words = [sys.executable, __file__]
+    words = [PYTHON, __file__]
     return subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env=environment)
 
 

@@ -45,7 +45,14 @@ def test_a_command_hands_snakemake_its_rules(fresh, stand_in, tmp_path, monkeypa
 
 
 def test_make_ship_hands_snakemake_its_rule(root):
-    command = ["make", "--dry-run", "--old-file=.venv/installed", "ship", "STUDY=small"]
+    command = [
+        "make",
+        "--no-print-directory",
+        "--dry-run",
+        "--old-file=.venv/installed",
+        "ship",
+        "STUDY=small",
+    ]
     printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[0].endswith("--config study=small -- ship")
 

@@ -25,26 +25,26 @@ from torch import Tensor
 from geosd.geometry.simplex import floored, log_distributions
 
 
-def forward_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
+def forward_kl(log_p: Tensor, log_q: Tensor, *, normalised: bool = False) -> Tensor:
     """KL(q||p) = sum_i q_i (log q_i - log p_i). Weighted score: w_i = q_i.
 
     Source: the paper, equations (forward-kl), (w-fkl) and, near agreement, (kl-taylor).
     """
-    log_p, log_q = log_distributions(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q, normalised=normalised)
     # q from the unfloored logarithm: it is exactly 0 at -inf, and 0 times a floored log is 0.
     return (log_q.exp() * (floored(log_q) - floored(log_p))).sum(-1)
 
 
-def reverse_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
+def reverse_kl(log_p: Tensor, log_q: Tensor, *, normalised: bool = False) -> Tensor:
     """KL(p||q) = sum_i p_i (log p_i - log q_i). Weighted score: w_i = p_i (log q_i/p_i + KL).
 
     Source: the paper, equations (reverse-kl), (w-rkl) and, between neighbours of one family,
     (fisher-kl).
     """
-    return forward_kl(log_q, log_p)
+    return forward_kl(log_q, log_p, normalised=normalised)
 
 
-def jsd(log_p: Tensor, log_q: Tensor, beta: float = 0.5) -> Tensor:
+def jsd(log_p: Tensor, log_q: Tensor, beta: float = 0.5, *, normalised: bool = False) -> Tensor:
     """Generalised Jensen-Shannon divergence beta KL(q||M) + (1-beta) KL(p||M).
 
     M = beta q + (1-beta) p, beta in (0, 1). At 1/2 it is symmetric and at most ln 2. It vanishes at
@@ -62,7 +62,7 @@ def jsd(log_p: Tensor, log_q: Tensor, beta: float = 0.5) -> Tensor:
             f"jsd: beta is {beta!r}; it must lie strictly between 0 and 1.\nHint: the divergence is"
             " zero at both ends; for their directions use forward_kl (0) or reverse_kl (1)."
         )
-    log_p, log_q = log_distributions(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q, normalised=normalised)
     log_m = _log_mixture(log_q, log_p, beta)
     teacher = (log_q.exp() * (floored(log_q) - log_m)).sum(-1)
     student = (log_p.exp() * (floored(log_p) - log_m)).sum(-1)
@@ -74,6 +74,8 @@ def skew_kl(
     log_q: Tensor,
     alpha: float = 0.1,
     direction: Literal["forward", "reverse"] = "forward",
+    *,
+    normalised: bool = False,
 ) -> Tensor:
     """Skew KL: one distribution against a mixture that holds alpha of it, in [0, 1); 0 is plain KL.
 
@@ -99,8 +101,8 @@ def skew_kl(
             "Hint: 'forward' is KL(q||alpha q + (1-alpha) p), the paper's setting as we read it."
         )
     if alpha == 0:
-        return forward_kl(log_p, log_q)
-    log_p, log_q = log_distributions(log_p, log_q)
+        return forward_kl(log_p, log_q, normalised=normalised)
+    log_p, log_q = log_distributions(log_p, log_q, normalised=normalised)
     log_m = _log_mixture(log_q, log_p, alpha)
     return (log_q.exp() * (floored(log_q) - log_m)).sum(-1)
 

@@ -38,7 +38,7 @@ def overlap(log_p: Tensor, log_q: Tensor) -> Tensor:
     return (0.5 * (log_p + log_q)).exp().sum(-1)
 
 
-def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
+def hellinger(log_p: Tensor, log_q: Tensor, *, normalised: bool = False) -> Tensor:
     """Squared Hellinger divergence D_H = 1/2 sum_i (sqrt p_i - sqrt q_i)^2, in [0, 1].
 
     Equals 1 - rho for normalised p, q, but loses no digits where the two agree. Weighted-score
@@ -48,7 +48,7 @@ def hellinger(log_p: Tensor, log_q: Tensor) -> Tensor:
     Source: the paper, equations (hellinger), (hellinger-chord), (hellinger-grad),
     (hellinger-grad-app), (w-h) and (h-taylor).
     """
-    log_p, log_q = log_distributions(log_p, log_q)
+    log_p, log_q = log_distributions(log_p, log_q, normalised=normalised)
     return 0.5 * ((0.5 * log_p).exp() - (0.5 * log_q).exp()).square().sum(-1)
 
 
@@ -66,7 +66,7 @@ def fisher_rao(log_p: Tensor, log_q: Tensor) -> Tensor:
     return torch.where(apart, 4 * (torch.where(apart, s, 0.5) / 2).sqrt().arcsin(), 0.0)
 
 
-def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
+def fisher_rao_squared(log_p: Tensor, log_q: Tensor, *, normalised: bool = False) -> Tensor:
     """Squared Fisher-Rao distance d_FR^2 in [0, pi^2], smooth at p = q and at disjoint supports.
 
     From s = D_H as 16 arcsin(sqrt(s / 2))^2, by its power series 8 s + 4/3 s^2 + ... for small s,
@@ -77,7 +77,7 @@ def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
     Source: the paper, equations (fr-distance), (prox-term) and (fr-taylor), and section "Near
     agreement, all divergences coincide" (app:local-equiv).
     """
-    s = _half_squared_chord(log_p, log_q)
+    s = _half_squared_chord(log_p, log_q, normalised)
     near = s < _SERIES_BELOW
     small = torch.where(near, s, 0.0)
     series = torch.zeros_like(s)
@@ -87,6 +87,6 @@ def fisher_rao_squared(log_p: Tensor, log_q: Tensor) -> Tensor:
     return torch.where(near, series, arc)
 
 
-def _half_squared_chord(log_p: Tensor, log_q: Tensor) -> Tensor:
+def _half_squared_chord(log_p: Tensor, log_q: Tensor, normalised: bool = False) -> Tensor:
     # Rounding may lift s a hair above 1 at disjoint supports; the arc ends there.
-    return hellinger(log_p, log_q).clamp(max=1.0)
+    return hellinger(log_p, log_q, normalised=normalised).clamp(max=1.0)

@@ -22,4 +22,4 @@ class FwdKL(Objective):
 
     def per_position(self, states: States) -> dict[str, Tensor]:
         """Forward KL at each position."""
-        return {"loss": forward_kl(states.student, states.teacher)}
+        return {"loss": forward_kl(states.student, states.teacher, normalised=True)}

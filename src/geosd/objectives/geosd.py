@@ -44,10 +44,10 @@ class GeoSD(Objective):
     def per_position(self, states: States) -> dict[str, Tensor]:
         """Loss, and its two parts, at each position."""
         if self.divergence == "jsd":
-            distil = jsd(states.student, states.teacher, self.beta)
+            distil = jsd(states.student, states.teacher, self.beta, normalised=True)
         else:
-            distil = hellinger(states.student, states.teacher)
+            distil = hellinger(states.student, states.teacher, normalised=True)
         if not self.drift_penalty:
             return {"loss": distil, "distil": distil}
-        prox = fisher_rao_squared(states.student, states.anchor)
+        prox = fisher_rao_squared(states.student, states.anchor, normalised=True)
         return {"loss": distil + self.drift_penalty * prox, "distil": distil, "prox": prox}

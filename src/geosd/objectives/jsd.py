@@ -27,4 +27,4 @@ class JSD(Objective):
 
     def per_position(self, states: States) -> dict[str, Tensor]:
         """Jensen-Shannon divergence at each position."""
-        return {"loss": jsd(states.student, states.teacher, self.beta)}
+        return {"loss": jsd(states.student, states.teacher, self.beta, normalised=True)}

@@ -22,4 +22,4 @@ class RevKL(Objective):
 
     def per_position(self, states: States) -> dict[str, Tensor]:
         """Reverse KL at each position."""
-        return {"loss": reverse_kl(states.student, states.teacher)}
+        return {"loss": reverse_kl(states.student, states.teacher, normalised=True)}

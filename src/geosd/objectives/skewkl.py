@@ -29,4 +29,8 @@ class SkewKL(Objective):
 
     def per_position(self, states: States) -> dict[str, Tensor]:
         """Skew KL at each position."""
-        return {"loss": skew_kl(states.student, states.teacher, self.alpha, self.direction)}
+        return {
+            "loss": skew_kl(
+                states.student, states.teacher, self.alpha, self.direction, normalised=True
+            )
+        }

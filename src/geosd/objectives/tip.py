@@ -49,9 +49,9 @@ class TIP(Objective):
         """FwdKL, and without gradient the student's entropy and the mismatch, in nats."""
         log_p, log_q = states.student, states.teacher
         return {
-            "loss": forward_kl(log_p, log_q),
-            "entropy": entropy(log_p.detach()),
-            "mismatch": reverse_kl(log_p.detach(), log_q),
+            "loss": forward_kl(log_p, log_q, normalised=True),
+            "entropy": entropy(log_p.detach(), normalised=True),
+            "mismatch": reverse_kl(log_p.detach(), log_q, normalised=True),
         }
 
     def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:

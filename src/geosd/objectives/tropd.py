@@ -49,7 +49,7 @@ class TrOPD(Objective):
 
     def per_position(self, states: States) -> dict[str, Tensor]:
         """Loss, agreement and region of each position."""
-        kl = reverse_kl(states.student, states.teacher)
+        kl = reverse_kl(states.student, states.teacher, normalised=True)
         agreement = self._agreement(states)
         reliable = agreement >= self.agreement_threshold
         loss = torch.where(reliable, kl, self._outlier(kl, states))

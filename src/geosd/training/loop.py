@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -43,7 +44,9 @@ from geosd.training.packing import Microbatch, responses_per_rank
 from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
-from geosd.training.step_log import StepLog
+
+if TYPE_CHECKING:  # `geosd gpu-check` takes a step where neither pandas nor DVCLive is
+    from geosd.training.step_log import StepLog
 
 Scalars = dict[str, Tensor]
 """An objective's scalars, each [n] of a microbatch or [N] of the step."""
