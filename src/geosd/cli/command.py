@@ -23,7 +23,7 @@ from geosd.cli import forkserver
 GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary figures report stale unused",
-    "share": "publish restore redraw results-page merge-claims",
+    "share": "publish restore redraw results-page merge-claims transfer",
     "develop": "accept base-model gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"

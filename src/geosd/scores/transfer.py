@@ -1,0 +1,93 @@
+"""Gains over a dial of the data: where they cross zero, and how methods differ on it.
+
+A gain is the accuracy of a run minus that of pi_0 of the same seed, in points. The dial is
+`data.conflict`; its settings ascend. S = settings, N = seeds, which are draws of the base model.
+
+Source: docs/transfer.md, "Endpoints", written before the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from geosd.scores.rate_selection import COLLAPSE, VALIDATION
+from geosd.scores.statistics import Group, contrast, holm
+from geosd.scores.tidy import select_rows
+
+Floats = NDArray[np.float64]
+RESAMPLES = 10_000
+
+
+def zero_crossing(settings: Sequence[float], gains: Floats) -> float:
+    """The smallest setting at which gains [S] fall from above 0 to 0 or below, interpolated.
+
+    Without one it is the first setting if the first gain is not positive, else the last setting.
+    """
+    for i in range(len(settings) - 1):
+        if gains[i] > 0 >= gains[i + 1]:
+            share = gains[i] / (gains[i] - gains[i + 1])
+            return float(settings[i] + share * (settings[i + 1] - settings[i]))
+    return settings[0] if gains[0] <= 0 else settings[-1]
+
+
+def crossing_interval(settings: Sequence[float], gains: Floats) -> tuple[float, float, float]:
+    """Crossing of the mean of gains [N, S], and the middle 95 % of its bootstrap over seeds.
+
+    A resample takes the same seeds at every setting.
+    """
+    draws = np.random.default_rng(0).integers(len(gains), size=(RESAMPLES, len(gains)))
+    each = [zero_crossing(settings, mean) for mean in gains[draws].mean(axis=1)]
+    low, high = np.quantile(each, [0.025, 0.975])
+    return zero_crossing(settings, gains.mean(axis=0)), float(low), float(high)
+
+
+def paired_differences(gains: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """How far each method's gain lies above that of a reference method, paired by seed.
+
+    `gains` has the columns `variant`, `seed` and `gain` of one setting and rate. A row a method,
+    but for the reference: `difference`, ends `low` and `high` of Student's 95 % interval, and `p`,
+    two-sided, with Holm's correction over these methods.
+    """
+    by_seed = gains.pivot(index="seed", columns="variant", values="gain")
+    differences = by_seed.drop(columns=reference).sub(by_seed[reference], axis="index")
+    tests = {name: contrast([Group.of(differences[name])]) for name in differences}
+    corrected = holm([2 * min(test.p, 1 - test.p) for test in tests.values()])
+    return pd.DataFrame(
+        {
+            "difference": [test.difference for test in tests.values()],
+            "low": [test.low for test in tests.values()],
+            "high": [test.high for test in tests.values()],
+            "p": corrected,
+        },
+        index=pd.Index(tests, name="variant"),
+    )
+
+
+def best_rates(scores: pd.DataFrame, rates: Mapping[str, tuple[str, float]]) -> dict[str, float]:
+    """The learning rate of the highest mean avg@k on the validation problems, by variant.
+
+    `rates` has the variant and learning rate of each run name in the scores. Of equal means the
+    smallest rate is taken.
+    """
+    means = select_rows(scores, benchmark=VALIDATION, metric="avg@k").groupby("variant")["value"]
+    best: dict[str, tuple[float, float]] = {}
+    for name, mean in means.mean().items():
+        if name in rates:
+            variant, rate = rates[name]
+            best[variant] = max(best.get(variant, (-1.0, 0.0)), (mean, -rate))
+    return {variant: -negative for variant, (_, negative) in best.items()}
+
+
+def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
+    """How many runs of each name fall `COLLAPSE` points or more below pi_0 of their seed.
+
+    They are judged on the validation problems.
+    """
+    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
+    base = runs[runs["variant"] == "pi_0"].set_index("seed")["value"]
+    fallen = runs["value"] <= runs["seed"].map(base) - COLLAPSE
+    return fallen.groupby(runs["variant"]).sum()
