@@ -9,8 +9,9 @@ import pandas as pd
 from geosd.config import load, resolve
 from geosd.config.study import Study
 from geosd.provenance.proof import prove
-from geosd.reporting import figure_transfer, figures, table_transfer, tables
+from geosd.reporting import figure_transfer, figures, tables
 from geosd.reporting.run_accuracies import changes_from_base, rate_runs
+from geosd.reporting.table_transfer import differences_table, gains_table
 from geosd.scores.tidy import read_tidy
 from geosd.scores.transfer import best_rates, collapsed_runs
 
@@ -22,7 +23,7 @@ def main(
     shipped: Path = Path("figures"),
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Write figure_transfer and table_transfer.
+    """Write figure_transfer, and tables of gains and of differences to FwdKL.
 
     Args:
         studies: Shipped studies of one model, one or more for each setting of `data.conflict`;
@@ -44,16 +45,20 @@ def main(
             runs.append(_gains(scores, study.models[0], rates).assign(setting=setting))
     keys = ["setting", "variant", "learning_rate", "seed"]
     gains = pd.concat(runs).drop_duplicates(keys).reset_index(drop=True)
-    chosen = {f"learning rate {rate:.0e}": gains[gains["learning_rate"] == rate]}
+    chosen = {"common_rate": (f"learning rate {rate:.0e}", gains[gains["learning_rate"] == rate])}
     if best and set(best) == set(gains["setting"]):
         at = [best[s][0].get(v) for s, v in zip(gains["setting"], gains["variant"], strict=True)]
-        chosen["best rate by validation"] = gains[gains["learning_rate"] == at]
         fallen = [best[s][1].get(r, 0) for s, r in zip(gains["setting"], gains["run"], strict=True)]
+        chosen["best_rate"] = ("best rate by validation", gains[gains["learning_rate"] == at])
+        collapsed = pd.Series(fallen, gains.index)
         chosen = {
-            key: of.assign(collapsed=pd.Series(fallen, gains.index)) for key, of in chosen.items()
+            key: (words, of.assign(collapsed=collapsed)) for key, (words, of) in chosen.items()
         }
-    figures.save(figure_transfer.plot(chosen), out, "figure_transfer")
-    tables.save(table_transfer.build(chosen), out)
+    figures.save(figure_transfer.plot(dict(chosen.values())), out, "figure_transfer")
+    for key, (words, of) in chosen.items():
+        primary = key == "common_rate"
+        for table in (gains_table(words, of), differences_table(words, of, primary)):
+            tables.save(table, out, f"{table.name}_{key}")
 
 
 def _rates(study: Study) -> dict[str, tuple[str, float]]:
@@ -72,4 +77,5 @@ def _gains(scores: pd.DataFrame, model: str, rates: dict[str, tuple[str, float]]
         for name, (variant, rate) in rates.items()
     ]
     runs, base = rate_runs(scores, model, points)
+    runs = runs.drop(columns="collapsed")  # it was told on the test problems
     return runs.assign(**changes_from_base(runs, base))

@@ -142,6 +142,7 @@ def candidate_table(
     row_heading: str,
     columns: Sequence[Column],
     candidates: Iterable[tuple[str, str, Mapping[str, Cell]]],
+    remarks: tuple[str, ...] = (),
 ) -> Table:
     """Make a table with a row per candidate, from its label, its block and its cells.
 
@@ -151,7 +152,7 @@ def candidate_table(
         Row(label, kind, tuple(cells.get(column.key, Cell(None)) for column in columns))
         for label, kind, cells in candidates
     )
-    return Table(name, title, note, row_heading, tuple(columns), rows)
+    return Table(name, title, note, row_heading, tuple(columns), rows, remarks)
 
 
 def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import Group, contrast, holm
 from geosd.scores.transfer import crossing_interval, paired_differences
@@ -15,46 +16,100 @@ from geosd.scores.transfer import crossing_interval, paired_differences
 REFERENCE = "fwdkl"
 LEVEL = 0.05
 LABELS = {OOD_AVERAGE: "OOD", ID: "ID"}
+CROSSING = {"crossing": "crosses 0", "from": "from", "to": "to"}
+SETTINGS_NOTE = (
+    "A column is a setting of data.conflict: at 0 the ID problems have the OOD problems' mean"
+    " prior, at 1 its opposite."
+)
 
 
-def build(gains: Mapping[str, pd.DataFrame]) -> Table:
-    """Build `table_transfer`: blocks of gains and of differences to FwdKL, a column a setting.
+def gains_table(choice: str, runs: pd.DataFrame) -> Table:
+    """The table of each method's gain at each setting, and of where its OOD gain crosses 0.
 
-    `gains` has a table for each choice of rates, with `setting`, `variant`, `seed`, a column for
-    each benchmark, and `collapsed`, the runs of the same candidate that collapse, where known.
+    `runs` has the columns `setting`, `variant`, `seed`, one for each benchmark, and `collapsed`,
+    the runs of the same candidate that collapse, where that is known.
     """
-    settings = sorted({setting for runs in gains.values() for setting in runs["setting"]})
-    rows: list[Row] = []
-    for choice, runs in gains.items():
+    settings = sorted(runs["setting"].unique())
+    columns = _columns("gain", settings)
+    columns += [Column(key, label, "OOD gain") for key, label in CROSSING.items()]
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in ordered(runs["variant"])}
+    for name, of_variant in cells.items():
+        own = runs[runs["variant"] == name]
         for benchmark, label in LABELS.items():
-            rows += _gain_rows(runs, benchmark, f"{label} gain, {choice}", settings)
-        for benchmark, label in LABELS.items():
-            block = f"{label} gain minus FwdKL's, {choice}"
-            rows += _difference_rows(runs, benchmark, block, settings)
-    seeds = next(iter(gains.values()))["seed"].nunique()
+            by_setting = own.pivot(index="seed", columns="setting", values=benchmark)
+            for setting, values in by_setting.items():
+                test = contrast([Group.of(values)])
+                half = test.high - test.difference
+                of_variant[f"{label} {setting:g}"] = Cell(test.difference, half, "+.1f")
+            if benchmark == OOD_AVERAGE and len(settings) > 1:
+                crossing = crossing_interval(settings, by_setting[settings].to_numpy())
+                numbers = zip(CROSSING, crossing, strict=True)
+                of_variant |= {key: Cell(number, form=".2f") for key, number in numbers}
+        if "collapsed" in own:
+            fallen = own.groupby("setting")["collapsed"].first().sum()
+            of_variant["collapsed"] = Cell(f"{fallen:g} of {len(own)}")
     note = (
         "Change of avg@k from π₀ of the same draw, in points, mean ± half-width of Student's 95 %"
-        f" interval over {seeds} draws of the base model. Columns are settings of data.conflict: at"
-        " 0 the ID problems have the OOD problems' mean prior, at 1 its opposite. Crosses 0: the"
-        " setting at which the mean OOD gain falls to 0, and the middle 95 % of 10,000 bootstrap"
-        " samples of the draws; 0 stands for no gain at any setting from 0 on, the last setting"
-        " for a gain at every one. A difference is taken within each draw; it is bold where"
-        f" p < {LEVEL} by the paired t test with Holm's correction over the methods of its column."
+        f" interval over {runs['seed'].nunique()} draws of the base model. {SETTINGS_NOTE}"
+        " Crosses 0: the setting at which the mean OOD gain falls to 0, and the middle 95 % of"
+        " 10,000 bootstrap samples of the draws; 0 stands for no gain at the first setting, the"
+        " last setting for a gain at every one."
     )
-    columns = [Column(f"{setting:g}", f"{setting:g}") for setting in settings]
-    columns += [Column("crossing", "crosses 0"), Column("from", "from"), Column("to", "to")]
-    if any("collapsed" in runs for runs in gains.values()):
-        note += " Collapsed: runs ten points or more below π₀ on validation problems, of all."
-        columns.append(Column("collapsed", "collapsed"))
-    rows = [Row(row.label, row.kind, _padded(row.cells, len(columns))) for row in rows]
-    title = "Gains over the dial from transfer to conflict"
-    choice, at_common_rate = next(iter(gains.items()))
-    remarks = (f"Primary, {choice}: {_primary(at_common_rate, (settings[0], settings[-1]))}.",)
-    return Table("table_transfer", title, note, "Method", tuple(columns), tuple(rows), remarks)
+    if "collapsed" in runs:
+        columns.append(Column("collapsed", "collapsed", "ID gain"))
+        note += " Collapsed: runs ten points or more below π₀ on validation problems."
+    title = f"Gains over the dial from transfer to conflict, {choice}"
+    return _table("gains", title, note, columns, cells)
 
 
-def _primary(runs: pd.DataFrame, settings: Sequence[float]) -> str:
-    """GeoSD's OOD gain minus FwdKL's at the ends of the dial, Holm over the two, in words."""
+def differences_table(choice: str, runs: pd.DataFrame, primary: bool = False) -> Table:
+    """The table of each method's gain minus FwdKL's at each setting; `runs` as in `gains_table`.
+
+    With `primary`, the two primary tests stand under it: GeoSD at the ends of the dial.
+    """
+    settings = sorted(runs["setting"].unique())
+    names = [name for name in ordered(runs["variant"]) if name != REFERENCE]
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
+    for benchmark, label in LABELS.items():
+        for setting, group in runs.rename(columns={benchmark: "gain"}).groupby("setting"):
+            for name, test in paired_differences(group, REFERENCE).iterrows():
+                half = test["high"] - test["difference"]
+                rank = "best" if test["p"] < LEVEL else ""
+                cells[name][f"{label} {setting:g}"] = Cell(test["difference"], half, "+.1f", rank)
+    note = (
+        "Gain of a method minus that of FwdKL on the same draw, in points, mean ± half-width of"
+        f" Student's 95 % interval. {SETTINGS_NOTE} Bold: p < {LEVEL} by the paired t test with"
+        " Holm's correction over the methods of the column."
+    )
+    remarks = (f"Primary: {_primary_tests(runs, (settings[0], settings[-1]))}.",) if primary else ()
+    title = f"Differences to FwdKL over the dial, {choice}"
+    columns = _columns("gain minus FwdKL's", settings)
+    return _table("differences", title, note, columns, cells, remarks)
+
+
+def _columns(quantity: str, settings: Sequence[float]) -> list[Column]:
+    return [
+        Column(f"{label} {setting:g}", f"{setting:g}", f"{label} {quantity}")
+        for label in LABELS.values()
+        for setting in settings
+    ]
+
+
+def _table(
+    kind: str,
+    title: str,
+    note: str,
+    columns: list[Column],
+    cells: Mapping[str, Mapping[str, Cell]],
+    remarks: tuple[str, ...] = (),
+) -> Table:
+    columns = sorted(columns, key=lambda column: column.group, reverse=True)  # OOD, then ID
+    rows = ((method(v).label, method(v).kind, of_variant) for v, of_variant in cells.items())
+    return candidate_table(f"table_transfer_{kind}", title, note, "Method", columns, rows, remarks)
+
+
+def _primary_tests(runs: pd.DataFrame, settings: Sequence[float]) -> str:
+    """GeoSD's OOD gain minus FwdKL's at some settings, with Holm's correction, in words."""
     two = runs[runs["variant"].isin(["geosd", REFERENCE])].rename(columns={OOD_AVERAGE: "gain"})
     tests = [paired_differences(two[two["setting"] == s], REFERENCE).iloc[0] for s in settings]
     corrected = holm([test["p"] for test in tests])
@@ -63,57 +118,3 @@ def _primary(runs: pd.DataFrame, settings: Sequence[float]) -> str:
         f" [{test['low']:+.1f}, {test['high']:+.1f}] points, p = {p:.2g}"
         for setting, test, p in zip(settings, tests, corrected, strict=True)
     )
-
-
-def _gain_rows(
-    runs: pd.DataFrame, benchmark: str, block: str, settings: Sequence[float]
-) -> list[Row]:
-    rows = []
-    for name in ordered(runs["variant"]):
-        own = runs[runs["variant"] == name]
-        by_setting = own.pivot(index="seed", columns="setting", values=benchmark)
-        tests = {s: contrast([Group.of(by_setting[s].dropna())]) for s in by_setting}
-        cells = [
-            Cell(tests[s].difference, tests[s].high - tests[s].difference, "+.1f")
-            if s in tests
-            else Cell(None)
-            for s in settings
-        ]
-        if benchmark == OOD_AVERAGE and len(by_setting.columns) > 1:
-            crossing = crossing_interval(list(by_setting), by_setting.to_numpy())
-            cells += [Cell(value, form=".2f") for value in crossing]
-        else:
-            cells += [Cell(None)] * 3
-        if benchmark == OOD_AVERAGE and "collapsed" in own:
-            fallen = own.groupby("setting")["collapsed"].first().sum()
-            cells.append(Cell(f"{fallen:g} of {len(own)}"))
-        rows.append(Row(method(name).label, block, tuple(cells)))
-    return rows
-
-
-def _difference_rows(
-    runs: pd.DataFrame, benchmark: str, block: str, settings: Sequence[float]
-) -> list[Row]:
-    of_setting = {
-        setting: paired_differences(group.rename(columns={benchmark: "gain"}), REFERENCE)
-        for setting, group in runs.groupby("setting")
-    }
-    rows = []
-    for name in ordered(runs["variant"]):
-        if name == REFERENCE:
-            continue
-        cells = []
-        for setting in settings:
-            if setting not in of_setting:
-                cells.append(Cell(None))
-                continue
-            test = of_setting[setting].loc[name]
-            rank = "best" if test["p"] < LEVEL else ""
-            half = test["high"] - test["difference"]
-            cells.append(Cell(test["difference"], half, "+.1f", rank))
-        rows.append(Row(method(name).label, block, tuple(cells)))
-    return rows
-
-
-def _padded(cells: tuple[Cell, ...], length: int) -> tuple[Cell, ...]:
-    return cells + (Cell(None),) * (length - len(cells))
