@@ -6,8 +6,6 @@ study is resolved (`study`), and each rule gets exactly the values that it may r
 (`rule_settings`).
 """
 
-from __future__ import annotations
-
 from geosd.config.errors import ConfigError
 from geosd.config.loading import load
 from geosd.config.params_schema import Params

@@ -5,8 +5,6 @@ python -m geosd.config show [--study NAME]   the study as it is run, as YAML
 python -m geosd.config schema                write the JSON schema that editors read
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -4,8 +4,6 @@ What one section says of itself, its class in `protocol_schema` holds; here are 
 sections, and between a study and its models.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Mistakes in params.yaml, and the error that lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Grids of studies: every candidate of a grid."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -8,8 +8,6 @@ Model, study and variant each stand for their whole chain of `extends`, the last
 A rate that a selection chose lies right below the study's own entry for a variant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

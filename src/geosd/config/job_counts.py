@@ -1,7 +1,5 @@
 """How many jobs a study has, rule by rule: what a plan multiplies costs with."""
 
-from __future__ import annotations
-
 import json
 
 from geosd.config.rule_settings import settings

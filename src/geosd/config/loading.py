@@ -1,7 +1,5 @@
 """Load and validate params.yaml: every mistake with its key, what it means, and what is allowed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ The miniature's are read from the syntax of their file, as hyperparameters are: 
 torch.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Its declaration says so (`geosd.reporting.specs`). The configuration is refused 
 in an output whose needs it does not meet: nothing else would notice before all trainings are done.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

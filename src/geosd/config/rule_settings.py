@@ -5,8 +5,6 @@ no other: a variant's learning rate changes the settings of that variant's train
 figures say themselves what they read (`geosd.reporting.specs`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path

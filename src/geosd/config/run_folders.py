@@ -18,8 +18,6 @@ further is another one, and each draw of a base model that the repository ships 
 own: all that a run reads and makes is of the draw of its seed.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import hashlib

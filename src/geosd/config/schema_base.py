@@ -1,7 +1,5 @@
 """What the schema's classes are made of: base classes, bounded types, and overlays of sections."""
 
-from __future__ import annotations
-
 import typing
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The order of the layers is that of `geosd.config.inheritance`.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The points of a study's sweeps: candidates of its grids by the keys in which they differ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from geosd.config.study import Study

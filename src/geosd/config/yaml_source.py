@@ -7,8 +7,6 @@ A file is refused before its values are made where it nests too deep or has too 
 aliases of aliases are billions of values, and an alias inside its own anchor has no end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

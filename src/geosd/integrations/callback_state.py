@@ -1,7 +1,5 @@
 """The state of our callbacks, as files in the checkpoints of a transformers Trainer."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any

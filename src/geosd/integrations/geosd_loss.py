@@ -4,8 +4,6 @@ B = sequences, T = tokens, D = hidden size, V = vocabulary, N = positions of the
 a chunk.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Literal

@@ -5,8 +5,6 @@
 B = sequences, T = tokens.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping

@@ -6,8 +6,6 @@
 examples/trl_geosd.py is a whole program.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -3,8 +3,6 @@
 B = sequences, T = tokens, D = hidden width, N = positions, V = vocabulary.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from transformers import DynamicCache
 

@@ -1,7 +1,5 @@
 """Models and their tokenizers in folders that any Hugging Face program opens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model card of a checkpoint: what it is, how it was made, what it is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -8,8 +8,6 @@ float32 in any case: only the rounding of the sum is left out. Needs torch alone
 N = positions, D = hidden width, V = vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

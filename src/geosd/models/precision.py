@@ -1,7 +1,5 @@
 """The type that a model computes in: bfloat16 where the device multiplies it natively."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -1,7 +1,5 @@
 """Dimensions and exact parameter counts of the paper's seven models, without their weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Released checkpoints: from the hub at a commit, from a folder, or from an installed package."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

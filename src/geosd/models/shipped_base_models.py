@@ -7,8 +7,6 @@ Draws are pretrainings of one recipe, each with a seed of its own. The workflow 
 each start, so this module imports no torch.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath

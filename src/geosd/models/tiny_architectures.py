@@ -1,7 +1,5 @@
 """Tiny models of three architectures, by name: the models of the miniature."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

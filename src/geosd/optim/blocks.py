@@ -11,8 +11,6 @@ Shapes: M = blocks of one stack, m = those of them that this rank owns, b = thei
 N = positions, D = dimensions of a factor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Shapes: M = blocks, b = their size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -12,8 +12,6 @@ Shapes: B = sequences, T = tokens, O/I = output/input dimensions of a layer, c =
 b = their size.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

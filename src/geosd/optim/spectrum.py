@@ -3,8 +3,6 @@
 Shapes: M = blocks of a stack, b = their size.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.distributed as dist
 from torch import Tensor

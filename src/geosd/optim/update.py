@@ -5,8 +5,6 @@ takes the place of the gradient); K-FAC alone (`inner="plain"`: the paper's natu
 for the projections, AdamW for all other tensors).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext

@@ -4,8 +4,6 @@ transformers runs it in jinja's sandbox, which keeps it from files and from Pyth
 lets it loop and grow without end. The process has limits on both, and is started once a program.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any

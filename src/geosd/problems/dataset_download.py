@@ -4,8 +4,6 @@ The lock is a JSON file that remembers the hashes that the catalogue does not kn
 writes them, and every later fetch is checked against them. The lock is meant to be committed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

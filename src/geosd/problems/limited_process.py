@@ -4,8 +4,6 @@ The limit on time is processor time: a busy machine changes no outcome. What use
 its process, and the next request starts another one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The splits of a study's problems, and how the splits of a generated data set are drawn."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Records that pass between the steps, and their files: problems, solutions, samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest

@@ -9,8 +9,6 @@ and the layout are gone by parsing. The tree is written in a form of our own, be
 `ast.dump` is another one in each version of Python.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

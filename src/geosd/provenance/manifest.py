@@ -1,7 +1,5 @@
 """What a step ran with: enough to say, of any file, which code, machine and inputs made it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

@@ -1,7 +1,5 @@
 """Write and read the manifest of a result, and say which one is damaged."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

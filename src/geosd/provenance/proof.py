@@ -4,8 +4,6 @@ A step proves what it reads before it computes. A file beside which no manifest 
 a step; it is taken as it is, and its reader checks its records alone.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A manifest says what a result was made from, and which bytes it has. This compar
 there is now, and follows the results into which a stale one went.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

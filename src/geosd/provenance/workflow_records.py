@@ -1,7 +1,5 @@
 """Snakemake's record of an output: what it was made from. Its next plan compares it with today."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

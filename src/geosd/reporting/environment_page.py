@@ -1,7 +1,5 @@
 """The page environment.md: code, machines and packages that made the numbers."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections import Counter

@@ -1,7 +1,5 @@
 """The student's mass on the teacher's ranks over checkpoints (the paper's Figure alignment)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from string import ascii_uppercase

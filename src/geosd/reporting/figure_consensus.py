@@ -1,7 +1,5 @@
 """From local concentration to false consensus (the paper's Figure consensus)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """The teacher's top mass against the student's on the same token (the paper's Figure overlap)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """ID gain against OOD gain of every method (the paper's Figure frontier)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

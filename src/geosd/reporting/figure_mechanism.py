@@ -1,7 +1,5 @@
 """The pull of one state and the drift of a whole run (the paper's Figure mechanism)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ mass p* on the teacher's token goes from 0 to q*, the overlap rho = sum_i sqrt(p
 sqrt(1 - q*) to 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import product
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """OOD accuracy against how much of the solution the teacher sees (the paper's Figure privilege)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

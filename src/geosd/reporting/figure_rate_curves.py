@@ -1,7 +1,5 @@
 """Accuracy of each method over the learning rate, in and out of distribution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

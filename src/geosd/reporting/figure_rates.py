@@ -1,7 +1,5 @@
 """Each method's path over the learning rates through the ID-OOD plane."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

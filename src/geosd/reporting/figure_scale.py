@@ -1,7 +1,5 @@
 """ID and OOD accuracy over a ladder of models, before and after training (Figure scale)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

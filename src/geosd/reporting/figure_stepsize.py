@@ -1,7 +1,5 @@
 """Learning rate and stopping step: the paper's Figure stepsize, and maps of both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

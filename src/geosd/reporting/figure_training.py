@@ -1,7 +1,5 @@
 """How every method trains: accuracy of its rollouts, drift, and overlap with the teacher."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

@@ -5,8 +5,6 @@ every machine, and has every sign that the figures need. Colours and markers of 
 those of `geosd.reporting.method_style`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

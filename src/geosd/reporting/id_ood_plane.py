@@ -1,7 +1,5 @@
 """The plane of accuracy in and out of distribution: whiskers, paths, the base model, labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

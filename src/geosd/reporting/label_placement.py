@@ -1,7 +1,5 @@
 """Placement of labels at points and at ends of lines, so that they hide nothing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

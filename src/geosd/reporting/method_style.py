@@ -6,8 +6,6 @@ one marker differ in lightness: so they differ under the common colour blindness
 print. The methods of `EMPHASIZED` differ in lightness from each other whatever the marker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What tables with a row per method or candidate share: cells, notes, the paper's columns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

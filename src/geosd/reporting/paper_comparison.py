@@ -1,7 +1,5 @@
 """Numbers computed here beside the paper's, and which printed digits differ."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Accuracies of runs and sweeps as figures need them: a row for each run, a column a benchmark."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

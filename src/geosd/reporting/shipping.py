@@ -13,8 +13,6 @@ All but the tidy tables and the settings is made from these two, so a clone with
 again; the same code makes the same bytes (`geosd.cli.ship`).
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

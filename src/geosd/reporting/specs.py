@@ -15,8 +15,6 @@ Workflow and configuration look at every declaration at each start, and importin
 take seconds: only their syntax is read, and nothing but literals is evaluated.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import re

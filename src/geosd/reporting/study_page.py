@@ -4,8 +4,6 @@ The front page of a study shows one, docs/results.md all that are shipped. Links
 page.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import textwrap

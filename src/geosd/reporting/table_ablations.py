@@ -1,7 +1,5 @@
 """GeoSD without each of its parts (the paper's Table ablation)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Dimensions and parameter counts of the models (the paper's Table archs)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from geosd.claims import published as paper

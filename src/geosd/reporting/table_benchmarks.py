@@ -1,7 +1,5 @@
 """Accuracy on every OOD benchmark (the paper's Table ood_per_bench)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

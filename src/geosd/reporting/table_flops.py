@@ -1,7 +1,5 @@
 """Operations of an update (the paper's Table flops), and what its K-FAC entry can mean."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from geosd.claims.published import published

@@ -1,7 +1,5 @@
 """Every setting of a study beside the paper's (Table hparams and the appendix around it)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Memory of K-FAC and of the anchor over the scale ladder (the paper's Table kfac_memory)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from geosd.claims.published import published

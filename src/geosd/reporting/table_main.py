@@ -1,7 +1,5 @@
 """ID and OOD accuracy of every method (the paper's Table main_id_ood)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

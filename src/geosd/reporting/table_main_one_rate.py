@@ -1,7 +1,5 @@
 """The main table once more, with one learning rate for all methods as in the paper."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

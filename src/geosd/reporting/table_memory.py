@@ -1,7 +1,5 @@
 """Training memory at 8B (the paper's Table memory_methods)."""
 
-from __future__ import annotations
-
 from geosd.claims.published import published
 from geosd.costs.training_memory import GB, STATE_BYTES, logits_bytes, training_memory
 from geosd.costs.update_operations import UpdateSize

@@ -1,7 +1,5 @@
 """Each method at its selected learning rate and half a decade to either side of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What the readings that were not chosen would change, where the paper is silent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

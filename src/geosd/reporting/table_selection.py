@@ -1,7 +1,5 @@
 """Each variant's candidates on the validation problems, and which learning rate is selected."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """GeoSD against the strongest baseline on average OOD accuracy (the paper's Table sig)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a teacher of other weights changes, over the learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """One table model, three forms: CSV for programs, Markdown for terminals, booktabs for papers."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -10,8 +10,6 @@ N = response positions of the step, n = positions of one chunk, D = hidden size,
 S = size of the union support, B = sequences, T = padded length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -7,8 +7,6 @@ the root, which is gathered for a whole pass (`with_root_gathered`): the head is
 of positions, in the backward pass again, and must not travel for each of them.
 """
 
-from __future__ import annotations
-
 import copy
 import types
 from collections.abc import Callable, Iterator

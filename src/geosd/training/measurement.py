@@ -5,8 +5,6 @@ It is taken at the states that the student's own rollouts visit, as all models r
 N = response positions of all microbatches and ranks, n = of one microbatch.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

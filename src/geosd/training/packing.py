@@ -11,8 +11,6 @@ A step's responses are divided over the ranks, and on each rank over passes: the
 B = sequences, b = those of a microbatch, T = padded length, N = response tokens of all sequences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate

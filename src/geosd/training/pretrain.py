@@ -3,8 +3,6 @@
 B = documents of a batch, T = tokens of the longest, N = supervised positions.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

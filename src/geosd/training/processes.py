@@ -3,8 +3,6 @@
 A run on one process has no process group, and nothing here costs it anything.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

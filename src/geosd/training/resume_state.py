@@ -4,8 +4,6 @@ The states lie in a scratch folder that no workflow knows: a scheduler deletes t
 of a job that dies. Before it takes its node back it sends SIGTERM and waits a while.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

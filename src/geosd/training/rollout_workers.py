@@ -15,8 +15,6 @@ Source: the paper, appendix "Hardware" and "Checkpoint placement".
 T = tokens of a response, D = hidden width.
 """
 
-from __future__ import annotations
-
 import queue
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 N = response positions of a microbatch, D = hidden width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields

@@ -4,8 +4,6 @@ A skipped step leaves weights, moments and factors as they are. `geosd.scores.ir
 counts these steps, and others that are defined but not as a run should be.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass

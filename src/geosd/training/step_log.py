@@ -6,8 +6,6 @@ again: those lines are dropped before it goes on, so the log of a resumed run is
 undisturbed one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ python -m geosd.problems.dapo --raw data/raw                the counts
 python -m geosd.problems.dapo --raw data/raw --full         and every overlap and conflict
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Literal

@@ -3,8 +3,6 @@
 Two texts are near if they share a run of `RUN` tokens and at least `RATIO` of their tokens.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The raw files: DAPO-Math-17k as its authors publish it, and the four benchmarks as JSON lines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The paper's splits: cleaned rows, and a card that says what became of every row."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter, defaultdict

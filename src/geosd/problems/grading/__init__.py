@@ -1,7 +1,5 @@
 """What a grader is, and how a response is judged in the pool, rewards and evaluation alike."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

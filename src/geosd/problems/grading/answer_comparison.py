@@ -6,8 +6,6 @@ only a formula over the gold answer's symbols goes to it, ten levels deep at mos
 wrong is written in another way before. sympy's `parse_expr`, which is Python's `eval`, is replaced.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence

@@ -16,8 +16,6 @@ line's start, and what repeats in it without a bound is possessive (`++`, `*+`):
 back, so that a pattern that fails does not read the same text again.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import deque

@@ -5,8 +5,6 @@ presentation. What cannot be removed without changing a value stays, and then no
 answer for a number. Nothing that is removed joins two runs of digits: `12€13` is not 1213.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable

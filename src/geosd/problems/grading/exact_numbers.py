@@ -1,7 +1,5 @@
 r"""Exact values of answers that are arithmetic, such as `2^{10}`; nothing is run as code."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -8,8 +8,6 @@ A formula can be one that no computer finishes, and sympy will try. So formulas 
 limited processes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import queue
