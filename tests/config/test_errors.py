@@ -6,9 +6,11 @@ import json
 import re
 
 import pytest
+from ruamel.yaml import YAML
 
 from geosd.config import ConfigError, load
 from geosd.config.model_sizes import ModelSize, model_size
+from geosd.config.yaml_source import read
 
 
 @pytest.fixture
@@ -105,16 +107,22 @@ def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, n
     assert f"params.yaml:{line}:" in message or "studies.quick." in message
 
 
-def test_a_number_that_yaml_1_1_takes_for_text_is_explained(broken):
-    message, line = broken(RATE, "    learning_rate: 1e-6 ")
-    assert f":{line}: protocol.training.learning_rate: 1e-6 is text to Snakemake" in message
-    assert "write 1.0e-6, with a point and a sign" in message
-    assert "1 mistake" in message
+def test_values_are_what_yaml_1_2_takes_them_for(tmp_path):
+    """As DVC reads the file: by another program, in Python alone."""
+    words = "1e-6 1.0e-6 -1 +2 .5 5. 1.5e+3 .inf true False null ~ yes no on off y 1:30"
+    words += " 0 12 1e text e5 . - -x <"
+    file = tmp_path / "words.yaml"
+    file.write_text(
+        "".join(f"- {word}\n" for word in [*words.split(), '"1e-6"', "'true'", "!!str 1"])
+    )
+    values = [*read(file).values]
+    assert list(map(repr, values)) == list(map(repr, YAML(typ="safe", pure=True).load(file)))
+    assert values[0] == 1e-6 and values[words.split().index("off")] == "off"
 
 
-def test_a_word_that_yaml_1_1_takes_for_a_switch_is_explained(broken):
+def test_a_word_that_older_readers_take_for_a_switch_is_text(broken):
     message, _ = broken("teacher: live ", "teacher: off ")
-    assert "off is true/false to Snakemake (YAML 1.1) but text to DVC (YAML 1.2)" in message
+    assert 'teacher: "off" is not allowed' in message
 
 
 def test_a_key_that_stands_twice_is_named_with_both_lines(broken):

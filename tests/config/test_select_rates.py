@@ -10,7 +10,7 @@ import yaml
 
 from geosd.cli import select_rates
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.sweeps import values_of_candidates
+from geosd.config.study import values_of_candidates
 from geosd.scores.tidy import COLUMNS
 
 MODEL = "mini-qwen3"
@@ -187,7 +187,7 @@ def test_a_missing_file_of_rates_is_named_with_what_writes_it(edited):
             "fwdlk: 3.0e-05",
             "fwdlk is no variant. Did you mean fwdkl?",
         ),
-        ("fwdkl: ", "fwdkl: 3e-6", "3e-6 is text to Snakemake"),
+        ("fwdkl: ", "fwdkl: off", '"off" is not allowed'),
         ("study: quick", "stdy: quick", "stdy: there is no such key. Did you mean study?"),
         ("fwdkl: ", "fwdkl: {geosd: 3.0e-6}", "fwdkl is no model."),
         (

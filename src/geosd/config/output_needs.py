@@ -7,8 +7,7 @@ in an output whose needs it does not meet: nothing else would notice before all 
 import math
 from collections.abc import Callable, Iterator
 
-from geosd.config.study import Study
-from geosd.config.sweeps import sweep_points
+from geosd.config.study import Study, sweep_points
 from geosd.reporting.specs import OutputSpec
 
 

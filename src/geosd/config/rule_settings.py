@@ -12,8 +12,7 @@ from typing import Any
 
 from geosd.config.errors import raise_if_unknown
 from geosd.config.schema_base import given_values
-from geosd.config.study import Study
-from geosd.config.sweeps import sweep_points, values_of_candidates
+from geosd.config.study import Study, sweep_points, values_of_candidates
 from geosd.models.shipped_base_models import pinned_files
 from geosd.nested import dotted_items
 from geosd.provenance.proof import hashes_of_checkpoint

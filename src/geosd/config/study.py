@@ -136,3 +136,48 @@ def resolve(params: Params, study: str | None = None) -> Study:
     methods = (*overlay.methods, *grid_candidates(overlay.grid))
     models, seeds, outputs = tuple(overlay.models), tuple(overlay.seeds), tuple(overlay.outputs)
     return Study(name, models, methods, seeds, overlay.draws, outputs, params)
+
+
+def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
+    """The points of a sweep over keys that grids vary: run, variant, values, by model.
+
+    A variant is swept if its grid varies some of the keys and nothing else. Its points are those
+    candidates, and the variant itself where it is among the study's methods: it is one more point,
+    at the study's own values. Points that agree in variant and values are one run; the candidate
+    stands for it. Keys are top keys of the training section, e.g. "privilege".
+    """
+    swept = {
+        name: variant
+        for name, (variant, changed) in study.candidates.items()
+        if changed.keys() <= set(keys)
+    }
+    runs = swept | {name: name for name in study.methods if name in swept.values()}
+    points: dict[str, list[dict[str, Any]]] = {}
+    for model in study.models:
+        distinct: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for run, variant in runs.items():
+            training = study.training(model, run)
+            values = {key: training[key] for key in keys}
+            point = {"run": run, "variant": variant, **values}
+            distinct.setdefault((variant, *values.values()), point)
+        points[model] = list(distinct.values())
+    return points
+
+
+def values_of_candidates(study: Study, key: str) -> dict[str, dict[str, Any]]:
+    """Candidates of grids that differ from their variant in one key at most.
+
+    A grid over two keys of the training section has such candidates too: those where the other key
+    has the variant's value. They are compared on the first model: a grid is the same on all.
+
+    Returns:
+        Variant -> candidate -> its value of the key, in the grid's order; variants whose grid never
+        changes the key are left out.
+    """
+    model = study.models[0]
+    values: dict[str, dict[str, Any]] = {}
+    for candidate, (variant, point) in study.candidates.items():
+        changed, plain = study.training(model, candidate), study.training(model, variant)
+        if key in point and {**changed, key: None} == {**plain, key: None}:
+            values.setdefault(variant, {})[candidate] = changed[key]
+    return values

@@ -1,7 +1,7 @@
-"""Read params.yaml so that every reader of the file sees the same values, and know each key's line.
+"""Read params.yaml with the line of each key, so that errors can point at it.
 
-Snakemake and all programs read the file by this module, by YAML 1.1; DVC and editors by YAML 1.2. A
-value on which the two versions disagree (1e-6 is text to 1.1 and a number to 1.2) is a mistake.
+Every reader takes the file by YAML 1.2: this module, with libyaml, for Snakemake and all programs,
+and DVC and editors with their own. So 1e-6 is a number, and `on` and `no` are text.
 
 A file is refused before its values are made where it nests too deep or has too many values: a few
 aliases of aliases are billions of values, and an alias inside its own anchor has no end.
@@ -10,20 +10,13 @@ aliases of aliases are billions of values, and an alias inside its own anchor ha
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from ruamel.yaml import YAML
-from ruamel.yaml.nodes import ScalarNode
 
 from geosd.config.errors import ConfigError, KeyPath, Mistake, config_error
 
-# Every program of the workflow reads the file when it starts; libyaml does so ten times faster.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# DVC's reader is written in Python, so it is asked only what it takes an unquoted value for.
-YAML_1_2 = YAML(pure=True).resolver
 DEEPEST = 20
 """Levels of nesting; params.yaml has eight."""
 MOST_VALUES = 100_000
@@ -38,6 +31,27 @@ KINDS = {
     "seq": "a list",
 }
 """Tags of YAML that a configuration may have, and what errors call them."""
+UNQUOTED = {
+    "null": "~|null|Null|NULL|",
+    "bool": "true|True|TRUE|false|False|FALSE",
+    "int": "[-+]?(?:0|[1-9][0-9]*)",
+    "float": r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*|(?=[eE])))(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+    "merge": "<<",
+}
+"""What YAML 1.2 (core schema) takes for more than text, but for octal and hexadecimal numbers."""
+
+
+# Every program of the workflow reads the file when it starts; libyaml does so ten times faster.
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """PyYAML's loader, which is of YAML 1.1, with the unquoted values of YAML 1.2."""
+
+    yaml_implicit_resolvers = {
+        None: [
+            (f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"))
+            for tag, pattern in UNQUOTED.items()
+        ]
+    }
 
 
 @dataclass(frozen=True)
@@ -70,7 +84,7 @@ def read(file: Path | str) -> Source:
 
     Raises:
         ConfigError: The file is absent, is not UTF-8 or not YAML, is too large, or has a repeated
-            key or a value that two YAML readers take differently.
+            key or a value that is no number, text, switch, list or mapping.
     """
     file = Path(file)
     try:
@@ -88,9 +102,9 @@ def read(file: Path | str) -> Source:
     mistakes: list[Mistake] = []
     try:
         _check_depth(text)
-        loader = LOADER(text)
+        loader = Loader(text)
         root = loader.get_single_node()
-        for number, (path, line, message) in enumerate(_walk(text, root, ())):
+        for number, (path, line, message) in enumerate(_walk(root, ())):
             lines.setdefault(path, line)
             if message:
                 mistakes.append(Mistake(path, line, message))
@@ -113,14 +127,14 @@ def read(file: Path | str) -> Source:
 def _check_depth(text: str) -> None:
     """Refuse a document that nests too deep, before libyaml, which is recursive, builds it."""
     depth = 0
-    for event in yaml.parse(text, Loader=LOADER):
+    for event in yaml.parse(text, Loader=Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise yaml.YAMLError(f"more than {DEEPEST} levels of nesting\n{event.start_mark}")
 
 
-def _walk(text: str, node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int, str]]:
+def _walk(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int, str]]:
     """Every key of a document with its line and, where there is one, its mistake."""
     if node is None:
         return
@@ -135,57 +149,25 @@ def _walk(text: str, node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[Ke
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
             here, line = (*path, name), key.start_mark.line + 1
             first = seen.setdefault(name, line)
-            yield here, line, _key_mistake(text, key, first)
-            yield from _walk(text, value, here)
+            yield here, line, _key_mistake(key, first)
+            yield from _walk(value, here)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             yield (*path, index), value.start_mark.line + 1, ""
-            yield from _walk(text, value, (*path, index))
-    elif message := _disagreement(text, node):
-        yield path, line, message
+            yield from _walk(value, (*path, index))
+    elif node.tag.endswith(":int") and len(node.value) > 30:
+        yield path, line, f"a number of {len(node.value)} digits is larger than anything here."
 
 
-def _key_mistake(text: str, key: yaml.Node, first: int) -> str:
+def _key_mistake(key: yaml.Node, first: int) -> str:
     """What is wrong with a key that stands on line `first` too; empty where nothing is."""
     if first != key.start_mark.line + 1:
         return f"the key stands here and on line {first}; keep one of them."
     if _kind(key.tag) not in ("text", "merge"):
         return f"a key is text, and YAML takes this one for {_kind(key.tag)}; put it in quotes."
-    return _disagreement(text, key)
-
-
-def _disagreement(text: str, node: yaml.Node) -> str:
-    """What two YAML readers take a scalar for, where they disagree; otherwise empty."""
-    if node.tag.endswith(":int"):
-        if re.fullmatch(r"[-+]?0[0-9_]+", node.value):
-            return f"{node.value} is octal to YAML 1.1 but decimal to YAML 1.2; write no leading 0."
-        if len(node.value) > 30:
-            return f"a number of {len(node.value)} digits is larger than anything here."
-    # In quotes a value is text to both, and with a tag, `!!str 1e-6`, it is to both what that says.
-    if node.style or text.startswith("!", node.start_mark.index):
-        return ""
-    old, new = node.tag, _tag_of_1_2(node.value)
-    return "" if old == new else _ambiguous(node.value, _kind(old), _kind(new))
-
-
-@lru_cache(maxsize=4096)
-def _tag_of_1_2(value: str) -> str:
-    """What YAML 1.2 takes an unquoted value for; a file has most keys and values many times."""
-    return str(YAML_1_2.resolve(ScalarNode, value, (True, False)))
+    return ""
 
 
 def _kind(tag: str) -> str:
     name = tag.rsplit(":", 1)[-1]
     return KINDS.get(name, name)
-
-
-def _ambiguous(value: str, old: str, new: str) -> str:
-    message = f"{value} is {old} to Snakemake (YAML 1.1) but {new} to DVC (YAML 1.2); "
-    if new != "a number":
-        return message + "put it in quotes, or write true or false."
-    if not re.fullmatch(r"[-+.\d]+[eE][-+\d]+", value):
-        return message + "write it in decimal, without a leading 0."
-    mantissa, _, exponent = value.lower().partition("e")
-    mantissa += "" if "." in mantissa else ".0"
-    exponent = exponent if exponent[:1] in "+-" else f"+{exponent}"
-    return message + f"write {mantissa}e{exponent}, with a point and a sign."
