@@ -197,10 +197,7 @@ def _beyond(
 
 @lru_cache(maxsize=4096)
 def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
-    """What a section's class says of a resolved section, as JSON: key and reason.
-
-    Studies that extend one another have most of their sections in common.
-    """
+    """What a section's class says of a resolved section, as JSON; studies share most sections."""
     try:
         section.model_validate_json(text)
     except ValidationError as error:
@@ -215,10 +212,7 @@ def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
 
 
 def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
-    """What a released checkpoint lacks, or None where it is pinned to one place.
-
-    A folder goes before the hub, so a model may name both: the hub for others, the folder here.
-    """
+    """What a released checkpoint lacks, or None; it may name the hub for others, a folder here."""
     named = [place for place in PINS if checkpoint.get(place)]
     if not named:
         return "base.checkpoint names neither repo, folder nor package"

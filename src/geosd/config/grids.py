@@ -20,14 +20,11 @@ def grids_of_variants(grid: Grid) -> list[tuple[str, Axes]]:
 
 
 def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The candidates of a study's grids: a variant with one value of each axis laid over it.
+    """Name of each candidate of a study's grids -> its variant, and what is laid over its training.
 
     A sweep is nothing but variants. The rules that train and judge a variant train and judge these,
     and know nothing of sweeps. A grid is variant -> key of its training section (dots lead into
     sections) -> values; or variant -> several such grids, each with points of its own.
-
-    Returns:
-        Name of the candidate -> the variant, and what the candidate changes in its training.
 
     Example:
         >>> grid_candidates({"fwdkl": {"learning_rate": [1e-06], "optimiser.kfac.damping": [0.1]}})

@@ -14,9 +14,8 @@ ALIGNMENT = "figure_alignment"
 def job_counts(study: Study) -> dict[str, int]:
     """How many jobs each rule has for one model of a study, in the order of the data.
 
-    Rules that run once for a whole study (data, analyse, tables, figures) are not among them, nor
-    is early_stop, which copies files. The study shows something that is made of scores, as every
-    study of params.yaml does.
+    Rules that run once for a whole study are not among them, nor is early_stop, which copies files.
+    The study shows something that is made of scores, as every study of params.yaml does.
     """
     seeds, model, of_runs = len(study.seeds), study.models[0], {*study.base_draws}
     # Variants of equal settings are one run.
@@ -42,11 +41,10 @@ def job_counts(study: Study) -> dict[str, int]:
 
 
 def threads_of(rule: str, study: Study, model: str, cores: int | None) -> int:
-    """Give a rule's job its share of the cores, at most the threads that `resources` allows it.
+    """A rule's share of the cores for one job, at most the threads that `resources` allows it.
 
-    All jobs of the rule in the study count, also those that are done, so that a job has the same
-    threads whatever else is left to do. Cores are the machine's; None is a cluster, where each job
-    has a node's cores to itself.
+    Jobs that are done count, so that a job has the same threads whatever else is left to do. Cores
+    are the machine's; None is a cluster, where each job has a node's cores to itself.
     """
     most = study.params.resources_of(model).job(rule).threads
     if cores is None or most == 1:

@@ -175,10 +175,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def key_schema(path: KeyPath, values: Any) -> dict[str, Any]:
-    """The piece of the JSON schema that describes a key; references and 'or null' are followed.
-
-    The file's values choose the member of a union.
-    """
+    """The part of the JSON schema for a key, without references; values choose among unions."""
     piece = _followed(json_schema(), values)
     for key in path:
         values = values[key] if isinstance(values, dict) and key in values else None

@@ -1,8 +1,4 @@
-"""Models of params.yaml whose sizes are known before they are there.
-
-The miniature's are read from the syntax of their file, as hyperparameters are: a plan imports no
-torch.
-"""
+"""Models of params.yaml whose sizes are known before they are there; no torch is imported."""
 
 import ast
 import json
@@ -42,10 +38,7 @@ def tiny_architectures() -> dict[str, ModelSize]:
 
 
 def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
-    """The size of a model with a section `base`, as far as it is known before the model is there.
-
-    The name may be that of one of the paper's models.
-    """
+    """The size of a model with a section `base`, as far as it is known beforehand."""
     if base["source"] == "pretrained":
         return tiny_architectures()[base["pretraining"]["architecture"]]
     if folder := (base["checkpoint"] or {}).get("folder"):
@@ -57,9 +50,9 @@ def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
 
 @cache
 def _size_of_checkpoint(folder: Path) -> ModelSize:
-    """What config.json of a checkpoint, or of draw 0 of a shipped one, says of its size.
+    """The size that config.json of a checkpoint, or of draw 0 of a shipped one, says.
 
-    The folder is an absolute path, or what is kept would hold in every working directory.
+    The folder is absolute: what is kept would hold in every working directory.
     """
     for file in (folder / "config.json", folder / "0/config.json"):
         if file.is_file():

@@ -270,11 +270,7 @@ class SelectedRates(Section):
     """Model -> variant -> its rate; of a selection on one model, variant -> its rate on all."""
 
     def rates_of(self, models: Sequence[str]) -> Mapping[str, float]:
-        """Variant -> its rate on the first of the models that the file names.
-
-        They are a model and those that it extends, the nearest first. Empty where the file has the
-        rates of other models alone.
-        """
+        """Variant -> its rate on the first model that the file names; nearest ancestors follow."""
         for model in models:
             if isinstance(rates := self.learning_rate.get(model), Mapping):
                 return rates

@@ -58,10 +58,7 @@ def _without(section: Settings, *keys: str) -> Settings:
 
 
 def sampling_settings(study: Study, model: str) -> Settings:
-    """The settings of every rule that puts problems to a model.
-
-    These are the source of the problems, whether the model thinks, and what samples it.
-    """
+    """What a rule that puts problems to a model reads: source, thinking, and what samples."""
     rollout = study.section("rollout", model)
     # The other engine's options are not read, so they must not cause a rerun.
     if rollout["engine"] == "vllm":

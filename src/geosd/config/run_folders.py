@@ -8,14 +8,12 @@
     results/evaluate/<model>/<objective or pi_0>-<digest>/<seed>/
     results/states/<model>-<digest>/
 
-A digest is of the settings that the step may read and of the folders that it reads. So runs that
-are equal are one folder, whichever studies and variants they belong to, a changed setting leads to
-another folder, and the old one is there again when the setting is changed back. A study's index,
-results/<study>/runs.csv, says which folders belong to which variant and seed.
+A digest is of the settings that the step may read and of the folders that it reads: equal runs are
+one folder, whichever studies have them, and a changed setting leads to another one and back. A
+study's index, results/<study>/runs.csv, says which folders belong to which variant and seed.
 
-Among the settings of a base model from a folder are the hashes of its files. So one that is trained
-further is another one, and each draw of a base model that the repository ships has folders of its
-own: all that a run reads and makes is of the draw of its seed.
+A base model from a folder has the hashes of its files among its settings, so that one that is
+trained further, and each draw of a shipped one, has folders of its own.
 """
 
 import csv
@@ -78,10 +76,7 @@ COLUMNS = [field.name for field in dataclasses.fields(RunRow)]
 
 
 class RunFolders:
-    """The folders of a study's results, as paths from the root of the project.
-
-    None depends on the study's name. An address is computed when it is needed, once.
-    """
+    """The folders of a study's results, from the root of the project; none depends on its name."""
 
     def __init__(self, study: Study) -> None:
         """Take the resolved study."""
@@ -192,13 +187,11 @@ Snapshots = dict[tuple[str, str, int], tuple[int, ...]]
 
 
 def wanted_snapshots(study: Study) -> Snapshots:
-    """The steps after which each run folder keeps weights, whichever studies want them.
+    """The steps after which each run (model, recipe, seed) keeps weights, ascending.
 
-    The union over all studies of the file that have the run: their own `snapshots`, and the steps
-    at which early stops of these studies end. So any of the studies may train the run.
-
-    Returns:
-        Model, recipe and seed -> steps, ascending; runs that keep none are left out.
+    They are the union over all studies of the file that have the run, of their `snapshots` and of
+    the ends of their early stops: any of the studies may train the run. Runs that keep none are
+    left out.
     """
     wanted: dict[tuple[str, str, int], set[int]] = {}
     for other in (resolve(study.params, name) for name in study.params.studies):
@@ -226,8 +219,7 @@ def read_index(path: Path) -> list[RunRow]:
     """Read a study's index of run folders, runs.csv.
 
     Raises:
-        DamagedFileError: The file is no index, a line is no row of it, or a run is missing or
-            stands twice.
+        DamagedFileError: It is no index, or a run is missing or stands twice.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -264,11 +256,9 @@ def read_index(path: Path) -> list[RunRow]:
 
 
 def weight_readers(study: Study) -> dict[str, list[str]]:
-    """The results that a study makes from the weights of its runs; with `keep: samples` these go.
+    """File of weights (a run's, an early stop's, a snapshot) -> a file of each result made from it.
 
-    Returns:
-        File of weights (a run's, an early stop's, a snapshot) -> one file of each result that a
-        step of the study makes from it, as paths from the root of the project.
+    With `keep: samples` the weights go when a study has made these results.
     """
     folders = RunFolders(study)
     readers: dict[str, dict[str, None]] = {}
@@ -298,12 +288,7 @@ def run_of(file: str) -> tuple[str, ...]:
 
 
 def kept_for(study: Study) -> dict[str, list[str]]:
-    """The weights of a study's runs that other studies of the file have yet to read.
-
-    Returns:
-        File of weights -> the studies: those that keep weights, and those whose results made from
-        it are not there.
-    """
+    """File of weights of a study's runs -> other studies that keep it, or have yet to read it."""
     runs = {run_of(file) for file in weight_readers(study)}
     kept: dict[str, list[str]] = {}
     for name in study.params.studies:

@@ -35,10 +35,7 @@ Distinct = AfterValidator(_distinct)
 
 
 def at_most(other: str) -> AfterValidator:
-    """A number, or each number of a list, is at most another key, which the section has before it.
-
-    Where an overlay leaves the other key out, nothing is known yet.
-    """
+    """Each number is at most the section's earlier key `other`; an overlay may leave that out."""
 
     def check(value: Any, info: ValidationInfo) -> Any:
         numbers = value if isinstance(value, Sequence) else [value]

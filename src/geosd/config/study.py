@@ -73,10 +73,9 @@ class Study:
     def early_stops(self) -> dict[str, str]:
         """Variants that begin a longer run of the study -> the longest such run's variant.
 
-        A step depends on the settings, on the seed and on the steps before it, and not on how many
-        follow: the rate is constant after its warm-up, and every draw is seeded by its step. So the
-        first k steps of a run are, bit for bit, a run of k steps. A variant that keeps snapshots of
-        its own is trained like any other.
+        Rates are constant after warm-up and draws are seeded by their step, so the first k steps of
+        a run are, bit for bit, a run of k steps. A variant with snapshots of its own is trained
+        like any other.
         """
         lengths: dict[str, dict[str, list[int]]] = {}
         for variant in self.trained:
@@ -118,8 +117,8 @@ class Study:
     def selected_rate(self, model: str, variant: str) -> float | None:
         """The learning rate that a selection chose for a variant on a model; None where none did.
 
-        A model or a variant without an entry takes that of the one it extends: a size of a ladder
-        its family's, an ablation its method's, so that it changes nothing but what it names.
+        A model or variant without an entry takes that of the one it extends: a size of a ladder its
+        family's, an ablation its method's.
         """
         if (selected := self.params.selected(self.name)) is None:
             return None
@@ -139,12 +138,11 @@ def resolve(params: Params, study: str | None = None) -> Study:
 
 
 def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
-    """The points of a sweep over keys that grids vary: run, variant, values, by model.
+    """The points of a sweep over keys of the training section: run, variant, values, by model.
 
     A variant is swept if its grid varies some of the keys and nothing else. Its points are those
-    candidates, and the variant itself where it is among the study's methods: it is one more point,
-    at the study's own values. Points that agree in variant and values are one run; the candidate
-    stands for it. Keys are top keys of the training section, e.g. "privilege".
+    candidates, and the variant itself, at the study's own values, where it is among the study's
+    methods. Points that agree in variant and values are one run; the candidate stands for it.
     """
     swept = {
         name: variant
@@ -165,14 +163,10 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def values_of_candidates(study: Study, key: str) -> dict[str, dict[str, Any]]:
-    """Candidates of grids that differ from their variant in one key at most.
+    """Variant -> candidate of its grid -> its value of a key, in the grid's order.
 
-    A grid over two keys of the training section has such candidates too: those where the other key
-    has the variant's value. They are compared on the first model: a grid is the same on all.
-
-    Returns:
-        Variant -> candidate -> its value of the key, in the grid's order; variants whose grid never
-        changes the key are left out.
+    Candidates that differ in another key too are left out, and so are variants whose grid never
+    changes the key. They are compared on the first model: a grid is the same on all.
     """
     model = study.models[0]
     values: dict[str, dict[str, Any]] = {}

@@ -65,10 +65,7 @@ class Source:
     """Section and entry -> the entry of that section that it extends."""
 
     def mistake(self, path: KeyPath, message: str, inherited: bool = True) -> Mistake:
-        """A mistake at a key of the YAML file, with its line; of an inherited key the parent's.
-
-        `inherited` is False for what an entry must say itself.
-        """
+        """A mistake at a key, with its line; of an `inherited` key with the parent's."""
         chain = [path]
         while inherited and (parent := self.parents.get(tuple(map(str, chain[-1][:2])))):
             chain.append((path[0], parent, *path[2:]))
@@ -83,8 +80,8 @@ def read(file: Path | str) -> Source:
     """Read a YAML file with the line of each key.
 
     Raises:
-        ConfigError: The file is absent, is not UTF-8 or not YAML, is too large, or has a repeated
-            key or a value that is no number, text, switch, list or mapping.
+        ConfigError: It is absent, no YAML in UTF-8, or too large, repeats a key, or has a value
+            that is no number, text, switch, list or mapping.
     """
     file = Path(file)
     try:
