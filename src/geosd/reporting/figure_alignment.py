@@ -16,14 +16,12 @@ from geosd.scores.tidy import select_rows
 
 SPEC = OutputSpec(
     title="mass on the teacher's ranks over checkpoints",
-    caption=(
-        "The student's mean probability of the tokens that the teacher ranks 1 to 8, at the tenth "
-        "of each rollout's positions where π₀ is least certain. One ridge is one checkpoint, a "
-        "mean over seeds; the number beside it is the mass on rank 1; dots repeat π₀ on each. "
-        "Positions and ranks are fixed once, by π₀'s rollouts and by π₀ with the solution, so a "
-        "rank is the same token for every checkpoint of both methods. The same masses by the "
-        "ranks of the live teacher stand beside these in alignment.csv."
-    ),
+    caption="""The student's mean probability of the tokens that the teacher ranks 1 to 8, at the
+    tenth of each rollout's positions where π₀ is least certain. One ridge is one checkpoint, a mean
+    over seeds; the number beside it is the mass on rank 1; dots repeat π₀ on each. Positions and
+    ranks are fixed once, by π₀'s rollouts and by π₀ with the solution, so a rank is the same token
+    for every checkpoint of both methods. The same masses by the ranks of the live teacher stand
+    beside these in alignment.csv.""",
     reads=("alignment",),
     settings=("models", "methods"),
     trained=("fwdkl", "geosd"),

@@ -10,16 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-from geosd.reporting.figures import (
-    PAGE_IN,
-    coloured,
-    interval_within,
-    legend_below,
-    method_handles,
-    method_lines,
-    panel_title,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import (
     ABLATION,
     BACKGROUND,
@@ -32,16 +23,13 @@ from geosd.reporting.specs import OutputSpec
 
 SPEC = OutputSpec(
     title="what the samples agree on",
-    caption=(
-        "What the samples of each OOD problem agree on; means over seeds with 95 % confidence "
-        "intervals (Student's t over runs). A: pass@k against the number of samples k. B: share "
-        "of problems on which at least three quarters of the samples give one and the same wrong "
-        "answer. C: how often the majority answer is right against the share C(x) of samples that "
-        "give it, problems binned by C(x); on the diagonal, agreement says how reliable the "
-        "answer is. Bins of fewer than ten problems are not drawn, problems without any answer "
-        "have no majority. Of more than five methods those without a colour are grey lines, "
-        "without intervals in A and C."
-    ),
+    caption="""What the samples of each OOD problem agree on; means over seeds with 95 % confidence
+    intervals (Student's t over runs). A: pass@k against the number of samples k. B: share of
+    problems on which at least three quarters of the samples give one and the same wrong answer. C:
+    how often the majority answer is right against the share C(x) of samples that give it, problems
+    binned by C(x); on the diagonal, agreement says how reliable the answer is. Bins of fewer than
+    ten problems are not drawn, problems without any answer have no majority. Of more than five
+    methods those without a colour are grey lines, without intervals in A and C.""",
     reads=("consensus",),
     settings=("models", "methods"),
     paper="Figure consensus",
@@ -57,7 +45,7 @@ FEWEST = 10
 
 def share_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % interval of a mean percentage over runs, cut at 0 and 100."""
-    return interval_within(values, 0.0, 100.0)
+    return figures.interval_within(values, 0.0, 100.0)
 
 
 def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +74,7 @@ def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "seed", "strength", "accuracy"])
 
 
-@themed
+@figures.themed
 def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
 
@@ -96,7 +84,7 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
     runs = consensus[consensus["variant"].isin(shown)]
     covered = runs[runs["quantity"] == "pass@k"]
     present = ordered(covered.loc[covered["model"].isin(models), "variant"])
-    figure = Figure(figsize=(PAGE_IN, 0.35 + 2.0 * len(models)), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 0.35 + 2.0 * len(models)), layout="constrained")
     shared = {"sharex": "col", "sharey": "col", "width_ratios": (1.1, 0.8, 1.1)}
     grid = figure.subplots(len(models), 3, squeeze=False, **shared)
     for model, (coverage, wrong, right) in zip(models, grid, strict=True):
@@ -107,17 +95,17 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
         _false_consensus(wrong, quantities.get("false_consensus", nothing), present)
         _reliability(right, quantities.get("majority_accuracy", nothing), present)
         for axes, letter in zip((coverage, wrong, right), "ABC", strict=True):
-            panel_title(axes, letter, model)
+            figures.panel_title(axes, letter, model)
             axes.tick_params(labelbottom=True)
     grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    legend_below(figure, method_handles(present), handlelength=2.2)
+    figures.legend_below(figure, figures.method_handles(present), handlelength=2.2)
     return figure
 
 
 def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    method_lines(axes, runs, "x", "value", variants, share_interval)
+    figures.method_lines(axes, runs, "x", "value", variants, share_interval)
     # All k make the line and the band; markers at every k would hide it.
     for line in axes.lines:
         powers = [at for at, k in enumerate(line.get_xdata()) if math.log2(k).is_integer()]
@@ -131,7 +119,7 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
 
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    strong = coloured(variants)
+    strong = figures.coloured(variants)
     colours = {v: method(v).colour if v in strong else BACKGROUND for v in variants}
     sns.barplot(
         runs,
@@ -165,7 +153,7 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
     reliability = majority_reliability(majority)
-    method_lines(axes, reliability, "strength", "accuracy", variants, share_interval)
+    figures.method_lines(axes, reliability, "strength", "accuracy", variants, share_interval)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=""))

@@ -19,12 +19,10 @@ from geosd.scores.state_table import mismatch_share, states_of_model
 
 SPEC = OutputSpec(
     title="the teacher's top mass against the student's",
-    caption=(
-        "The teacher's mass q★ on its own first choice against the student's mass p★ on the same "
-        "token, at every response position of one rollout of π₀ on each training problem; density "
-        "on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region "
-        "q★ ≥ 0.8, p★ ≤ 0.1; above each panel stands its share of all positions."
-    ),
+    caption="""The teacher's mass q★ on its own first choice against the student's mass p★ on the
+    same token, at every response position of one rollout of π₀ on each training problem; density on
+    a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q★ ≥ 0.8,
+    p★ ≤ 0.1; above each panel stands its share of all positions.""",
     reads=("states",),
     settings=("models",),
     paper="Figure overlap_density",

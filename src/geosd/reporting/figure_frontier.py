@@ -20,13 +20,11 @@ from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
     title="the frontier of gains in and out of distribution",
-    caption=(
-        "Above: each method's gain over the base model out of distribution against its gain in "
-        "distribution; the lines through the base model part gains from losses. Where far points "
-        "squeeze the others together, a second row shows the dashed frame alone. Below: pass@k out "
-        "of distribution, with k the number of samples. Means over seeds; whiskers are standard "
-        "deviations."
-    ),
+    caption="""Above: each method's gain over the base model out of distribution against its gain in
+    distribution; the lines through the base model part gains from losses. Where far points squeeze
+    the others together, a second row shows the dashed frame alone. Below: pass@k out of
+    distribution, with k the number of samples. Means over seeds; whiskers are standard
+    deviations.""",
     reads=("scores",),
     settings=("models", "methods"),
     paper="Figure frontier",

@@ -17,15 +17,12 @@ from geosd.scores.state_table import bin_states_by_overlap, states_of_model
 
 SPEC = OutputSpec(
     title="gradient norm against overlap, and drift over steps",
-    caption=(
-        "A: norm of each divergence's gradient with respect to the student's logits, against the "
-        "overlap Σ √(p q) of student and teacher, at every response position of one rollout of π₀ "
-        "on each training problem; medians (lines) and quartiles (bands) in bins of overlap that "
-        "hold at least ten positions, from the lowest of these bins on, and above them how many "
-        "positions lie where; Hellinger is the divergence of GeoSD. B: mean "
-        "Fisher-Rao distance from π₀ over the positions that a run visits at each step; mean over "
-        "seeds and its standard deviation."
-    ),
+    caption="""A: norm of each divergence's gradient with respect to the student's logits, against
+    the overlap Σ √(p q) of student and teacher, at every response position of one rollout of π₀ on
+    each training problem; medians (lines) and quartiles (bands) in bins of overlap that hold at
+    least ten positions, from the lowest of these bins on, and above them how many positions lie
+    where; Hellinger is the divergence of GeoSD. B: mean Fisher-Rao distance from π₀ over the
+    positions that a run visits at each step; mean over seeds and its standard deviation.""",
     reads=("states", "drift_over_steps"),
     settings=("models", "methods"),
     trained=("fwdkl", "geosd_no_prox", "geosd"),

@@ -24,15 +24,13 @@ from geosd.reporting.specs import OutputSpec
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
-    caption=(
-        "The geometry of the objective; no run enters it. A: one state in which the teacher is "
-        "sure of one token and all other mass lies on one alternative, from a student that "
-        "excludes the token (left) to agreement (right). A1 is the weight w of that token as in "
-        "the paper's equations (w-fkl), (w-rkl) and (w-h), A2 the norm of the state's gradient "
-        "with respect to the logits. B: square roots of probabilities lie on a sphere; half the "
-        "squared chord between student and teacher is the Hellinger divergence, twice the angle "
-        "between student and checkpoint the Fisher-Rao distance."
-    ),
+    caption="""The geometry of the objective; no run enters it. A: one state in which the teacher is
+    sure of one token and all other mass lies on one alternative, from a student that excludes the
+    token (left) to agreement (right). A1 is the weight w of that token as in the paper's equations
+    (w-fkl), (w-rkl) and (w-h), A2 the norm of the state's gradient with respect to the logits. B:
+    square roots of probabilities lie on a sphere; half the squared chord between student and
+    teacher is the Hellinger divergence, twice the angle between student and checkpoint the
+    Fisher-Rao distance.""",
     paper="Figure overview",
 )
 

@@ -18,11 +18,9 @@ from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="accuracy against what the teacher sees",
-    caption=(
-        "Change of the mean OOD accuracy from the base model against the share of the reference "
-        "solution that the teacher sees during training, mean over seeds with the 95 % confidence "
-        "interval of the difference, taken within each seed."
-    ),
+    caption="""Change of the mean OOD accuracy from the base model against the share of the
+    reference solution that the teacher sees during training, mean over seeds with the 95 %
+    confidence interval of the difference, taken within each seed.""",
     reads=("scores",),
     settings=("models", "points"),
     swept=("privilege",),

@@ -27,13 +27,10 @@ from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="accuracy of every method over the learning rate",
-    caption=(
-        "Two panels for each method, out of distribution (OOD) above and in distribution (ID) "
-        "below: the change of accuracy from the base model of the same seed, in points, over the "
-        "learning rate; a line for each model. Means over seeds; whiskers are one standard "
-        "deviation. Rings mark the selected rates. In the shaded region a model is ten points or "
-        "more below the base model."
-    ),
+    caption="""Two panels for each method, out of distribution (OOD) above and in distribution (ID)
+    below: the change of accuracy from the base model of the same seed, in points, over the learning
+    rate; a line for each model. Means over seeds; whiskers are one standard deviation. Rings mark
+    the selected rates. In the shaded region a model is ten points or more below the base model.""",
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),

@@ -36,13 +36,11 @@ from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="every method over the learning rates, on the ID-OOD plane",
-    caption=(
-        "A column for each model, a row for each kind of method. A coloured line is one method: "
-        "from the base model through its learning rates, a larger marker for a larger rate; the "
-        "methods of the other rows are grey. Means over seeds; whiskers are one standard "
-        "deviation. The named point of each method is at its selected rate. In the shaded region a "
-        "model is ten points or more below the base model, in or out of distribution."
-    ),
+    caption="""A column for each model, a row for each kind of method. A coloured line is one
+    method: from the base model through its learning rates, a larger marker for a larger rate; the
+    methods of the other rows are grey. Means over seeds; whiskers are one standard deviation. The
+    named point of each method is at its selected rate. In the shaded region a model is ten points
+    or more below the base model, in or out of distribution.""",
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),

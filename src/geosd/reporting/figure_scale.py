@@ -16,12 +16,10 @@ from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="accuracy over the sizes of a model",
-    caption=(
-        "Accuracy in distribution (A) and on average out of distribution (B) of the base model "
-        "and of GeoSD over models of growing size, mean over seeds; the bands are one standard "
-        "deviation over seeds wide on either side. The numbers are the gains over the base "
-        "model in percentage points."
-    ),
+    caption="""Accuracy in distribution (A) and on average out of distribution (B) of the base model
+    and of GeoSD over models of growing size, mean over seeds; the bands are one standard deviation
+    over seeds wide on either side. The numbers are the gains over the base model in percentage
+    points.""",
     reads=("scores",),
     settings=("models", "methods"),
     paper="Figure scale",

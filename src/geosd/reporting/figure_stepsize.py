@@ -8,14 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.reporting.figures import (
-    COLUMN_IN,
-    PAGE_IN,
-    SMALLEST_PT,
-    legend_below,
-    power_of_ten,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import base_point, method_label, plane_paths, plane_whiskers
 from geosd.reporting.label_placement import LabelledPoint, place_labels
 from geosd.reporting.method_style import hue_by_method, method, ordered, style_by_method
@@ -27,14 +20,12 @@ from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="learning rates and stopping steps",
-    caption=(
-        "Left: each point is one configuration. Solid lines sweep the learning rate (labels at the "
-        "points), dashed lines follow one learning rate from the base model over runs of growing "
-        "length (open points), which are the same run stopped early. Whiskers of the full runs are "
-        "95 % confidence intervals (Student's t over runs); grey lines mark the base model. Right: "
-        "the same runs by learning rate and step: the colour is the change from the base model in "
-        "points, and rates that were not stopped at a step are empty. Means over seeds."
-    ),
+    caption="""Left: each point is one configuration. Solid lines sweep the learning rate (labels at
+    the points), dashed lines follow one learning rate from the base model over runs of growing
+    length (open points), which are the same run stopped early. Whiskers of the full runs are 95 %
+    confidence intervals (Student's t over runs); grey lines mark the base model. Right: the same
+    runs by learning rate and step: the colour is the change from the base model in points, and
+    rates that were not stopped at a step are empty. Means over seeds.""",
     reads=("scores",),
     settings=("models", "points"),
     swept=("learning_rate", "steps"),
@@ -70,7 +61,7 @@ def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
     return configurations[lengths > 1].sort_values("steps")
 
 
-@themed
+@figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
     """Plot `figure_stepsize`: the ID-OOD plane, and where runs were stopped early, maps by variant.
 
@@ -102,7 +93,7 @@ def _panels(
     models: Sequence[str], variants: Sequence[str]
 ) -> tuple[Figure, dict[str, Axes], dict[str, dict[tuple[str, str], Axes]]]:
     """The figure; each model's plane; and its maps by variant and benchmark."""
-    width = PAGE_IN if variants else COLUMN_IN
+    width = figures.PAGE_IN if variants else figures.COLUMN_IN
     figure = Figure(figsize=(width, 3.2 * len(models)), layout="constrained")
     grid = figure.add_gridspec(
         2 * len(models), 1 + len(variants), width_ratios=[2, *(1 for _ in variants)]
@@ -143,9 +134,9 @@ def _maps(
             cbar=False,
             linewidths=0.3,
             xticklabels=True,
-            yticklabels=[power_of_ten(rate) for rate in table.index],
+            yticklabels=[figures.power_of_ten(rate) for rate in table.index],
         )
-        axes.tick_params(length=0, labelsize=SMALLEST_PT)
+        axes.tick_params(length=0, labelsize=figures.SMALLEST_PT)
         axes.tick_params(axis="y", labelrotation=0)
         axes.tick_params(axis="x", labelrotation=90 if table.shape[1] > LEVEL_STEPS else 0)
         axes.set(
@@ -191,7 +182,7 @@ def _plane(axes: Axes, runs: pd.DataFrame, base: pd.Series) -> list[LabelledPoin
     return [
         *(
             method_label(
-                row.variant, row.id, row.ood_avg, 2.2, text=power_of_ten(row.learning_rate)
+                row.variant, row.id, row.ood_avg, 2.2, text=figures.power_of_ten(row.learning_rate)
             )
             for row in full.itertuples()
         ),
@@ -216,4 +207,4 @@ def _legend(figure: Figure, variants: Sequence[str], stopped: bool) -> None:
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
     if stopped:
         handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
-    legend_below(figure, handles, handlelength=1.8)
+    figures.legend_below(figure, handles, handlelength=1.8)

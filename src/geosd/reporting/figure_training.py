@@ -7,29 +7,19 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import (
-    PAGE_IN,
-    interval_within,
-    legend_below,
-    method_handles,
-    method_lines,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import ordered
 from geosd.reporting.specs import OutputSpec
 
 SPEC = OutputSpec(
     title="training curves",
-    caption=(
-        "Three quantities of the step log over the updates of every run: the share of its rollouts "
-        "with a correct answer, the mean Fisher-Rao distance of the student from the base model, "
-        "and the overlap Σ √(p q) of student and teacher. Means over seeds with 95 % confidence "
-        "intervals (Student's t over runs, cut at the scale's ends); of more than five methods "
-        "those without a colour are grey lines without intervals. Accuracy is the mean from one "
-        "measurement to the next. The last point is measured after the last update, on rollouts of "
-        "the trained student; SFT, which trains on solutions, has no other. Losses are not shown: "
-        "each method has its own."
-    ),
+    caption="""Three quantities of the step log over the updates of every run: the share of its
+    rollouts with a correct answer, the mean Fisher-Rao distance of the student from the base model,
+    and the overlap Σ √(p q) of student and teacher. Means over seeds with 95 % confidence intervals
+    (Student's t over runs, cut at the scale's ends); of more than five methods those without a
+    colour are grey lines without intervals. Accuracy is the mean from one measurement to the next.
+    The last point is measured after the last update, on rollouts of the trained student; SFT, which
+    trains on solutions, has no other. Losses are not shown: each method has its own.""",
     reads=("training_curves",),
     settings=("models", "methods"),
     besides=("pi_0",),
@@ -58,18 +48,18 @@ def student_curves(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[~of_solutions]
 
 
-@themed
+@figures.themed
 def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_training`: a row a model, a panel a quantity, a line a method."""
     runs = student_curves(training_curves[training_curves["variant"].isin(methods)])
-    figure = Figure(figsize=(PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
     grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)
     names = ordered(runs["variant"])
     for model, row in zip(models, grid, strict=True):
         for axes, (quantity, (label, most)) in zip(row, PANELS.items(), strict=True):
             panel = runs[(runs["model"] == model) & (runs["quantity"] == quantity)]
-            interval = partial(interval_within, low=0.0, high=most)
-            method_lines(axes, panel, "step", "value", names, interval)
+            interval = partial(figures.interval_within, low=0.0, high=most)
+            figures.method_lines(axes, panel, "step", "value", names, interval)
             for number, line in enumerate(axes.get_lines()):
                 if len(line.get_xdata()) > 1:
                     line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))
@@ -78,5 +68,5 @@ def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
         row[0].set_title(model, loc="left")
-    legend_below(figure, method_handles(names))
+    figures.legend_below(figure, figures.method_handles(names))
     return figure

@@ -55,8 +55,8 @@ class OutputSpec:
 
     Attributes:
         title: What it shows, a few words.
-        caption: What one sees, as the report says it; reStructuredText. Words in braces hold only
-            where the paper's numbers stand beside those of a model.
+        caption: What one sees, as the report says it; reStructuredText, in lines of any length.
+            Words in braces hold only where the paper's numbers stand beside those of a model.
         reads: Tidy files, of `COLUMNS`; each is an argument of its function.
         settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
             `geosd.config.rule_settings`, or keys of the protocol such as
@@ -99,7 +99,8 @@ class OutputSpec:
 
     def words(self, beside_paper: bool) -> str:
         """The caption of a study in which the paper's numbers stand beside a model's, or do not."""
-        return re.sub(r"\{([^}]*)\}", r"\1" if beside_paper else "", self.caption)
+        caption = " ".join(self.caption.split())
+        return re.sub(r"\{([^}]*)\}", r"\1" if beside_paper else "", caption)
 
 
 def output_kind(name: str) -> OutputKind:

@@ -17,10 +17,8 @@ from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 
 SPEC = OutputSpec(
     title="dimensions and parameters of the models",
-    caption=(
-        "Dimensions and parameters of the models, counted from their configurations, beside what "
-        "the paper prints."
-    ),
+    caption="""Dimensions and parameters of the models, counted from their configurations, beside
+    what the paper prints.""",
     settings=("models",),
 )
 

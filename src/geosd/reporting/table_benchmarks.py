@@ -23,11 +23,9 @@ from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 
 SPEC = OutputSpec(
     title="accuracy on each benchmark",
-    caption=(
-        "Accuracy on each out-of-distribution benchmark, mean over seeds and its standard "
-        "deviation.{ The paper's numbers stand beside the average, and beside a benchmark that is "
-        "the paper's.}"
-    ),
+    caption="""Accuracy on each out-of-distribution benchmark, mean over seeds and its standard
+    deviation.{ The paper's numbers stand beside the average, and beside a benchmark that is the
+    paper's.}""",
     reads=("scores",),
     settings=("models", "methods"),
     paper="Table ood_per_bench",

@@ -25,9 +25,8 @@ from geosd.reporting.tables import Cell, Column, Row, Table
 
 SPEC = OutputSpec(
     title="operations of an update",
-    caption=(
-        "Operations of one update, counted from the protocol's sizes, beside what the paper prints."
-    ),
+    caption="""Operations of one update, counted from the protocol's sizes, beside what the paper
+    prints.""",
     settings=(
         "protocol.training.problems",
         "protocol.training.response_tokens",

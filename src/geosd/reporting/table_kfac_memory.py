@@ -16,10 +16,8 @@ from geosd.reporting.tables import Cell, Column, Row, Table
 
 SPEC = OutputSpec(
     title="memory of K-FAC over the scale ladder",
-    caption=(
-        "Memory of K-FAC's factors over the paper's ladder of model sizes, beside what the paper "
-        "prints."
-    ),
+    caption="""Memory of K-FAC's factors over the paper's ladder of model sizes, beside what the
+    paper prints.""",
     paper="Table kfac_memory",
 )
 

@@ -13,11 +13,9 @@ from geosd.reporting.tables import Table
 
 SPEC = OutputSpec(
     title="accuracy at one learning rate for all methods",
-    caption=(
-        "Accuracy in and out of distribution with one learning rate for all methods and models, as "
-        "in the paper: the rate of the grid with the best mean validation over all of them. Mean "
-        "over seeds and its standard deviation{, beside the paper's}."
-    ),
+    caption="""Accuracy in and out of distribution with one learning rate for all methods and
+    models, as in the paper: the rate of the grid with the best mean validation over all of them.
+    Mean over seeds and its standard deviation{, beside the paper's}.""",
     reads=("scores",),
     settings=("models", "points", "one_rate"),
     swept=("learning_rate",),

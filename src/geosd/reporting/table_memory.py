@@ -16,10 +16,8 @@ from geosd.reporting.tables import Row, Table
 
 SPEC = OutputSpec(
     title="training memory at 8B",
-    caption=(
-        "Memory that training takes at 8B, counted from the protocol's sizes, beside what the "
-        "paper prints."
-    ),
+    caption="""Memory that training takes at 8B, counted from the protocol's sizes, beside what the
+    paper prints.""",
     settings=(
         "protocol.training.problems",
         "protocol.training.response_tokens",

@@ -14,11 +14,9 @@ from geosd.scores.score_table import ID, OOD_AVERAGE
 
 SPEC = OutputSpec(
     title="how accuracy hangs on the learning rate",
-    caption=(
-        "Accuracy of each method at its selected learning rate and half a decade below and above, "
-        "mean over seeds and its standard deviation, and which of these rates collapse: a run "
-        "falls ten points or more below the base model, in or out of distribution."
-    ),
+    caption="""Accuracy of each method at its selected learning rate and half a decade below and
+    above, mean over seeds and its standard deviation, and which of these rates collapse: a run
+    falls ten points or more below the base model, in or out of distribution.""",
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),

@@ -5,13 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from geosd.reporting import method_tables
 from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import (
-    candidate_table,
-    mean_cell,
-    paired_change_cell,
-    paired_note,
-)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.drift_tables import DRIFT, final_drift
@@ -19,10 +14,8 @@ from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 
 SPEC = OutputSpec(
     title="Readings that were not chosen",
-    caption=(
-        "Where the paper is silent: each method as it is read here, and what another reading "
-        "changes, paired by seed, with the half-width of the 95 % interval."
-    ),
+    caption="""Where the paper is silent: each method as it is read here, and what another reading
+    changes, paired by seed, with the half-width of the 95 % interval.""",
     reads=("scores", "drift"),
     settings=("models", "methods", "candidates", "changes"),
     needs=("benchmarks", "grid", "grid_methods"),
@@ -53,10 +46,10 @@ def build(
             for model in models:
                 cells |= _cells(scores, drift, model, name, variant)
             rows.append((label, variant, cells))
-    return candidate_table(
+    return method_tables.candidate_table(
         "table_readings",
         SPEC.title,
-        paired_note(scores, "the reading that is used"),
+        method_tables.paired_note(scores, "the reading that is used"),
         "Reading",
         [column for model in models for column in _columns(model)],
         rows,
@@ -82,9 +75,9 @@ def _cells(
             for v in (name, variant)
         )
         form = ".3f" if key == DRIFT else ".1f"
-        cells[f"{model}.{key}"] = mean_cell(runs, form)
+        cells[f"{model}.{key}"] = method_tables.mean_cell(runs, form)
         if name != variant:
-            cells[f"{model}.{key}.delta"] = paired_change_cell(runs, chosen, form)
+            cells[f"{model}.{key}.delta"] = method_tables.paired_change_cell(runs, chosen, form)
     return cells
 
 

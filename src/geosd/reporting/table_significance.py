@@ -16,12 +16,10 @@ from geosd.scores.tidy import replicates_by_seed, select_rows
 
 SPEC = OutputSpec(
     title="GeoSD against the best baseline",
-    caption=(
-        "GeoSD against the strongest baseline of each model on the mean out-of-distribution "
-        "accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g. "
-        "The last column is the test of differences within a seed; its unit is the draw of the "
-        "base model where there are several draws."
-    ),
+    caption="""GeoSD against the strongest baseline of each model on the mean out-of-distribution
+    accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g. The last
+    column is the test of differences within a seed; its unit is the draw of the base model where
+    there are several draws.""",
     reads=("scores",),
     settings=("models", "methods"),
     paper="Table sig",
