@@ -25,11 +25,7 @@ Settings = dict[str, Any]
 
 
 def settings(
-    rule: str,
-    study: Study,
-    model: str | None = None,
-    variant: str | None = None,
-    draw: int = 0,
+    rule: str, study: Study, model: str | None = None, variant: str | None = None, draw: int = 0
 ) -> Settings:
     """The settings that one rule may read, and no others, as plain values.
 

@@ -150,10 +150,7 @@ class GeoSDLoss:
         return value if self.temperature == 1 else value / self.temperature
 
     def _check(
-        self,
-        inputs: dict[str, Tensor | None],
-        mask: Tensor,
-        lm_heads: Sequence[nn.Module] | None,
+        self, inputs: dict[str, Tensor | None], mask: Tensor, lm_heads: Sequence[nn.Module] | None
     ) -> None:
         for name, value in inputs.items():
             if value is None:

@@ -47,13 +47,7 @@ A question is put as `{prompt}`.
 
 
 def write_model_card(
-    folder: Path,
-    *,
-    model: str,
-    seed: int,
-    prompt: str,
-    settings: Mapping[str, Any],
-    limits: str,
+    folder: Path, *, model: str, seed: int, prompt: str, settings: Mapping[str, Any], limits: str
 ) -> None:
     """Write the model card of a trained student as the README.md of its folder.
 

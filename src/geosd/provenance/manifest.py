@@ -58,9 +58,7 @@ def manifest(
 
 
 def code_version(
-    step: str,
-    settings: Mapping[str, Any],
-    begun_with: Mapping[str, str | None] | None = None,
+    step: str, settings: Mapping[str, Any], begun_with: Mapping[str, str | None] | None = None
 ) -> dict[str, Any]:
     """A manifest's `code`: the package's version, the commit, and the files behind the step.
 

@@ -11,14 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import (
-    ABLATION,
-    BACKGROUND,
-    OTHER,
-    method,
-    ordered,
-    text_colour,
-)
+from geosd.reporting.method_style import ABLATION, BACKGROUND, OTHER, method, ordered, text_colour
 from geosd.reporting.specs import OutputSpec
 
 SPEC = OutputSpec(

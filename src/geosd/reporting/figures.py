@@ -18,13 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from geosd.files import atomic_write
-from geosd.reporting.method_style import (
-    BACKGROUND,
-    DASHED,
-    EMPHASIZED,
-    method,
-    style_by_method,
-)
+from geosd.reporting.method_style import BACKGROUND, DASHED, EMPHASIZED, method, style_by_method
 from geosd.scores.statistics import student_interval
 
 FONT = "DejaVu Sans"
@@ -103,12 +97,7 @@ def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
 
 
 def method_lines(
-    axes: Axes,
-    runs: pd.DataFrame,
-    x: str,
-    y: str,
-    variants: Sequence[str],
-    interval: Interval,
+    axes: Axes, runs: pd.DataFrame, x: str, y: str, variants: Sequence[str], interval: Interval
 ) -> None:
     """Draw the means over seeds of methods into a panel.
 

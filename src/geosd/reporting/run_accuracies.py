@@ -39,10 +39,7 @@ def base_accuracies(scores: pd.DataFrame, model: str, benchmarks: Sequence[str])
 
 
 def sweep_accuracies(
-    scores: pd.DataFrame,
-    model: str,
-    points: Sequence[Mapping[str, Any]],
-    benchmarks: Sequence[str],
+    scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]], benchmarks: Sequence[str]
 ) -> pd.DataFrame:
     """Accuracies of every run of a model's sweep.
 

@@ -107,12 +107,7 @@ class TypedGrader(contextlib.AbstractContextManager):
 
 
 def grade_response(
-    response: str,
-    gold: str,
-    pool: TypedGrader,
-    *,
-    grader: GraderMode = "auto",
-    guess: bool = False,
+    response: str, gold: str, pool: TypedGrader, *, grader: GraderMode = "auto", guess: bool = False
 ) -> Verdict:
     """Judge a response by the final answer that it states and by the gold answer's type.
 

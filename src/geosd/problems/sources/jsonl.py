@@ -97,10 +97,7 @@ class JsonLines(DataSource):
         exclude = settings["overlaps"] == "exclude"
         copied = {pair.training_id for pair in overlaps if exclude and pair.kind == "exact"}
         splits = draw_splits(
-            [row for row in own if row.id not in copied],
-            rows,
-            settings,
-            skip_near=False,
+            [row for row in own if row.id not in copied], rows, settings, skip_near=False
         )
         drawn = {each.id for each in (*splits.train, *splits.select, *splits.test)}
         card = {
