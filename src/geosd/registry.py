@@ -30,7 +30,6 @@ class Registry(Generic[Base]):
     """
 
     def __init__(self, kind: str, package: str) -> None:
-        """Start empty; modules are imported at the first question."""
         self.kind = kind
         self.package = package
         self._classes: dict[str, type[Base]] = {}

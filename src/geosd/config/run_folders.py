@@ -79,7 +79,6 @@ class RunFolders:
     """The folders of a study's results, from the root of the project; none depends on its name."""
 
     def __init__(self, study: Study) -> None:
-        """Take the resolved study."""
         self.study = study
 
     @cached_property

@@ -58,7 +58,6 @@ class GeoSDLoss:
         temperature: float = 1.0,
         chunk: int = 512,
     ) -> None:
-        """Check the values."""
         self.objective = GeoSD(divergence=divergence, drift_penalty=drift_penalty)
         for name, value in (("top_k", top_k), ("temperature", temperature), ("chunk", chunk)):
             if not value > 0:

@@ -76,7 +76,6 @@ class GeoSDTrainer(SDFTTrainer):
         eval_dataset: Dataset | dict[str, Dataset] | None = None,
         **others: Any,
     ) -> None:
-        """Copy the model as the first anchor."""
         if args.use_teacher_server:
             raise ValueError(
                 "use_teacher_server is on: a server gives no hidden states and too few logits."
@@ -226,7 +225,6 @@ class EpochSampler(Sampler):
     """
 
     def __init__(self, sampler: RepeatSampler, epoch: Callable[[], int]) -> None:
-        """Keep both."""
         self.sampler, self.epoch = sampler, epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -236,7 +234,6 @@ class EpochSampler(Sampler):
         return iter(self.sampler)
 
     def __len__(self) -> int:
-        """Indices of an epoch."""
         return len(self.sampler)
 
 
@@ -246,7 +243,6 @@ class AnchorCallback(TrainerCallback):
     FILE = "anchor.pt"
 
     def __init__(self, anchor: nn.Module, every: int) -> None:
-        """Check the number of steps."""
         if every < 1:
             raise ValueError(f"anchor_every is {every}.\nHint: at least 1; the paper has 64.")
         self.anchor, self.every = anchor, every

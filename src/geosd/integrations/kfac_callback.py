@@ -59,7 +59,6 @@ class KFACCallback(TrainerCallback):
     """
 
     def __init__(self, loss_mean: LossMean = "token", **settings: Any) -> None:
-        """Keep the settings; K-FAC is built when the training begins."""
         self.loss_mean, self.settings = loss_mean, settings
         self.kfac: KFAC | None = None
         self._closing = ExitStack()

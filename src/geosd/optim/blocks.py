@@ -53,7 +53,6 @@ class BlockFactors:
         devices: Mapping[str, torch.device],
         group: dist.ProcessGroup | None = None,
     ) -> None:
-        """Lay the blocks out in stacks of equal size, all zero."""
         self.dims = dict(dims)
         self.group = group
         self.blocks = blocks

@@ -47,7 +47,6 @@ class ObservedBatch:
         seed: int,
         among: tuple[int, int] | None = None,
     ) -> None:
-        """Check the shapes; nothing is drawn yet."""
         self.mask = None if mask is None else mask.detach().bool()
         self.fraction, self.seed, self.among = fraction, seed, among
         self.scale = loss_terms
@@ -154,7 +153,6 @@ class LayerCapture:
         record: Record,
         dtype: torch.dtype,
     ) -> None:
-        """Hook the layer."""
         self.name, self.input_owner, self.dtype = name, input_owner, dtype
         self.current, self.record = current, record
         self._seen: tuple[int, torch.Size] | None = None

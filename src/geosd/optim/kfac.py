@@ -84,7 +84,6 @@ class KFAC:
         share_inputs: bool = True,
         group: dist.ProcessGroup | None = None,
     ) -> None:
-        """Check the settings, lay out the factors and hook the layers."""
         storage = getattr(torch, storage, storage) if isinstance(storage, str) else storage
         dtypes = (torch.float32, torch.bfloat16, torch.float64)
         for key, value, valid, allowed in (

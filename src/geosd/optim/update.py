@@ -74,7 +74,6 @@ class UpdateRule:
         weight_decay: float = 0.0,
         kfac: Mapping[str, Any] | None = None,
     ) -> None:
-        """Share the parameters out between the rules."""
         for key, value, allowed in (("rule", rule, RULES), ("inner", inner, INNER_RULES)):
             if value not in allowed:
                 raise ValueError(f"{key} is {value!r}.\nHint: allowed are {', '.join(allowed)}.")

@@ -91,7 +91,6 @@ class Encoding:
         prompts: PromptFormat,
         generation: GenerationConfig | None = None,
     ) -> None:
-        """Collect the tokens that end a response."""
         self.tokenizer = tokenizer
         self.prompts = prompts
         stops = generation.eos_token_id if generation is not None else None

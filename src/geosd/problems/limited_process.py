@@ -28,7 +28,6 @@ class LimitedProcess:
     """
 
     def __init__(self, module: str, seconds: float, patience: float) -> None:
-        """Start nothing yet."""
         self.module, self.seconds, self.patience = module, seconds, patience
         self.process: subprocess.Popen[bytes] | None = None
 

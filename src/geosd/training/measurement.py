@@ -42,7 +42,6 @@ class StateDiagnosis:
     """
 
     def __init__(self, top_k: int, chunk: int, needs: Collection[str]) -> None:
-        """Know of no state yet."""
         self.top_k, self.chunk = top_k, chunk
         self.on_support = ["student", "teacher", *({"anchor"} & set(needs))]
         self.sums: dict[str, float] = defaultdict(float)

@@ -196,7 +196,6 @@ class ReferenceModels:
         teacher: TeacherKind = "live",
         average_decay: float = 0.99,
     ) -> None:
-        """Copy the student as it is now."""
         student, compute = policy.model, policy.compute
         self.student, self.anchor_every, self.average_decay = student, anchor_every, average_decay
         self.reference = frozen_copy(student, compute, compute)

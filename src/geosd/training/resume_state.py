@@ -45,7 +45,6 @@ class ResumeState:
     """
 
     def __init__(self, folder: Path, identity: Any) -> None:
-        """Remember where the states lie and whose they must be."""
         self.path, self.previous = folder / "state.pt", folder / "state.previous.pt"
         self.aside = folder / "state.other.pt"
         parts = identity if isinstance(identity, Mapping) else {"identity": identity}
@@ -183,7 +182,6 @@ class Snapshots:
     def __init__(
         self, folder: Path, steps: Collection[int] = (), storage: torch.dtype = torch.float32
     ) -> None:
-        """Remember where, when and in which type."""
         self.folder, self.steps, self.storage = folder, sorted(set(steps)), storage
 
     def path(self, step: int) -> Path:

@@ -60,7 +60,6 @@ class ResponseScorer:
     """
 
     def __init__(self, models: Mapping[str, nn.Module], pad_id: int, ranks: Ranks) -> None:
-        """Score nothing yet."""
         self.models, self.pad_id, self.ranks = models, pad_id, ranks
         self.device = next(next(iter(models.values())).parameters()).device
         self.times: list[tuple[float, float]] = []
@@ -136,7 +135,6 @@ class StreamingSampler:
     def __init__(
         self, sampler: Sampler, waiting: queue.SimpleQueue[FinishedResponse | None]
     ) -> None:
-        """Submit nothing yet."""
         self.sampler, self.waiting = sampler, waiting
         self.times: list[tuple[float, float]] = []
         self._submitted: set[int] = set()
@@ -176,7 +174,6 @@ class RolloutWorker:
     """
 
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
-        """Copy pi_0, which the student is now."""
         self.local, self.anchor_every = local, anchor_every
         dtype = next(local.student.parameters()).dtype
         self.frozen = {name: frozen_copy(local.student, dtype, dtype) for name in SCORED}
@@ -279,7 +276,6 @@ class ReferenceHeads:
     average = None  # the teacher is no average
 
     def __init__(self, policy: Policy, owner: RemoteRollouts, anchor_every: int) -> None:
-        """Copy the student's head as it is now."""
         self.policy, self.owner, self.anchor_every = policy, owner, anchor_every
         self.teacher = policy.model
         self.anchor, self.reference = policy.frozen_head(), policy.frozen_head()

@@ -45,7 +45,6 @@ class ProblemSampler:
     def __init__(
         self, problems: Sequence[Problem], pool: Sequence[PooledSolutions], seed: int
     ) -> None:
-        """Keep the problems that have a verified solution."""
         self.solutions = {row.problem_id: row.solutions for row in pool if row.solutions}
         self.problems = [problem for problem in problems if problem.id in self.solutions]
         self.seed = seed

@@ -39,7 +39,6 @@ class StepLog:
         name: str = "geosd",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Open the log, at `start`."""
         check_trackers(trackers)
         self.tables = folder / "plots" / "metrics"
         for path in self._tables():

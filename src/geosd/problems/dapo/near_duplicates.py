@@ -89,7 +89,6 @@ class NearDuplicateIndex:
     """An index of texts that finds near duplicates; only texts with a common run are compared."""
 
     def __init__(self) -> None:
-        """Start without texts."""
         self._bags: dict[str, Counter[str]] = {}
         self._named: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
 

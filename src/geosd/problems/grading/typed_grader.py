@@ -52,7 +52,6 @@ class TypedGrader(contextlib.AbstractContextManager):
     """
 
     def __init__(self, workers: int = 1, seconds: float = LIMIT_SECONDS) -> None:
-        """Start nothing yet."""
         if workers < 1 or seconds <= 0:
             raise ValueError(
                 f"{workers} workers with {seconds} seconds each; allowed are at least 1 worker and"
@@ -91,7 +90,6 @@ class TypedGrader(contextlib.AbstractContextManager):
             worker.stop()
 
     def __exit__(self, *_: object) -> None:
-        """End the processes."""
         self.close()
 
     def _compare(self, gold: str, answer: str) -> Reason | None:
