@@ -7,8 +7,19 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting import method_tables
 from geosd.reporting.method_style import ABLATION, method, ordered
+from geosd.reporting.method_tables import (
+    MethodColumn,
+    accuracy_name,
+    beside_paper,
+    change_cell,
+    group_title,
+    mean_cell,
+    method_columns,
+    method_table,
+    number_of_runs,
+    published_cell,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.drift_tables import final_drift
@@ -35,29 +46,27 @@ def build(
 ) -> Table:
     """Build `table_ablations`: accuracies, coverage and drift of GeoSD and of each ablation."""
     shown = [v for v in ordered(methods) if v == FULL or method(v).kind == ABLATION]
-    columns: list[method_tables.MethodColumn] = []
+    columns: list[MethodColumn] = []
     for model in models:
         family = paper.paper_family(model)
         if paper.published_number(family, "geosd_no_prox", ID) is None:
             family = None
-        for column in _columns(scores, model, method_tables.group_title(model, family)):
+        for column in _columns(scores, model, group_title(model, family)):
             key = column.key.removeprefix(f"{model}.")
             other_k = key == "ood_pass" and not column.label.endswith("@16")
-            columns += method_tables.method_columns(
+            columns += method_columns(
                 column,
                 partial(_measured, scores, drift, model, key=key),
                 partial(_published, family, key=key) if family else None,
                 "paper @16" if other_k else "paper",
             )
     note = (
-        f"{method_tables.accuracy_name(scores)} and pass@k in percent, mean ± standard deviation over"
-        f" {method_tables.number_of_runs(scores)}. Δ OOD is the change of the OOD average from the full method."
+        f"{accuracy_name(scores)} and pass@k in percent, mean ± standard deviation over"
+        f" {number_of_runs(scores)}. Δ OOD is the change of the OOD average from the full method."
         " d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
-        f"{method_tables.beside_paper(columns)}"
+        f"{beside_paper(columns)}"
     )
-    return method_tables.method_table(
-        "table_ablations", "Ablations", note, shown, columns, "Variant", "GeoSD"
-    )
+    return method_table("table_ablations", "Ablations", note, shown, columns, "Variant", "GeoSD")
 
 
 def _columns(scores: pd.DataFrame, model: str, title: str) -> list[Column]:
@@ -79,23 +88,19 @@ def _measured(
         runs, full = (scores_by_seed(scores, model, name, OOD_AVERAGE) for name in (variant, FULL))
         if variant == FULL or runs.empty:
             return Cell(None)
-        return method_tables.change_cell(runs.mean(), full.mean())
+        return change_cell(runs.mean(), full.mean())
     if key == "d_fr":
-        return method_tables.mean_cell(final_drift(drift, model, variant), ".2f")
+        return mean_cell(final_drift(drift, model, variant), ".2f")
     benchmark, metric = (OOD_AVERAGE, "pass@k") if key == "ood_pass" else (key, "avg@k")
-    return method_tables.mean_cell(scores_by_seed(scores, model, variant, benchmark, metric))
+    return mean_cell(scores_by_seed(scores, model, variant, benchmark, metric))
 
 
 def _published(family: str, variant: str, key: str) -> Cell:
     if key == "delta_ood":
         # The full method's own is its gain over pi_0, another quantity.
-        return (
-            Cell(None)
-            if variant == FULL
-            else method_tables.published_cell(family, variant, key, form="+.1f")
-        )
+        return Cell(None) if variant == FULL else published_cell(family, variant, key, form="+.1f")
     if key == "d_fr":
-        return method_tables.published_cell(family, variant, OOD_AVERAGE, "drift/pi_0", ".2f")
+        return published_cell(family, variant, OOD_AVERAGE, "drift/pi_0", ".2f")
     if key == "ood_pass":
-        return method_tables.published_cell(family, variant, OOD_AVERAGE, "pass@k")
-    return replace(method_tables.published_cell(family, variant, key), sd=None)
+        return published_cell(family, variant, OOD_AVERAGE, "pass@k")
+    return replace(published_cell(family, variant, key), sd=None)

@@ -8,8 +8,19 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting import method_tables
 from geosd.reporting.method_style import method, ordered
+from geosd.reporting.method_tables import (
+    MethodColumn,
+    accuracy_cell,
+    accuracy_note,
+    beside_paper,
+    change_cell,
+    group_title,
+    mean_cell,
+    method_columns,
+    method_table,
+    published_cell,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import (
@@ -43,40 +54,36 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     Where the scores say why responses were not compared with the right answer, the shares of
     truncated ones stand beside the accuracies, and the others under the table.
     """
-    columns: list[method_tables.MethodColumn] = []
+    columns: list[MethodColumn] = []
     why = NOT_COMPARED_METRICS["no answer"] in set(scores["metric"])
     for model in models:
         family = paper.paper_family(model)
-        measured, published = partial(method_tables.accuracy_cell, scores, model), None
+        measured, published = partial(accuracy_cell, scores, model), None
         for key, label in QUANTITIES:
-            group = method_tables.group_title(model, family)
+            group = group_title(model, family)
             if family:
-                published = partial(
-                    _cell, partial(method_tables.published_cell, family), key, digits=10
-                )
+                published = partial(_cell, partial(published_cell, family), key, digits=10)
             column = Column(f"{model}.{key}", label, group, "high")
-            columns += method_tables.method_columns(
-                column, partial(_cell, measured, key), published
-            )
+            columns += method_columns(column, partial(_cell, measured, key), published)
             if why and key != "delta_ood":
                 share = partial(_share_cell, scores, model, benchmark=key)
                 columns.append((Column(f"{column.key}.{TRUNCATED}", "cut", group), share))
     note = (
-        f"{method_tables.accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
+        f"{accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
         " Δ OOD is its change from π₀."
     )
     if why:
         note += " cut: share of responses that were truncated at the cap; they have no answer."
-    note += method_tables.beside_paper(columns)
+    note += beside_paper(columns)
     title = "In-distribution and out-of-distribution accuracy"
-    table = method_tables.method_table("table_main", title, note, ordered(methods), columns)
+    table = method_table("table_main", title, note, ordered(methods), columns)
     remarks = (remark for model in models for remark in _remarks(scores, model, ordered(methods)))
     return replace(table, remarks=tuple(remarks) if why else ())
 
 
 def _share_cell(scores: pd.DataFrame, model: str, variant: str, benchmark: str) -> Cell:
     shares = scores_by_seed(scores, model, variant, benchmark, TRUNCATED)
-    return replace(method_tables.mean_cell(shares), sd=None)
+    return replace(mean_cell(shares), sd=None)
 
 
 def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Iterator[str]:
@@ -119,9 +126,7 @@ def _cell(
         return accuracy(variant, key)
     if variant == "pi_0":
         return Cell(None)
-    change = method_tables.change_cell(
-        *(accuracy(v, OOD_AVERAGE).number for v in (variant, "pi_0"))
-    )
+    change = change_cell(*(accuracy(v, OOD_AVERAGE).number for v in (variant, "pi_0")))
     if digits is None or change.number is None:
         return change
     return replace(change, value=round(change.number, digits))

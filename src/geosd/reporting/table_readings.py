@@ -5,8 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting import method_tables
 from geosd.reporting.method_style import method
+from geosd.reporting.method_tables import (
+    candidate_table,
+    mean_cell,
+    paired_change_cell,
+    paired_note,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.drift_tables import DRIFT, final_drift
@@ -46,10 +51,10 @@ def build(
             for model in models:
                 cells |= _cells(scores, drift, model, name, variant)
             rows.append((label, variant, cells))
-    return method_tables.candidate_table(
+    return candidate_table(
         "table_readings",
         SPEC.title,
-        method_tables.paired_note(scores, "the reading that is used"),
+        paired_note(scores, "the reading that is used"),
         "Reading",
         [column for model in models for column in _columns(model)],
         rows,
@@ -75,9 +80,9 @@ def _cells(
             for v in (name, variant)
         )
         form = ".3f" if key == DRIFT else ".1f"
-        cells[f"{model}.{key}"] = method_tables.mean_cell(runs, form)
+        cells[f"{model}.{key}"] = mean_cell(runs, form)
         if name != variant:
-            cells[f"{model}.{key}.delta"] = method_tables.paired_change_cell(runs, chosen, form)
+            cells[f"{model}.{key}.delta"] = paired_change_cell(runs, chosen, form)
     return cells
 
 

@@ -4,8 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from geosd.reporting import method_tables
 from geosd.reporting.method_style import method
+from geosd.reporting.method_tables import (
+    accuracy_cell,
+    accuracy_name,
+    candidate_table,
+    number_of_runs,
+)
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.rate_selection import (
@@ -50,17 +55,17 @@ def build(
             behind = behind_best(scores, model, names)
             selected = select_candidate(scores, model, rates) if rates else None
             for name in names:
-                of_name = {VALIDATION: method_tables.accuracy_cell(scores, model, name, VALIDATION)}
+                of_name = {VALIDATION: accuracy_cell(scores, model, name, VALIDATION)}
                 if behind.loc[name, "behind"] != 0:
                     of_name["behind"] = Cell(*behind.loc[name, ["behind", "error"]])
                 verdict = "selected" if name == selected else verdicts.get(name, "")
                 of_name["selected"] = Cell(verdict)
                 cells[name] |= {f"{model}.{key}": cell for key, cell in of_name.items()}
         named = ((name.replace(f"{variant}-", f"{label} "), variant, cells[name]) for name in names)
-        rows += ranked(method_tables.candidate_table("block", "", "", "", columns, named)).rows
+        rows += ranked(candidate_table("block", "", "", "", columns, named)).rows
     note = (
-        f"{method_tables.accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
-        f" over {method_tables.number_of_runs(scores)}; no candidate is trained on a validation problem."
+        f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
+        f" over {number_of_runs(scores)}; no candidate is trained on a validation problem."
         " Best and second-best of each method. Behind: the mean over seeds of the difference to"
         " the best, ± its standard error."
     )
