@@ -33,8 +33,8 @@ def load_from_checkpoint(
 ) -> dict[str, Any]:
     """What `save_to_checkpoint` wrote into the checkpoint that the Trainer continues from.
 
-    A Trainer does not tell its callbacks from where it continues. It is `resume_from_checkpoint` of
-    the arguments if that is a path, and otherwise the checkpoint of this step in `output_dir`.
+    A Trainer does not tell its callbacks which that is: `resume_from_checkpoint` of the arguments
+    if it is a path, and otherwise the checkpoint of this step in `output_dir`.
 
     Raises:
         FileNotFoundError: The checkpoint has no such file.

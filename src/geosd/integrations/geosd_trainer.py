@@ -189,11 +189,7 @@ class GeoSDTrainer(SDFTTrainer):
             self.max_prompt_length = limit
 
     def _check_prompts(self, name: str, dataset: DataSets) -> None:
-        """Refuse prompts beyond `max_prompt_length`, the teacher's among them.
-
-        Raises:
-            ValueError: A row has one; names the row and both lengths.
-        """
+        """Refuse, by ValueError, prompts beyond `max_prompt_length`, the teacher's among them."""
         if isinstance(dataset, dict):
             for part, each in dataset.items():
                 self._check_prompts(f"{name}[{part!r}]", each)
@@ -220,8 +216,8 @@ class GeoSDTrainer(SDFTTrainer):
 class EpochSampler(Sampler):
     """TRL's order of the problems, drawn anew from the seed and the epoch.
 
-    TRL draws the order of an epoch from a generator that nothing saves, so that a training which
-    continues in its second epoch would see the order of the first.
+    TRL saves no generator: a training that continues in its second epoch would see the first's
+    order.
     """
 
     def __init__(self, sampler: RepeatSampler, epoch: Callable[[], int]) -> None:
@@ -286,11 +282,7 @@ class AnchorCallback(TrainerCallback):
 
 
 def with_privileged_context(dataset: DataSets, column: str) -> DataSets:
-    """A data set, or several by name, whose privileged context has the name that TRL reads.
-
-    Raises:
-        ValueError: One has no such column.
-    """
+    """A data set, or several by name, with TRL's name of the column; ValueError without one."""
     if isinstance(dataset, dict):
         return {name: with_privileged_context(each, column) for name, each in dataset.items()}
     if dataset is None:

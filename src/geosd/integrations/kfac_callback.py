@@ -94,9 +94,7 @@ class KFACCallback(TrainerCallback):
     def observe(self, mask: Tensor | None, terms: float | Tensor) -> None:
         """Say what the coming pass through the model is made of, in place of the callback.
 
-        For trainers whose loss the callback cannot know; call it before the model, each time. For
-        the mask [B, T] and the terms see `KFAC.observe`; the terms are those of the whole step, its
-        microbatches included.
+        For mask [B, T] and terms see `KFAC.observe`; the terms are those of the whole step.
         """
         self._trainer_observes = True
         self._observe(mask, terms)
@@ -172,11 +170,7 @@ class KFACCallback(TrainerCallback):
 
 
 def check_arguments(args: TrainingArguments) -> None:
-    """Refuse what would come between the gradients and K-FAC.
-
-    Raises:
-        ValueError: The arguments clip or scale gradients, or shard the weights.
-    """
+    """Refuse, by ValueError, what would clip, scale or shard what K-FAC reads."""
     if args.max_grad_norm:
         raise ValueError(
             f"max_grad_norm is {args.max_grad_norm}: the Trainer clips gradients before K-FAC sees"
@@ -220,9 +214,7 @@ def loss_positions(named: Mapping[str, Any]) -> Tensor:
 
 
 def microbatches_of_step(step: int, batches: int | None, accumulation: int) -> int:
-    """Microbatches of an optimiser step, from 0; the last step of an epoch may have fewer.
-
-    An epoch has `batches`, None where it has no known end.
+    """Microbatches of an optimiser step, from 0, in epochs of `batches`; the last may have fewer.
 
     Example:
         >>> [microbatches_of_step(step, batches=5, accumulation=2) for step in range(4)]

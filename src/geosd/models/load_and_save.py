@@ -45,8 +45,7 @@ def save_model(
 ) -> None:
     """Save a checkpoint: a model and its tokenizer in a folder, weights as safetensors.
 
-    The weights are renamed into place last: a folder that has them has everything. A missing
-    folder is made.
+    The weights are renamed into place last: a folder that has them has everything.
 
     Raises:
         CheckpointError: A weight is not finite.
@@ -64,11 +63,7 @@ def save_model(
 def load_model(
     folder: Path | str, dtype: torch.dtype = torch.float32
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a checkpoint's model, in evaluation mode, and its tokenizer.
-
-    Args:
-        folder: Written by `save_model`, or by Hugging Face's own `save_pretrained`.
-        dtype: Of the weights; buffers are float32.
+    """Load a checkpoint's model, in evaluation mode, weights as `dtype`, and its tokenizer.
 
     Raises:
         FileNotFoundError: The folder holds no model.
@@ -89,9 +84,8 @@ def load_model(
 def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
     """Load a causal language model in float32, every tensor of which is the checkpoint's.
 
-    transformers alone would draw missing tensors at random, and leave out those that it does not
-    know. `options` are those of `from_pretrained`: `device_map="meta"` checks the weights and loads
-    none.
+    transformers alone would draw missing tensors at random, and leave out unknown ones. `options`
+    are those of `from_pretrained`: `device_map="meta"` checks the weights and loads none.
 
     Raises:
         CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's;
@@ -219,11 +213,7 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
 
 @contextmanager
 def _named(folder: Path | str) -> Iterator[None]:
-    """Say of whatever transformers, tokenizers or safetensors raise which checkpoint it is about.
-
-    Raises:
-        CheckpointError: A file of the folder cannot be read.
-    """
+    """Say of whatever is raised inside, as a CheckpointError, which checkpoint it is about."""
     try:
         yield
     except Exception as error:  # tokenizers raises Exception itself
@@ -238,8 +228,7 @@ def _named(folder: Path | str) -> Iterator[None]:
 def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None = None) -> None:
     """Save a model's parameters alone as one file; the same weights are the same bytes.
 
-    A tied parameter is written once, under its first name. The file has the type `dtype`; None is
-    the model's own.
+    A tied parameter is written once, under its first name; `dtype` None is the model's own type.
 
     Raises:
         CheckpointError: A weight is not finite.
@@ -257,9 +246,8 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
 def named_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Every parameter of a model once, whole, under the name that a checkpoint gives it.
 
-    A tied head is its embedding: it comes once. A sharded parameter is gathered when its turn
-    comes, which is a collective: every process that holds a part of the model runs through this in
-    step with the others, also those that throw away what they get.
+    A tied head is its embedding. A sharded parameter is gathered when its turn comes, a collective:
+    every process that holds a part of the model runs through this in step with the others.
     """
     for name, parameter in model.named_parameters():
         gather = getattr(parameter, "full_tensor", None)

@@ -51,13 +51,8 @@ def write_model_card(
 ) -> None:
     """Write the model card of a trained student as the README.md of its folder.
 
-    Args:
-        folder: The checkpoint's folder.
-        model: Its base model.
-        seed: Of the run.
-        prompt: An example of a prompt, as the student reads it.
-        settings: The resolved settings that it was trained with.
-        limits: What it must not be taken for.
+    `model` is its base model, `prompt` an example as the student reads it, `settings` the resolved
+    ones of its training, `limits` what it must not be taken for.
     """
     text = CARD.format(
         model=model,

@@ -22,13 +22,10 @@ D = 4,096."""
 
 
 def output_logits(head: nn.Module, hidden: Tensor) -> Tensor:
-    """Forward pass of an output head: logits [..., V] of hidden states [..., D], with gradient.
+    """Logits [..., V] of an output head of hidden states [..., D], with gradient.
 
-    Where the head is more than an `nn.Linear`, as with an adapter, its own forward pass decides on
-    the precision.
-
-    Returns:
-        Logits in float32 from half precision, autocast's too; otherwise what the head itself gives.
+    They are float32 from half precision, autocast's too; otherwise what the head itself gives, as
+    where it is more than an `nn.Linear`, such as one with an adapter.
     """
     dtype = operand_dtype(hidden, head.weight) if type(head) is nn.Linear else None
     if dtype not in HALF:
@@ -52,10 +49,7 @@ def operand_dtype(hidden: Tensor, weight: Tensor) -> torch.dtype:
 
 @contextmanager
 def float32_logits(model: nn.Module) -> Iterator[None]:
-    """Inside, a model that is called as a whole gives the logits of `output_logits`.
-
-    For passes without gradients. The weights must not change inside.
-    """
+    """Inside, a model called as a whole, without gradients, gives the logits of `output_logits`."""
     head = getattr(model, "lm_head", None)
     dtype = operand_dtype(head.weight, head.weight) if type(head) is nn.Linear else None
     if dtype not in HALF:
@@ -99,10 +93,7 @@ def head_gradients(
     dtype: torch.dtype,
     needed: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Gradients of hidden states, weight and bias of an output head from those of its logits.
-
-    The products are of `dtype`, and each result has the type of what it is the gradient of.
-    """
+    """Gradients of hidden states, weight and bias of an output head, in their types, by `dtype`."""
     grad = grad_NV.to(dtype)
     return (
         (grad @ weight.to(dtype)).to(hidden.dtype) if needed[0] else None,

@@ -19,8 +19,7 @@ def resolve_precision(precision: Precision, device: torch.device) -> Literal["bf
 def has_bfloat16(device: torch.device) -> bool:
     """Whether a device has matrix instructions for bfloat16.
 
-    Of processors only AVX512-BF16 and AMX count. Others compute bfloat16 by way of float32, which
-    is slower than float32 itself.
+    Of processors only AVX512-BF16 and AMX: others are slower in bfloat16 than in float32.
     """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)

@@ -13,13 +13,12 @@ Family = Literal["qwen3", "olmo3", "llama"]
 
 @dataclass(frozen=True)
 class Architecture:
-    """The dimensions of one architecture: a decoder as in the paper's table of seven models.
+    """The dimensions of one decoder, as in the paper's table of seven models (Table archs).
 
-    L `layers`; residual stream of width d, `hidden`; feed-forward layers of width d_ff, `ffn`;
-    `heads` of queries, `kv_heads` of keys and of values, each of h dimensions, `head`; V rows of
-    the embedding, `vocabulary`, which is the output head too where it is `tied`. The `family` is a
-    class of transformers, which says what norms there are; `context` is the tokens that the model
-    was made to read, None where that is given elsewhere. Source: the paper, Table archs.
+    L `layers`; `hidden`, d; `ffn`, d_ff; `heads` of queries, `kv_heads` of keys and of values, each
+    of h dimensions, `head`; V rows of the embedding, `vocabulary`, which is the output head too
+    where it is `tied`. The `family` is a class of transformers, which says what norms there are;
+    `context` is the most tokens of a sequence, None where that is given elsewhere.
     """
 
     label: str
@@ -76,11 +75,7 @@ def published_architectures() -> Mapping[str, Architecture]:
 
 
 def architecture(name: str) -> Architecture:
-    """The architecture of one of the paper's seven models.
-
-    Raises:
-        ValueError: The paper has no model of this name.
-    """
+    """The architecture of one of the paper's seven models; ValueError for any other name."""
     known = published_architectures()
     if name not in known:
         raise ValueError(

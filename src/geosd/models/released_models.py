@@ -40,17 +40,10 @@ class ReleaseNotFoundError(RuntimeError):
 
 
 def download_checkpoint(repo: str, revision: str) -> Path:
-    """Download a released checkpoint from the hub at a commit, unless it is in the cache.
+    """Download a released checkpoint from the hub at a commit, unless it is whole in the cache.
 
-    A snapshot that is whole in the cache is used without a request, so a machine without a network
-    works from a filled cache (HF_HOME, or HF_HUB_CACHE).
-
-    Args:
-        repo: `owner/name`.
-        revision: A commit: 40 hexadecimal digits.
-
-    Returns:
-        `<cache>/models--owner--name/snapshots/<revision>`; the files are links into the cache.
+    So a machine without a network works from a filled cache (HF_HOME, or HF_HUB_CACHE). The result
+    is `<cache>/models--owner--name/snapshots/<revision>`, with links into the cache.
 
     Raises:
         ReleaseNotFoundError: It is not here, and it cannot be fetched.
@@ -86,11 +79,8 @@ def _snapshot(repo: str, revision: str, **options: bool) -> Path:
 def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> None:
     """Copy a released checkpoint's configuration, tokenizer and weights, the weights as one file.
 
-    Nothing is loaded, so the types and the bytes of the tensors stay what they were; their names
-    and shapes must be those of the architecture, and their values finite.
-
-    `model.safetensors` is there last. Links may lead into the folder `links_into`; None allows none
-    that leave `folder`.
+    Nothing is loaded, so the tensors keep their types and bytes. `model.safetensors` is there last.
+    Links may lead into the folder `links_into`; None allows none that leave `folder`.
 
     Raises:
         DamagedReleaseError: Something is missing or damaged, or a link leads elsewhere.
@@ -184,8 +174,7 @@ def load_gguf_package(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load the released model that an installed package carries as GGUF, dequantised.
 
-    The package is located and not imported, so its dependencies are not needed. The SHA-256 is the
-    file's.
+    The package is located and not imported, so its dependencies are not needed.
 
     Raises:
         ReleaseNotFoundError: The package, its file, or the reader of GGUF is not installed.

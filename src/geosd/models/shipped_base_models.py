@@ -38,10 +38,7 @@ def is_shipped(folder: str | Path) -> bool:
 
 
 def pinned_files(folder: str | Path) -> dict[str, str]:
-    """The files of a draw's folder, `base_models/<model>/<draw>`, as SHA256SUMS names them.
-
-    Returns:
-        Name of each file -> its SHA-256.
+    """The files of a draw's folder, `base_models/<model>/<draw>` -> their SHA-256 by SHA256SUMS.
 
     Raises:
         ShippedCheckpointError: SHA256SUMS is absent, is damaged, or names no file of the folder.

@@ -38,11 +38,7 @@ MODELS: dict[str, tuple[Family, int, int, int, int, int]] = {
 
 
 def dimensions(name: str, vocabulary: int) -> Architecture:
-    """The dimensions of one of the miniature's tiny models, in the terms of the paper's table.
-
-    Raises:
-        ValueError: The name is unknown.
-    """
+    """The dimensions of a tiny model in the terms of the paper's table; ValueError if unknown."""
     if name not in MODELS:
         raise ValueError(
             f"unknown model {name!r}; allowed are {', '.join(MODELS)}.\nHint: the studies of"
@@ -64,11 +60,7 @@ def dimensions(name: str, vocabulary: int) -> Architecture:
 
 
 def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:
-    """Build a tiny model of the miniature with random weights, in fp32, ready to train.
-
-    Raises:
-        ValueError: The name is unknown.
-    """
+    """Build a tiny model of the miniature with random weights, in fp32; ValueError if unknown."""
     tokens = {"pad_token_id": pad_id, "eos_token_id": end_id, "bos_token_id": None}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -78,8 +70,7 @@ def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> Pr
 def random_model(shape: Architecture, positions: int, **config: Any) -> PreTrainedModel:
     """Build a model of given dimensions, tiny or not, with weights of torch's generator.
 
-    `positions` is the greatest length of a sequence; `config` holds other values of the class's
-    configuration.
+    A sequence has up to `positions` tokens; `config` has other values of the configuration's class.
     """
     make_config, make_model = FAMILIES[shape.family]
     return make_model(

@@ -38,11 +38,10 @@ class BlockFactors:
     Args:
         dims: Factor name -> dimensions D.
         blocks: Blocks per factor (the paper's g); see `partition` for uneven dimensions.
-        storage: dtype of the averages and the inverses (float32, bfloat16; float64 for tests).
+        storage: dtype of averages and inverses; sums and factorisations are float32 (float64 if it
+            is).
         devices: Factor name -> device of its blocks.
         group: Ranks among which the blocks are shared out; None keeps them all here.
-
-    Sums of the current step and every factorisation are float32 (float64 if `storage` is).
     """
 
     def __init__(
@@ -212,8 +211,7 @@ class BlockFactors:
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on: tensors (not copied), names and plain numbers.
 
-        With a group, every rank calls this at the same time; the averages and inverses are full,
-        on the CPU, on its first rank and empty on the others.
+        With a group, every rank calls this; averages and inverses are full on its first rank's CPU.
         """
         pending = any(self.counts.values())
         return {

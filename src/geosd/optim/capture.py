@@ -2,9 +2,8 @@
 
 A plain forward hook sees the input twice under activation checkpointing, and would keep it alive.
 Here the layer's output passes through an identity, `_Probe`, that saves the input for its backward
-just as the layer itself does. That backward runs once per counted call, with the output gradient
-at hand, and autograd gives it the input: from memory (the layer's own copy, so at no cost), or
-recomputed where the forward was checkpointed, by either of torch's two implementations.
+just as the layer itself does. That backward runs once per counted call, with the output gradient at
+hand, and autograd gives it the input: from memory, or recomputed where it was checkpointed.
 
 Shapes: B = sequences, T = tokens, N = positions (B * T), n = drawn positions, I/O = in/out dims.
 """
@@ -28,13 +27,9 @@ Record = Callable[[Tensor | None, Tensor], None]
 class ObservedBatch:
     """Positions of a pass whose inputs and output gradients K-FAC captures, and their scale.
 
-    Args:
-        mask: See `KFAC.observe`; None counts every position. Positions that are masked out of the
-            loss (the prompt) belong in: gradients flow through them by attention.
-        loss_terms: Factor on the output gradients: a number, [B] or [B, T].
-        fraction: Share of the counted positions that is drawn, in (0, 1]; rounded, at least one.
-        seed: Names the draw.
-        among: See `KFAC.observe`; None draws from the counted positions alone.
+    For `mask` and `among` see `KFAC.observe`. A number, [B] or [B, T] of `loss_terms` is a factor
+    on the output gradients; the share `fraction`, in (0, 1], of the counted positions is drawn, at
+    least one, by `seed`.
 
     Source: the paper, "Kronecker factorization" (app:exp-kfac): a 1/8 token subsample.
     """
@@ -77,8 +72,8 @@ class ObservedBatch:
         """The positions drawn for this call of layer `name`; None stands for all of them.
 
         They are sorted indices [n] into the leading dimensions of the layer's input, flattened.
-        Layers that are called equally often get the same positions, so that a layer's input and
-        output gradient, and the inputs that layers share, are always taken at the same places.
+        Layers that are called equally often get the same, so that what layers share is taken at the
+        same places.
         """
         total = math.prod(lead)
         call = self._calls[name] = self._calls.get(name, -1) + 1
@@ -139,9 +134,8 @@ class _Probe(torch.autograd.Function):
 class LayerCapture:
     """Captures a linear layer's inputs and output gradients in a backward pass, for K-FAC.
 
-    `input_owner` captures the input which both layers read; None if this one captures its own.
-    `current` gives the observation under way. `record` takes the drawn rows of every backward pass
-    through the layer, the output gradients as `dtype`.
+    `input_owner` captures the input which both layers read, None if this one does; `current` gives
+    the observation under way; `record` takes the drawn rows, the output gradients as `dtype`.
     """
 
     def __init__(

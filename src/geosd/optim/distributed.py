@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def is_sharded(value: Any) -> TypeGuard[DTensor]:
-    """Whether a value is a DTensor.
-
-    Where nothing has loaded torch.distributed.tensor there is none, and it stays unloaded: its
-    import takes longer than that of everything else that K-FAC needs.
-    """
+    """Whether a value is a DTensor; none is where nothing has loaded their module, a slow one."""
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(value, module.DTensor)
 
@@ -51,8 +47,7 @@ def copy_full_into(value: Tensor, into: Tensor) -> None:
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
     """Add up K-FAC's sums and counts of positions over the ranks, in place.
 
-    The factors become means over the positions of all ranks: the same as on one rank that saw them
-    all, where each rank scaled its output gradients by the terms of the loss.
+    The factors are then means over all ranks' positions, the same as on one rank that saw them all.
     """
     sums = factors.sums()
     counts = torch.tensor(list(factors.counts.values()), device=sums[0].device)

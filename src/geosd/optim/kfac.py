@@ -164,14 +164,13 @@ class KFAC:
         Args:
             mask: [B, T], true at non-padding positions, the prompt's included.
             loss_terms: How many terms the loss is a mean of, in the whole step. A mean over n terms
-                makes every delta n times smaller and G n^2 times, far below sqrt(gamma), where it
-                would no longer act; delta times n is the gradient of a token's own loss. Where
-                sequences are weighted each by its own length T_b, give B * T_b as a tensor [B].
-            seed: Draws the positions, together with the number of steps taken; name passes of
-                one step differently, or say by `among` which part of the step they are.
+                makes every delta n times smaller and G n^2 times, far below sqrt(gamma); delta
+                times n is the gradient of a token's own loss. Where sequences are weighted each by
+                its own length T_b, give B * T_b as a tensor [B].
+            seed: Draws the positions, with the number of steps taken; one for each pass, unless
+                `among`.
             among: (how many counted positions of the step come before this pass, how many the step
-                has), if the draw is to be one of the whole step: passes of one seed, on one rank or
-                on several, then draw together what a single pass over all would.
+                has): passes of one seed then draw together what a single pass over all would.
         """
         outer = self._observation
         self._observation = self._observe(mask, loss_terms, seed, among)
@@ -189,9 +188,8 @@ class KFAC:
     def step(self) -> None:
         """Update the factors and replace the gradients of the layers by the preconditioned ones.
 
-        ~dW = (G + sqrt(gamma) I)^-1 dW (A + sqrt(gamma) I)^-1, the paper's update (app:exp-kfac).
-        A bias has the input 1, so its Fisher block is G (x) 1: ~db = (G + sqrt(gamma) I)^-1 db /
-        (1 + sqrt(gamma)).
+        ~dW = (G + sqrt(gamma) I)^-1 dW (A + sqrt(gamma) I)^-1, the paper's update (app:exp-kfac). A
+        bias has the input 1: ~db = (G + sqrt(gamma) I)^-1 db / (1 + sqrt(gamma)).
 
         Raises:
             RuntimeError: A layer has a gradient, but no backward pass through it was ever recorded.
@@ -236,11 +234,9 @@ class KFAC:
         self._unobserved = None
 
     def spectrum(self) -> dict[str, float]:
-        """Size of the factors beside the damping: whether curvature or damping shapes the step.
+        """Mean and largest eigenvalue of A and G over all blocks, and sqrt(gamma), added to each.
 
-        `a_mean`, `a_max`, `g_mean`, `g_max` are mean and largest eigenvalue of the bias-corrected
-        averages, over all blocks of all layers (the largest by power iteration, from below);
-        `sqrt_damping` is what is added to each.
+        The largest are by power iteration, from below, of the bias-corrected averages.
         """
         return spectrum(self.factors, self.decay) | {"sqrt_damping": math.sqrt(self.damping)}
 

@@ -16,11 +16,7 @@ Select = Callable[[str, "nn.Linear"], bool]
 
 
 def is_projection(name: str, module: nn.Linear) -> bool:
-    """Whether a module, by its full name, is one of the seven projections of a transformer block.
-
-    Source: the paper, "Kronecker factorization" (app:exp-kfac): Q, K, V, O, gate, up, down of every
-    block.
-    """
+    """Whether a module is one of a block's seven projections by its name (paper, app:exp-kfac)."""
     return name.rsplit(".", 1)[-1] in PROJECTIONS
 
 

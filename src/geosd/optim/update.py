@@ -134,8 +134,7 @@ class UpdateRule:
     def relative_step(self) -> float:
         """Size of the last step beside the weights: ||delta theta|| / ||theta||, over all trained.
 
-        Weight decay is not part of the size. AdamW's part is computed from its moments, tensor by
-        tensor, so no copy of the weights is kept.
+        Weight decay is not part of it. AdamW's part is computed from its moments, without a copy.
         """
         moved = [torch.as_tensor(self._plain_squared) * self._lr_used**2]
         weights = [_squared_norm(p) for p in self.plain]
@@ -168,8 +167,8 @@ class UpdateRule:
     def state_dict(self) -> dict[str, Any]:
         """Tensors (not copied) and plain numbers; `torch.load(weights_only=True)` reads it back.
 
-        Where parameters are sharded every rank calls this at the same time; sharded state is full
-        on the first rank, in the form that a run on one rank has, and empty on the others.
+        Of sharded parameters every rank calls this; the state is full on the first rank, as on one
+        alone.
         """
         adam = None if self.adam is None else {"state": {}}
         if self.adam is not None and self.adam.state:  # torch would take a step to have a state

@@ -32,23 +32,16 @@ and words of your own.
 
 @dataclass(eq=False)
 class ChatPrompts:
-    r"""Prompts of chat models: a question, and a solution with it, as one user turn.
+    """Prompts of chat models: a question, and a solution with it, as one user turn.
 
     Templates drop what an assistant turn thought before `</think>`, so privileged context cannot be
     one. Markers of the tokenizer that are spelled out in a question or a solution are taken out: in
     the prompt they would be control tokens, and could end the turn.
 
-    Args:
-        instruction: What follows every question, such as how the answer is to be given.
-        thinking: Whether the model thinks before it answers, where the template lets one choose.
-        examples: Questions and answers that stand before each prompt as earlier turns. The teacher
-            sees each answer twice: as the reference solution and as the answer given.
-        privileged: The teacher's turn, with places for question, solution and instruction.
-
-    Attributes:
-        turn_ends: Tokens with which the template ends an answer. A model that was trained on the
-            template ends its responses so, whatever else its configuration calls an end.
-        opens_thought: Whether the template begins every answer with `<think>`.
+    `instruction` follows every question; `thinking` says whether the model thinks first, where the
+    template lets one choose; `examples`, questions and answers, stand before each prompt as earlier
+    turns, the teacher's with each answer as reference solution too; `privileged` words the
+    teacher's turn. `turn_ends` and `opens_thought` are as in `PromptFormat`.
 
     Raises:
         ValueError: There is no chat template, it cannot be rendered, no token ends its answers, or
@@ -92,10 +85,7 @@ class ChatPrompts:
         return self._chat(answered, last)
 
     def truncate_solution(self, solution: str, fraction: float) -> str:
-        """The first sentences of a solution for a chat prompt; lines count as sentences.
-
-        Their number is that of `revealed_parts`; the fraction 1 gives the solution as it is.
-        """
+        """The first sentences or lines of a solution, as many as `revealed_parts`; all at 1."""
         sentences = _SENTENCE.findall(solution)
         revealed = "".join(sentences[: revealed_parts(len(sentences), fraction)])
         return solution if fraction == 1 else revealed

@@ -25,13 +25,9 @@ class ChatTemplateError(ValueError):
 def render(
     template: str, turns: Sequence[Mapping[str, str]], variables: Mapping[str, Any], owner: str
 ) -> str:
-    """The text of a chat that waits for its answer.
+    """The text of a chat that waits for its answer, by the template of `owner`'s tokenizer.
 
-    Args:
-        template: Of the tokenizer.
-        turns: Each with role and content.
-        variables: Of the template, beside the turns.
-        owner: Whose template it is, for errors.
+    Each turn has role and content; `variables` are the template's, beside the turns.
 
     Raises:
         ChatTemplateError: The template raises, or takes more time, memory or text than it may.

@@ -31,16 +31,11 @@ class DownloadError(RuntimeError):
 class CatalogueEntry:
     """One file of a data set, as its catalogue pins it on the hub.
 
-    Attributes:
-        name: Where it goes, inside the folder of raw files.
-        repo: Data set repository of the hub, `owner/name`; `file` is its file at the commit
-            `revision`.
-        sha256: Of that file; None where the first fetch records it.
-        same: SHA-256 of other files with the same rows.
-        columns: The repository's names of `id`, `problem` and `answer`; None keeps the file as is.
-        integers: Whether every answer is an integer, written 70 for `070` and 27 for `27.0`.
-        rows: How many problems the file holds; None where this is not checked.
-        answers: `answers_sha256` of its answers.
+    It goes to `name` in the folder of raw files, from `file` of the data set repository `repo` at
+    the commit `revision`. `sha256` is None where the first fetch records it; `same` are those of
+    other files with the same rows. `columns` are the repository's names of id, problem and answer
+    (None keeps the file as is), `integers` says that every answer is one, written 70 for `070`;
+    `rows` and `answers` (`answers_sha256`) are checked where they are given.
     """
 
     name: str
@@ -71,8 +66,7 @@ def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
 def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
     """Download one file of a data set from the hub and check it, or check the one in place.
 
-    Returns:
-        The file's `sha256`, and the `repo` and `revision` that it is from, or should be from.
+    Returns its `sha256`, and the `repo` and `revision` that it is from, or should be from.
 
     Raises:
         WrongFileError: A file is not the one that is pinned, or that the lock remembers.
@@ -206,10 +200,7 @@ def _integer(answer: str, entry: CatalogueEntry, number: int) -> str:
 
 
 def answers_sha256(answers: Iterable[str]) -> str:
-    """The catalogue's hash of a benchmark's answers: SHA-256 of them, sorted, one a line.
-
-    Wordings and order differ between copies of a benchmark, answers do not.
-    """
+    """SHA-256 of a benchmark's answers, sorted, one a line: copies differ in words and order."""
     return hashlib.sha256("\n".join(sorted(answers)).encode()).hexdigest()
 
 

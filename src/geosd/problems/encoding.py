@@ -15,12 +15,8 @@ if TYPE_CHECKING:
 class PromptFormat(Protocol):
     """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`.
 
-    A format may leave the attributes out.
-
-    Attributes:
-        turn_ends: Tokens that end an answer beside those of the tokenizer and the model.
-        opens_thought: Whether prompts end in a thought, which a response must close before it can
-            state an answer.
+    A format may leave out `turn_ends`, the tokens that end an answer beside those of tokenizer and
+    model, and `opens_thought`: prompts end in a thought, which a response must close.
     """
 
     turn_ends: Sequence[int] = ()
@@ -74,15 +70,9 @@ class Encoding:
     Special tokens that belong to a prompt are in its text: a chat template writes the beginning of
     sequence itself, and the tokenizer adds none, or there would be two.
 
-    Args:
-        tokenizer: The model's own.
-        prompts: How the data set words them.
-        generation: The model's generation_config.json. Responses also end at the tokens at which it
-            says to stop: Qwen3 and Olmo 3 end turns with one token and conversations with another.
-            A base model's says the end of a document; the prompts then know the end of a turn.
-
-    Raises:
-        ValueError: There is no such token.
+    Responses also end where the model's `generation` settings say to stop: Qwen3 and Olmo 3 end
+    turns with one token and conversations with another. Raises ValueError where no token ends a
+    response.
     """
 
     def __init__(
@@ -121,10 +111,7 @@ class Encoding:
         return self._ids(self.prompts.student(problem.question))
 
     def teacher(self, problem: Problem, solution: str, privilege: float = 1.0) -> list[int]:
-        """Token ids of the teacher's prompt, the question with privileged context: (x, c).
-
-        `privilege` is the fraction of the solution that is revealed, in [0, 1].
-        """
+        """Token ids of the teacher's prompt, (x, c), with a fraction `privilege` of c."""
         revealed = self.prompts.truncate_solution(solution, privilege)
         return self._ids(self.prompts.teacher(problem.question, revealed))
 

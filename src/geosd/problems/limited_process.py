@@ -21,10 +21,8 @@ START_SECONDS = 120.0
 class LimitedProcess:
     """One process, started at its first request and again after each end. For one thread at a time.
 
-    Args:
-        module: Name of a module that calls `serve` when it is run.
-        seconds: Processor time of one request.
-        patience: Seconds by the clock, which also run while a busy machine keeps it waiting.
+    It runs `module`, which calls `serve`. A request has `seconds` of processor time and `patience`
+    seconds by the clock, which also run while a busy machine keeps it waiting.
     """
 
     def __init__(self, module: str, seconds: float, patience: float) -> None:

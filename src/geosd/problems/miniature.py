@@ -37,12 +37,9 @@ def is_held_out(question: str) -> bool:
 
 @dataclass(frozen=True)
 class Document:
-    """A pretraining document: a prompt and what follows it.
+    """A pretraining document: a prompt, which may hold the beginning of a solution, and the rest.
 
-    Attributes:
-        prompt: A question, with or without a reference, and the beginning of a solution if any.
-        response: The solution, or the rest of it.
-        ends: Whether the end of the response is learned too.
+    `ends` says whether the end of the response is learned too.
     """
 
     prompt: str

@@ -20,12 +20,9 @@ first 50,000 no more than 240 draws in a row were of known ones.
 class ProblemSplits:
     """The splits of a study's problems.
 
-    Attributes:
-        train: Problems to train on, benchmark `train`.
-        select: Problems to choose hyperparameters with, benchmarks `select_train` and
-            `select_validation`.
-        test: The in-distribution problems, benchmark `id`, then the other benchmarks.
-        card: What was read or drawn, dropped and kept, in plain values for JSON.
+    Benchmarks are `train`; `select_train` and `select_validation`, to choose hyperparameters with;
+    `id`, then those out of distribution. The card says in plain values what was read, dropped,
+    kept.
     """
 
     train: tuple[Problem, ...]
@@ -51,19 +48,11 @@ def generate_splits(
 ) -> ProblemSplits:
     """Draw the splits of a generated data set, no question twice.
 
-    Test problems are drawn first, so a larger training set never changes the test sets. Training
-    and selection problems are of the in-distribution kind.
-
-    Args:
-        draw_problem: Draws one problem of a kind.
-        kinds: Kinds of problems, each with the `name` of its benchmark; in distribution is the
-            first alone.
-        settings: Problems of each split: `train`, `select_train`, `select_validation`, `test_id`,
-            `test_per_benchmark`; and the draws' `seed`.
-        purpose: Keeps the draws apart from those of other generators with the same seed.
-
-    Returns:
-        The splits; their card counts the draws of each benchmark, and holds the worked solutions.
+    Test problems are drawn first, so a larger training set never changes the test sets. The first
+    kind is in distribution, as training and selection problems are; each has the `name` of its
+    benchmark. Settings are those of `draw_splits`; `purpose` keeps the draws apart from those of
+    other generators with the same seed. The card counts the draws of each benchmark and holds the
+    worked solutions.
 
     Raises:
         ValueError: A benchmark has too few different questions for the number wanted, or the whole

@@ -22,9 +22,8 @@ ID = "id"
 class Problem:
     """Record of a problem: a question, without prompt markers, and its right final answer.
 
-    Attributes:
-        id: Unique within a study, e.g. `train-00017`.
-        benchmark: `train`, `select_train`, `select_validation`, or the name of a test benchmark.
+    Its `id` is unique within a study, e.g. `train-00017`; the benchmark is `train`, `select_train`,
+    `select_validation` or a test benchmark.
     """
 
     id: str
@@ -37,11 +36,8 @@ class Problem:
 class PooledSolutions:
     """Record of one problem's verified solutions, the privileged contexts of the teacher.
 
-    Attributes:
-        solutions: Distinct responses whose answer is right, at most `keep` of them.
-        verified: Rollouts whose answer was right, before repeats were dropped.
-        undecided: Rollouts with an answer that the grader could not decide on; none is kept.
-        reasons: Rollouts by the reason of their verdict; empty in files from before it was kept.
+    Of the rollouts `drawn`, `verified` were right, before repeats were dropped; the grader could
+    not decide on `undecided`, and none is kept; `reasons` counts verdicts, empty in older files.
     """
 
     problem_id: str
@@ -56,13 +52,9 @@ class PooledSolutions:
 class Sample:
     """Record of one sampled response, kept whole so that it can be graded again.
 
-    Attributes:
-        sample: Number of the sample, 0 .. k-1.
-        text: The response, without special tokens.
-        tokens: Its length in tokens, end of sequence included.
-        answer: The extracted answer; None if there is none, and of a truncated response.
-        finish: "stop" if the model ended the response itself, "length" if the cap did.
-        reason: Why it is right or wrong. None in files from before it was kept.
+    `sample` counts from 0; `text` is without special tokens, `tokens` with the end of sequence.
+    `answer` is None if there is none, and of a truncated response; `finish` is "stop" where the
+    model ended the response itself, "length" where the cap did. `reason` is None in older files.
     """
 
     benchmark: str

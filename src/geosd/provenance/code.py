@@ -54,10 +54,8 @@ def code_of(
     """The code behind a step: its module in `geosd.cli` and all that it imports of this package.
 
     The step's settings may name a data source, an objective, and the one engine that samples;
-    `modules` are further ones that the step finds by name: a table's or a figure's.
-
-    Returns:
-        Path of each file from `sources`, as `geosd/cli/train.py`, sorted -> its `meaning`.
+    `modules` are further ones: a table's or a figure's. The result is path of each file from
+    `sources`, as `geosd/cli/train.py`, sorted -> its `meaning`.
     """
     settings = settings or {}
     named = [module_of(key, settings[key]) for key in READS.get(step, ())]

@@ -31,15 +31,11 @@ def manifest(
 
     Args:
         step: Name of the step's module in `geosd.cli`.
-        inputs: Files and folders that the step read. A folder counts with every file in it.
-            Where a step has their SHA-256 already, path -> SHA-256: weights are not read twice.
+        inputs: Files and folders, with every file in them, that the step read; or path -> SHA-256.
         settings: The resolved settings, plain values.
         seconds: Of wall-clock time.
         outputs: What the step wrote: name from the manifest's folder -> SHA-256.
         code: The step's `code_hashes` when it began.
-
-    Returns:
-        Plain values for `geosd.provenance.manifest_file.write_manifest`.
 
     Raises:
         FileNotFoundError: An input is missing.
@@ -63,9 +59,8 @@ def code_version(
     """A manifest's `code`: the package's version, the commit, and the files behind the step.
 
     `begun_with` are the step's `code_hashes` when it began. Commit and `dirty`, whether the sources
-    differ from it, are None where git or the history is absent (an installed wheel, a container
-    without git): a run must not fail for want of a label. The digest is None where the hash of a
-    file is.
+    differ from it, are None without git or history: a run must not fail for want of a label. The
+    digest is None where the hash of a file is.
     """
     folder = SOURCES / "geosd"
     commit = _git(folder, "rev-parse", "HEAD")
@@ -116,10 +111,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def package_versions() -> dict[str, str]:
-    """A manifest's `packages`: versions of Python and of packages that can change a number.
-
-    Absent packages are left out.
-    """
+    """A manifest's `packages`: Python's version, and of packages here that can change a number."""
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:

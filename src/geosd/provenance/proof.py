@@ -61,10 +61,7 @@ class UnprovenFileError(DamagedFileError):
 
 
 def prove(files: Iterable[Path]) -> dict[Path, str]:
-    """Compare files with the manifests of the steps that made them.
-
-    Returns:
-        Each file -> its SHA-256, as a manifest takes its inputs: nothing is hashed twice.
+    """Compare files with the manifests of the steps that made them; each file -> its SHA-256.
 
     Raises:
         UnprovenFileError: A file has another hash than its manifest lists, or is not listed.
@@ -75,10 +72,7 @@ def prove(files: Iterable[Path]) -> dict[Path, str]:
 
 
 def prove_checkpoint(folder: Path) -> dict[Path, str]:
-    """Compare all files of a checkpoint's folder that a program may load with its manifest.
-
-    Returns:
-        The weights -> their SHA-256.
+    """Compare a checkpoint's files that a program may load with its manifest; the weights' SHA-256.
 
     Raises:
         UnprovenFileError: As `prove`; or a file that the manifest lists is missing.

@@ -36,15 +36,13 @@ def stale(
 ) -> dict[Path, list[str]]:
     """Which results are stale, and why: compared with files, settings and code of today.
 
-    Args:
-        results: Folder of a result, or its manifest where several share a folder -> what would make
-            it now. Inputs are looked for as the manifests name them.
-        may_be_gone: Whether a file may have been removed on purpose: then the hash counts that the
-            manifest of its step lists.
+    Results are folders, or manifests where several share one, each with what would make it now. A
+    file that `may_be_gone` on purpose counts by the hash that the manifest of its step lists.
 
     Returns:
         Result -> why it is stale, one reason a line; none: it is current. Results that were never
-        made, under no address, are left out. A damaged manifest is a reason, too.
+            made,
+        under no address, are left out. A damaged manifest is a reason, too.
     """
     manifests: dict[Path, dict[str, Any] | None] = {}
 
@@ -103,10 +101,7 @@ def _read(result: Path) -> dict[str, Any] | None:
 def _sources(
     manifest: Mapping[str, Any] | None, makers: Mapping[Path, Path], results: Mapping[Path, Any]
 ) -> set[Path]:
-    """The results that a result was made from.
-
-    An input is of the result that lists it, or else of the one in whose folder it lies.
-    """
+    """The results that a result was made from: that which lists an input, or holds it."""
     found = set()
     for path in map(Path, (manifest or {"inputs": ()})["inputs"]):
         folders = (each for each in (path, *path.parents) if each in results)
@@ -132,10 +127,9 @@ def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def recorded_code(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """The code that a result is taken as made by: that of its step, and what was accepted since.
+    """File -> hash of the code that a result is taken as made by, what was accepted since included.
 
-    Returns:
-        File -> hash of its meaning; None: the manifest does not say it by meaning.
+    None where the manifest does not say it by meaning.
     """
     if "digest" not in manifest["code"]:
         return None
@@ -149,9 +143,7 @@ def accept(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
     """Take a result as made by today's code, and say so in its manifest under `accepted`.
 
     The record has the date, the digest before and after, and of each file that differs both hashes.
-
-    Returns:
-        Whether its code differed, and the manifest says by meaning what it was.
+    The result is whether its code differed, and the manifest says by meaning what it was.
     """
     before = recorded_code(manifest)
     if before in (None, now):

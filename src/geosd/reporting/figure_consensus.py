@@ -44,13 +44,9 @@ def share_interval(values: Iterable[float]) -> tuple[float, float]:
 def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of the majority answer of each run, by the strength of the majority.
 
-    Args:
-        majority: Rows of one model of the consensus table, its quantity `majority_accuracy`.
-            A problem without any answered sample has no majority answer and is left out.
-
-    Returns:
-        One row a run and bin of `STRENGTHS` that holds at least `FEWEST` problems of the variant:
-        `variant`, `seed`, `strength` (mean C(x) over these problems) and `accuracy` in percent.
+    `majority` has one model's rows `majority_accuracy` of the consensus table; a problem without
+    any answered sample is left out. A row a run and bin of `STRENGTHS` that holds at least `FEWEST`
+    problems of the variant: `variant`, `seed`, `strength` (mean C(x)) and `accuracy` in percent.
     """
     answered = majority[majority["x"] > 0]
     # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.

@@ -51,8 +51,7 @@ def frontier_figure_points(
 ) -> pd.DataFrame:
     """ID and OOD gain of every run over the base model's mean, in percentage points.
 
-    One row a run: `variant`, in the paper's order, `seed`, `id_gain` and `ood_gain`. Variants
-    without scores are left out, and pi_0 is the origin, not a point.
+    A row a run: `variant`, in the paper's order, `seed`, `id_gain`, `ood_gain`; pi_0 is the origin.
 
     Raises:
         ValueError: The base model was not evaluated.
@@ -79,8 +78,8 @@ def crowded_variants(means: pd.DataFrame) -> list[str]:
 def enlarged_variants(means: pd.DataFrame, deviations: pd.DataFrame) -> list[str]:
     """Variants of the enlarged panel: a crowd, and all among its whiskers, in the order of `means`.
 
-    `deviations` are half lengths of the whiskers. Empty if there is no crowd, or the panel would
-    enlarge little.
+    `deviations` are half lengths of the whiskers. Empty without a crowd, or if little were
+    enlarged.
     """
     chosen: list[str] = []
     grown = crowded_variants(means)

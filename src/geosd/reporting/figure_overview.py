@@ -75,29 +75,20 @@ def state_overlap(p: Array, q: Array) -> Array:
 
 
 def state_pull(weight: Weight, p: Array, q: Array) -> Array:
-    """Norm ||w - p sum_j w_j|| of a state's gradient with respect to the logits.
-
-    Adding a multiple of p to w leaves it as it is.
-    """
+    """Norm ||w - p sum_j w_j|| of the gradient at the logits; it ignores multiples of p in w."""
     w = weight(p, q)
     return np.linalg.norm(w - p * w.sum(-1, keepdims=True), axis=-1)
 
 
 def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]:
-    """Students p [N, 2], from no mass on the teacher's token up to q [2].
-
-    The N `points` are spaced so that the angle on the circle grows evenly.
-    """
+    """N students p [N, 2], by even angles from no mass on the teacher's token up to q [2]."""
     angle = np.linspace(1e-4, np.arcsin(np.sqrt(certainty)), points)
     mass = np.sin(angle) ** 2
     return np.stack([mass, 1 - mass], -1), np.array([certainty, 1 - certainty])
 
 
 def overview_curves() -> pd.DataFrame:
-    """Weight and pull of each divergence over `two_token_states`.
-
-    Columns `variant`, `certainty`, `overlap`, `weight` (of the teacher's token) and `pull`.
-    """
+    """A row a state: `variant`, `certainty`, `overlap`, `pull`, `weight` of the teacher's token."""
     tables = []
     for (name, weight), certainty in product(WEIGHTS.items(), CERTAINTIES):
         p, q = two_token_states(certainty)

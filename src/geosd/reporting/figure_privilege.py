@@ -35,9 +35,8 @@ def privilege_changes(
 ) -> pd.DataFrame:
     """OOD change of each run of a model's sweeps from the base model on the same seed, in points.
 
-    Returns:
-        One row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the
-        solution, and `change`. Runs without scores and variants of a single point are left out.
+    A row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the solution,
+    and `change`. Runs without scores and variants of a single point are left out.
     """
     base = base_accuracies(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
     runs = sweep_accuracies(scores, model, points, [OOD_AVERAGE])

@@ -91,10 +91,10 @@ def rate_curve_points(
     points: Sequence[Mapping[str, Any]],
     selected: Mapping[str, float],
 ) -> pd.DataFrame:
-    """The change of every run of a model from its pi_0, in percentage points.
+    """The change of every run of a model from its pi_0, in points; `selected`: whether its rate is.
 
-    A row a run and benchmark, "id" or "ood_avg": `model`, `variant`, `learning_rate`, `seed`,
-    `benchmark`, `change` and `selected`, whether the rate is.
+    A row a run and benchmark: `model`, `variant`, `learning_rate`, `seed`, `benchmark`, `change`
+    too.
     """
     runs, base = rate_runs(scores, model, points)
     chosen = is_at_selected_rate(runs, selected)

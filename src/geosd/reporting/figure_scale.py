@@ -49,10 +49,7 @@ def model_sizes(names: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Accuracy in percent of every run of pi_0 and geosd over the models.
-
-    A row a run and benchmark; `size` is the number of the model, from 0.
-    """
+    """Accuracy in percent, by run and benchmark; `size` is the number of the model, from 0."""
     rows = scores[
         (scores["metric"] == "avg@k")
         & scores["model"].isin(models)

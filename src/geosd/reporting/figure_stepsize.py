@@ -63,11 +63,7 @@ def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
 
 @figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
-    """Plot `figure_stepsize`: the ID-OOD plane, and where runs were stopped early, maps by variant.
-
-    A run of fewer steps is the same run stopped early, because every draw is seeded by its step and
-    neither warm-up nor anchor depends on the number of steps.
-    """
+    """Plot `figure_stepsize`: the ID-OOD plane, and maps by variant of runs stopped early."""
     benchmarks = (ID, OOD_AVERAGE)
     base = {model: base_accuracies(scores, model, benchmarks).mean() for model in models}
     runs = {model: sweep_accuracies(scores, model, points[model], benchmarks) for model in models}

@@ -1,8 +1,6 @@
 """What figures share: the theme, widths, panels, lines of methods, titles, legends, files.
 
-Letters and mathematics are both of DejaVu Sans, which comes with matplotlib: it is the same on
-every machine, and has every sign that the figures need. Colours and markers of the methods are
-those of `geosd.reporting.method_style`.
+All letters are of DejaVu Sans, which comes with matplotlib and has every sign that figures need.
 """
 
 import math
@@ -99,17 +97,11 @@ def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
 def method_lines(
     axes: Axes, runs: pd.DataFrame, x: str, y: str, variants: Sequence[str], interval: Interval
 ) -> None:
-    """Draw the means over seeds of methods into a panel.
+    """Draw the means over seeds of methods into a panel; grey are those without a colour.
 
-    Methods in colour have intervals and markers; the others are thin grey lines.
-
-    Args:
-        axes: The panel.
-        runs: A row for each run and point, with columns `variant`, `x` and `y`.
-        x: The column along the panel.
-        y: The column that is averaged over runs.
-        variants: All methods of the figure, not only of the panel.
-        interval: Both ends of the interval of a mean from the values of its runs.
+    `runs` has a row for each run and point, with the columns `variant`, `x` and `y`. `variants` are
+    all methods of the figure, and `interval` gives both ends of a mean's from the values of its
+    runs.
     """
     strong = coloured(variants)
     grey = [name for name in variants if name not in strong]

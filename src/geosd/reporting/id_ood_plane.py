@@ -23,10 +23,9 @@ def plane_whiskers(
     zorder: float = 1.5,
     plane: Sequence[str] = (ID, OOD_AVERAGE),
 ) -> None:
-    """Draw error bars in x and in y around the mean of the runs of each point of a plane.
+    """Draw error bars in x and y, columns `plane`, around the mean of the runs of each point.
 
-    `by` is the column of the runs that names the point, `errorbar` is seaborn's, e.g. "sd", and
-    `plane` are the columns of x and y.
+    `by` is the column of the runs that names the point, `errorbar` is seaborn's, e.g. "sd".
     """
     x, y = plane
     colours = {

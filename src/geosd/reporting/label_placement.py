@@ -24,8 +24,7 @@ LEADER_PT = 14.0  # From this reach on a label has a line to its point.
 class LabelledPoint:
     """A label of a figure and the point that it names, in data coordinates.
 
-    An empty text makes a mark that others' labels only keep clear of; `spread` are half lengths of
-    the whiskers in x and y.
+    An empty text marks what labels keep clear of; `spread` are half lengths of whiskers in x and y.
     """
 
     x: float
@@ -107,10 +106,9 @@ def place_labels(
 
 
 def label_line_ends(axes: Axes, runs: pd.DataFrame, x: str, y: str) -> None:
-    """Write each method's name at the end of its mean line, where no two names touch.
+    """Write each `variant`'s name at the end of its mean line, where no two names touch.
 
-    `x` and `y` are columns of `runs`, which has a column `variant` too. Axis limits and the axes'
-    height must be final; the caller leaves room to the right.
+    Axis limits and height must be final; the caller leaves room to the right.
     """
     size, gap = 7.0, 3.0  # points
     figure = axes.figure

@@ -1,9 +1,8 @@
 """Names, order, colours and markers of the methods, the same in every table and every figure.
 
-Colours are fixed per method, so a figure of three methods and one of nine agree. They are after
-Tol's "muted" scheme and Okabe-Ito's vermilion. The marker tells the kind of method, and methods of
-one marker differ in lightness: so they differ under the common colour blindnesses, and in grey
-print. The methods of `EMPHASIZED` differ in lightness from each other whatever the marker.
+Colours are after Tol's "muted" scheme and Okabe-Ito's vermilion. The marker tells the kind of
+method; methods of one marker, and those of `EMPHASIZED`, differ in lightness: so they differ under
+the common colour blindnesses, and in grey print.
 """
 
 from collections.abc import Iterable, Sequence
@@ -94,10 +93,7 @@ def hue_by_method(variants: Iterable[str]) -> dict[str, Any]:
 
 
 def style_by_method(variants: Iterable[str], dashed: Sequence[str] | None = None) -> dict[str, Any]:
-    """Seaborn's keywords that draw a column `variant` in colours and markers of the methods.
-
-    `dashed` are variants with a dashed line; None is for a plot that has no lines.
-    """
+    """Seaborn's keywords for a column `variant` in colours and markers; None: without lines."""
     names = ordered(variants)
     keywords = hue_by_method(names) | {
         "style": "variant",

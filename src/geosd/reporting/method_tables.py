@@ -89,10 +89,7 @@ def change_cell(value: float | None, reference: float | None) -> Cell:
 
 
 def paired_change_cell(runs: pd.Series, reference: pd.Series, form: str = ".1f") -> Cell:
-    """A cell of the mean change from a reference over pairs of equal seed; empty without pairs.
-
-    Beside it stands the half-width of Student's 95 % interval, none for a single pair.
-    """
+    """A cell of the mean change over pairs of equal seed, ± half of Student's 95 % interval."""
     pairs = (runs - reference).dropna()
     if pairs.empty:
         return Cell(None)
@@ -142,10 +139,7 @@ def candidate_table(
     candidates: Iterable[tuple[str, str, Mapping[str, Cell]]],
     remarks: tuple[str, ...] = (),
 ) -> Table:
-    """Make a table with a row per candidate, from its label, its block and its cells.
-
-    Cells are by the key of their column; a candidate without one has an empty cell there.
-    """
+    """Make a table of rows, each of a label, a block, and cells by their columns' keys."""
     rows = tuple(
         Row(label, kind, tuple(cells.get(column.key, Cell(None)) for column in columns))
         for label, kind, cells in candidates

@@ -15,8 +15,7 @@ DIFFERS = Column("differs", "differs from the paper")
 class ComparedQuantity:
     """A number that is computed here and compared with the one that the paper prints.
 
-    `key` is its name in the CSV, `<key>.paper` that of the paper's column; `published_form` is the
-    format in which the paper prints it, `computed_form` another one for the number computed here.
+    Its columns are `<key>` and `<key>.paper`; `published_form` is the paper's format.
     """
 
     key: str

@@ -41,13 +41,10 @@ def base_accuracies(scores: pd.DataFrame, model: str, benchmarks: Sequence[str])
 def sweep_accuracies(
     scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]], benchmarks: Sequence[str]
 ) -> pd.DataFrame:
-    """Accuracies of every run of a model's sweep.
+    """Accuracies of every run of a model's sweep; points without scores are left out.
 
-    Each point has `run` (the name in the scores), `variant`, and the value of each swept key.
-
-    Returns:
-        Columns of the points, then `seed` and the benchmarks; variants in the paper's order, the
-        points of each in the order given. Points without scores are left out.
+    Columns of the points, `run` (the name in the scores), `variant` and swept keys, then `seed` and
+    the benchmarks; variants in the paper's order, the points of each in the order given.
     """
     tables = [
         run_accuracies(scores, model, point["run"], benchmarks).assign(**point)
@@ -65,12 +62,10 @@ def sweep_accuracies(
 def rate_runs(
     scores: pd.DataFrame, model: str, points: Sequence[Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Every run of a model's sweep of the learning rate, and the base model.
+    """Every run of a model's sweep of the learning rate, and those of pi_0 (index `seed`).
 
-    Returns:
-        A row a run: `run`, `variant`, `learning_rate`, `seed`, its accuracies `id` and `ood_avg` in
-        percent, and `collapsed`, whether one of the two is `COLLAPSE` points or more below that of
-        pi_0 with the same seed; rates ascending. And the runs of pi_0 (index `seed`).
+    A row a run, rates ascending: `run`, `variant`, `learning_rate`, `seed`, `id` and `ood_avg` in
+    percent, and `collapsed`, whether one is `COLLAPSE` points or more below pi_0's of the seed.
 
     Raises:
         ValueError: pi_0 was not evaluated.
@@ -83,19 +78,13 @@ def rate_runs(
 
 
 def changes_from_base(runs: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
-    """The change of each run's accuracies from those of pi_0 with the same seed, in points.
-
-    A seed has one base model, of which a study may have several draws.
-    """
+    """The change of each run's accuracies from those of pi_0 with the same seed, in points."""
     own = base.loc[runs["seed"], [*BENCHMARKS]].set_axis(runs.index)
     return runs[[*BENCHMARKS]] - own
 
 
 def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
-    """Whether each run of a model's sweep is at the rate that was selected for its variant.
-
-    `selected` maps a variant to its rate; one that is not in the grid has no run.
-    """
+    """Whether each run of a model's sweep is at the rate that was selected for its variant."""
     grid = runs["learning_rate"].unique()
     in_grid = {name: rate_in_grid(grid, selected[name]) for name in runs["variant"].unique()}
     return runs["learning_rate"] == runs["variant"].map(in_grid)

@@ -94,7 +94,7 @@ def hashes_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
 def ship_tidy_tables(files: Sequence[Path], folder: Path) -> list[Path]:
     """Copy tidy files into the `source/` of a shipped study, those of one name as one file.
 
-    Their text stays as it is, so no digit of a number changes; `LARGE` ones are compressed.
+    Their text stays as it is; `LARGE` ones are compressed.
 
     Raises:
         ValueError: Files of one name have not the same columns.
@@ -130,8 +130,7 @@ def source_tables(folder: Path) -> dict[str, Path]:
 def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
     """Whether an output with these settings shows every row of a tidy table.
 
-    It shows those of its models, and of its runs: its methods or the points of its sweeps, and
-    always the base model, to which gains are taken.
+    It shows those of its models, and its methods or points of sweeps, and always the base model.
     """
     if "models" in settings and not table["model"].isin(settings["models"]).all():
         return False

@@ -4,12 +4,11 @@ A module `table_*` or `figure_*` of geosd.reporting is all that a table or figur
 
     SPEC = OutputSpec(title=..., caption=..., reads=("scores",), settings=("models", "methods"))
 
-and has a function, `build` or `plot`, whose arguments are named like what it reads. Of that the
-workflow makes its rule, the configuration its settings, and `geosd.cli.render` the files.
-Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame;
-`models` are in the study's order; `methods` are its variants in any order, shown in the paper's;
-`candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the
-scores), `variant` and the swept settings of each run of its sweeps.
+and has a function, `build` or `plot`, whose arguments are named like what it reads. Arguments mean
+the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame; `models` are in the study's
+order; `methods` are its variants in any order, shown in the paper's; `candidates` maps a candidate
+to its variant; `points` holds, for each model, `run` (the name in the scores), `variant` and the
+swept settings of each run of its sweeps.
 
 Workflow and configuration look at every declaration at each start, and importing the modules would
 take seconds: only their syntax is read, and nothing but literals is evaluated.
@@ -116,11 +115,7 @@ def output_modules(name: str) -> tuple[str, str]:
 def render(
     name: str, tables: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
-    """Write the files of a table or figure into a folder; return their paths.
-
-    `tables` are the tidy tables that it reads by name; `settings` are by the names of its
-    function's arguments.
-    """
+    """Write the files of a table or figure, from tables and settings by name; their paths."""
     module, writer = map(import_module, output_modules(name))
     made = getattr(module, output_kind(name).function)(**tables, **settings)
     return writer.save(made, folder, name)

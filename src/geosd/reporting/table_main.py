@@ -51,8 +51,8 @@ SHOWN_PERCENT = 0.05
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """Build `table_main`: ID, OOD average and its change from pi_0 by method.
 
-    Where the scores say why responses were not compared with the right answer, the shares of
-    truncated ones stand beside the accuracies, and the others under the table.
+    Where the scores say why responses were not compared with the right answer, shares of truncated
+    ones stand beside the accuracies, and the others under the table.
     """
     columns: list[MethodColumn] = []
     why = NOT_COMPARED_METRICS["no answer"] in set(scores["metric"])

@@ -102,8 +102,7 @@ class Table:
 def ranked(table: Table) -> Table:
     """Mark the best and the second-best cell of every column of a table that has a `better`.
 
-    Values are ranked as they are printed: cells that read the same are marked the same. If several
-    cells share the best value, all are bold and the next value is still underlined.
+    Values are ranked as they are printed: all cells that read like the best are bold.
     """
     rows = [list(row.cells) for row in table.rows]
     for i, column in enumerate(table.columns):

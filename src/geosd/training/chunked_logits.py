@@ -3,11 +3,10 @@
 The body of a model runs once over whole sequences and leaves hidden states. The output head, whose
 logits over a real vocabulary are far larger than anything else, is applied to a chunk of positions
 at a time. Of a chunk's logits only those on the union support are kept: the gradient of all others
-is zero, so that the backward pass needs the hidden states and the head, and no logits. No
-full-batch logit tensor is ever formed, and no logit is computed twice for a loss on the support.
+is zero, so that the backward pass needs the hidden states and the head alone.
 
-N = response positions of the step, n = positions of one chunk, D = hidden size, V = vocabulary,
-S = size of the union support, B = sequences, T = padded length.
+N = response positions of the step, n = positions of one chunk, D = hidden size, V = vocabulary, S =
+size of the union support, B = sequences, T = padded length.
 """
 
 from collections.abc import Iterator
@@ -47,8 +46,8 @@ def response_hidden_states(
 ) -> Tensor:
     """Hidden states [N, D] that predict each response token; the model's root is gathered.
 
-    With `every_position` the model is run over every token of every row, as K-FAC needs it.
-    Otherwise a long prefix that all rows share goes through an unsharded model once.
+    A long prefix that all rows share goes through an unsharded model once; with `every_position`,
+    as K-FAC needs it, every token of every row does.
     """
     prefix = packed.common_prefix
     rows, width = packed.ids.shape
@@ -69,10 +68,10 @@ def recomputes(model: nn.Module) -> bool:
 def position_scalars(
     objective: Objective, models: dict[str, ChunkedLogits], token_N: Tensor, top_k: int, chunk: int
 ) -> dict[str, Tensor]:
-    """An objective's scalars at each response position [N], from chunked logits of the models.
+    """An objective's scalars at each response position [N], from chunked logits of its models.
 
-    The models are the student and those that the objective needs; `top_k` is K of the union of
-    top-K supports (paper, Training: 1024), `chunk` bounds the positions whose logits are held.
+    `top_k` is K of the union of top-K supports (paper, Training: 1024), `chunk` bounds the
+    positions whose logits are held.
     """
     keep = len(token_N) <= chunk
     pieces = [
@@ -120,10 +119,7 @@ def _token_log_prob(logits: Tensor, token: Tensor) -> Tensor:
 
 
 class _GatheredLogits(torch.autograd.Function):
-    """Logits z = W h + b at some tokens of each position [n, S], given all of them [n, V].
-
-    Keeps h and W for the backward pass, and no logits.
-    """
+    """Logits z = W h + b at some tokens of each position [n, S]; keeps h and W, and no logits."""
 
     @staticmethod
     def forward(
@@ -142,10 +138,7 @@ class _GatheredLogits(torch.autograd.Function):
 
 
 class _TokenLogProb(torch.autograd.Function):
-    """Full-softmax log-probability of one token of each position [n], given all logits [n, V].
-
-    Keeps these logits for the backward pass, or computes them again there.
-    """
+    """Full-softmax log-probability of one token of each position [n]; may `keep` all logits."""
 
     @staticmethod
     def forward(

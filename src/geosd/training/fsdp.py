@@ -40,8 +40,8 @@ def shard(
 ) -> nn.Module:
     """Cut a transformers model's parameters over the ranks of a group, in place.
 
-    Gradients are summed over the ranks, not averaged: each differentiates its part of one loss.
-    Parameters are gathered as `compute`, and gradients are added up in fp32.
+    Gradients are added up over the ranks in fp32, not averaged: each differentiates its part of one
+    loss. Parameters are gathered as `compute`.
     """
     mesh = DeviceMesh.from_group(group, device.type)
     policy = MixedPrecisionPolicy(param_dtype=compute, reduce_dtype=torch.float32)

@@ -68,11 +68,10 @@ def train(
     Args:
         run: The parts.
         args: Numbers of the loop.
-        resume: Where the state is kept, and continued from if it is this run's, on as many ranks as
-            there are now.
+        resume: Where the state is kept, and continued from if it is this run's, on as many ranks.
         open_log: Opens the step log at the first step that will be done.
-        snapshots: Where weights are kept on the way. A state whose snapshots are gone is not
-            continued, so that a run that ends has them all.
+        snapshots: Where weights are kept on the way; a state whose snapshots are gone is not
+            continued.
         stop_requested: Called after each step; true ends the run there.
 
     Raises:
@@ -125,10 +124,7 @@ def train(
 
 
 def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
-    """One training step: sample, compare with the reference models, differentiate, update.
-
-    The student is updated in place; the result is the step's values for the log.
-    """
+    """One step: sample, compare, differentiate, update; the result is its values for the log."""
     measurement = Measurement(run, args, step)
     run.reference_models.refresh(step)
     run.update_rule.zero_grad()
@@ -157,8 +153,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
 class StepLoss:
     """The loss of one step over microbatches and ranks.
 
-    The rollouts are those of the whole step, the microbatches this rank's, and the references the
-    models without gradients, one dict for each microbatch.
+    Rollouts are the whole step's, microbatches this rank's; `references`: models without gradients.
     """
 
     run: TrainingRun
@@ -276,8 +271,7 @@ def take_update(
 ) -> dict[str, float]:
     """Take the step of K-FAC and AdamW, or skip it; the update's size for the log.
 
-    It is taken if loss, gradient and factors are finite: every rank has the same loss and norm, and
-    K-FAC's step fails on all ranks or on none.
+    It is taken if loss, gradient and factors are finite, on all ranks or on none.
     """
     run, args, step = step_loss.run, step_loss.args, step_loss.step
     rule, rate = run.update_rule, args.learning_rate * warmup(step, args.warmup)

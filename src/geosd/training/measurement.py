@@ -109,8 +109,8 @@ def kl_of_update(before: Predictions, after: ChunkedLogits) -> float:
 class Measurement:
     """What the log measures of one step: nothing, or the visited states and the student's update.
 
-    The states are those of the step's own rollouts. Of a method that trains on solutions, which the
-    student need not visit, they are those of as many rollouts that nothing is trained on.
+    A method that trains on solutions, which the student need not visit, is measured on as many
+    rollouts that nothing is trained on.
     """
 
     run: TrainingRun
@@ -136,11 +136,7 @@ class Measurement:
         student_states: list[Tensor],
         references: list[dict[str, ChunkedLogits]],
     ) -> dict[str, float]:
-        """What `StateDiagnosis` logs; within `TrainingRun.passes`.
-
-        The student's hidden states and the other models are those at this rank's microbatches of
-        the rollouts that the step trains on.
-        """
+        """What `StateDiagnosis` logs of the states at this rank's microbatches; within `passes`."""
         run, args = self.run, self.args
         if not self.due:
             return {}
@@ -192,11 +188,10 @@ def models_at(
 def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
     """Overlap, mismatch, drift and support of the student after `step` updates, for the log.
 
-    They are means over `args.final_rollouts` fresh rollouts, one to each of the problems of the
-    next steps of a method with one rollout a problem: the same problems for every method. The
-    anchor is the one of the last step. The rollouts are drawn from the run's seed and `step`, and
-    nothing of the run changes: the same measurement follows a run of `step` steps and the first
-    `step` steps of a longer one. The rollouts' summary is among the values.
+    They are means over `args.final_rollouts` fresh rollouts, one to each of the next problems of a
+    method with one rollout a problem. The anchor is the one of the last step. Nothing of the run
+    changes: the same measurement follows a run of `step` steps and the first `step` of a longer
+    one. The rollouts' summary is among the values.
     """
     diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
     with run.passes():

@@ -27,12 +27,9 @@ from geosd.training.rollouts import Rollouts
 class Packed:
     """Right-padded sequences, ids and mask [B, T], and their response positions.
 
-    Attributes:
-        row: Sequence of each response token [N].
-        column: Column whose next token is that response token [N].
-        token: The response token itself [N].
-        common_prefix: Columns at the left that are the same in all rows and predict no response
-            token: all but the last token of the prompt where all rows have one (GRPO).
+    Each of the N response tokens has its sequence, `row`, the `column` whose next token it is, and
+    the `token` itself. The first `common_prefix` columns are the same in all rows and predict no
+    response token: all but the last token of the prompt where all rows have one (GRPO).
     """
 
     ids: Tensor
@@ -77,11 +74,8 @@ def pack(
 class Microbatch:
     """Some consecutive responses of a step, as student and teacher read them together.
 
-    Attributes:
-        rows: Which responses of the step.
-        positions: Their response tokens among the step's N.
-        tokens_before: Tokens of the step, prompts included, that come before these responses.
-        step_tokens: Tokens of the step, prompts included: K-FAC draws from all of them.
+    `rows` are among the step's responses, `positions` among its N response tokens. K-FAC draws from
+    all `step_tokens`, prompts included, of which `tokens_before` come before these responses.
     """
 
     rows: slice
@@ -96,8 +90,8 @@ def responses_per_rank(responses: int, ranks: int) -> int:
     """How many of some responses each rank takes.
 
     Raises:
-        ValueError: The responses cannot be shared out evenly. A rank without a response could not
-            take part in gathering the weights.
+        ValueError: They cannot be shared evenly; a rank without one could not help to gather
+            weights.
     """
     per_rank, remainder = divmod(responses, ranks)
     if remainder:
@@ -117,10 +111,9 @@ def split_into_microbatches(
     pad_id: int,
     device: torch.device,
 ) -> list[Microbatch]:
-    """Cut a step's rollouts into this rank's packed microbatches; every rank has equally many.
+    """A rank's packed microbatches of at most `microbatch` responses; None takes all at once.
 
-    A microbatch has at most `microbatch` responses; None takes all of a rank's at once. Raises as
-    `responses_per_rank`.
+    Every rank has equally many. Raises as `responses_per_rank`.
     """
     prompts, responses = rollouts.student_prompts, rollouts.responses
     per_rank = responses_per_rank(len(responses), ranks)

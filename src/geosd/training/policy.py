@@ -1,10 +1,9 @@
 """A model as training has it, and the models that the student is compared with.
 
 The weights are float32 masters between the passes, and lie in shards where several processes train
-(`geosd.training.fsdp`). FSDP2 gathers a sharded model in its compute precision, adds gradients up
+(`geosd.training.fsdp`): FSDP2 gathers a sharded model in its compute precision, adds gradients up
 in float32 and updates float32 shards. `compute_weights` does the same for a model without shards.
-Autocast would cast each weight again in every pass without gradients, and a cast weight that it
-keeps would outlive the update.
+Autocast would cast each weight again in every pass without gradients, and keep it past the update.
 
 The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
 moving average of recent students as others that would serve. All are here.
@@ -110,10 +109,7 @@ class Policy:
 def response_logits(
     model: nn.Module, packed: Packed, every_position: bool = False
 ) -> ChunkedLogits:
-    """Chunked logits of a causal language model, whole or in shards, at the response tokens.
-
-    Its body runs once; for `every_position` see `response_hidden_states`.
-    """
+    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
     hidden_ND = with_root_gathered(
         model, lambda root: response_hidden_states(root, packed, every_position)
     )
@@ -125,8 +121,8 @@ def frozen_copy(
 ) -> nn.Module:
     """A copy without gradients, independent of the original and sharded where it is.
 
-    The copy is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses
-    nothing where the student computes in it: these are its compute weights.
+    It is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses nothing
+    where the student computes in it: these are its compute weights.
     """
     if isinstance(model, FSDPModule):
         frozen = sharded_copy(model, dtype, compute)
@@ -181,12 +177,10 @@ def compute_weights(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 class ReferenceModels:
     """The models that a step compares the student with, each kept up to date in its own way.
 
-    Args:
-        policy: The student, as it is at step 0, when it is pi_0.
-        anchor_every: Steps between refreshes of the anchor (paper: K_ckpt = 64).
-        teacher: "live" is the student itself; "fixed" is pi_0; "delayed" is the anchor;
-            "average" is an exponential moving average of the students.
-        average_decay: Weight of the past in "average", per step.
+    Built at step 0, when the student is pi_0. The anchor is refreshed every `anchor_every` steps
+    (paper: K_ckpt = 64). The teacher is "live", the student itself; "fixed", pi_0; "delayed", the
+    anchor; or "average", a moving average of the students that keeps `average_decay` of itself in a
+    step.
     """
 
     def __init__(

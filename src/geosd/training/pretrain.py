@@ -33,11 +33,10 @@ IGNORED = -100  # cross_entropy's own mark of a position without a target
 class PretrainingArguments:
     """Settings of the pretraining of a miniature base model.
 
-    The matrices of the transformer blocks take Muon, the embedding, the head and the norms AdamW:
-    from random weights, Muon comes to the same loss in fewer steps (docs/design.md). The learning
-    rate is the peak of Muon's, on the scale of AdamW's (updates have AdamW's typical size); AdamW
-    is given `REST` of it. It rises linearly over the steps of `warmup`, and falls to zero over the
-    fraction `decay` of the steps, the last ones. `clip` bounds the norm of the whole gradient.
+    The matrices of the transformer blocks take Muon, all other tensors AdamW at `REST` of its rate:
+    from random weights, Muon comes to the same loss in fewer steps (docs/design.md). The peak rate
+    is on the scale of AdamW's. It rises over the steps of `warmup`, and falls to zero over the last
+    fraction `decay` of the steps. `clip` bounds the norm of the whole gradient.
     """
 
     steps: int
@@ -69,8 +68,7 @@ def pretrain_base_model(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[float]]:
     """A pretrained base model in float32, its tokenizer, and the losses of `pretrain`.
 
-    The recipe has the plain values of `base.pretraining`: `architecture`, `corpus`, `seed` (of
-    weights and documents), and the arguments of `PretrainingArguments`.
+    The recipe is `base.pretraining`: architecture, corpus, seed, and `PretrainingArguments`.
     """
     values = dict(recipe)
     architecture, seed = values.pop("architecture"), values.pop("seed")
@@ -93,12 +91,10 @@ def pretrain(
     save_every: int = 100,
     progress: str | None = None,
 ) -> list[float]:
-    """Pretrain a base model in place, on documents.
+    """Pretrain a base model in place, on documents drawn from the seed.
 
-    A run that was killed continues from its last saved step and ends with the same bits.
-
-    The seed is that of the documents. The state is saved in `resume` every `save_every` steps. A
-    progress bar says `progress`; None shows none.
+    A run that was killed continues from its last saved step, of which `resume` has one every
+    `save_every`, and ends with the same bits. A progress bar says `progress`; None shows none.
 
     Returns:
         The loss of each step in nats a token: the mean over the supervised tokens of its batch.
@@ -133,8 +129,7 @@ def pretrain(
 def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list[list[Document]]:
     """The batches of one bucket: documents of like length together, in a random order of batches.
 
-    Sorting wastes few positions on padding; drawing by bucket number alone makes any step's batch
-    known without the steps before it.
+    Sorting saves padding; drawing by the bucket's number alone needs no step before it.
     """
     draw = random.Random(seed_of(seed, "documents", bucket))
     drawn = [corpus.draw_document(draw) for _ in range(BUCKET * documents)]

@@ -79,11 +79,8 @@ class Ranks:
 class WorkerLink:
     """Process groups that join the training ranks and the rollout worker, the last processes.
 
-    Attributes:
-        everyone: All processes.
-        transfer: The first training rank and the worker's, between which weights travel.
-        trainers: How many processes train; the worker's come after them.
-        worker: The worker's processes, as one of them sees them; None in a training rank.
+    Weights travel in `transfer`, the first training rank and the worker's. `trainers` processes
+    train; `worker` are the worker's, as one of them sees them, None in a training rank.
     """
 
     everyone: dist.ProcessGroup
@@ -155,11 +152,9 @@ def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink 
 def end_process(status: int = 0) -> NoReturn:
     """End a process; one of several without the interpreter's teardown.
 
-    Threads of gloo and autograd outlive the process groups and may still drop a tensor of Python's.
-    If the interpreter is being torn down by then, Python ends such a thread, C++ does not allow it,
-    and the process aborts ("terminate called without an active exception") after all its work.
-    What was registered for the end runs before: vLLM ends the processes of its engine there. So
-    do the forks of `multiprocessing` end, from Python 3.13 on.
+    Threads of gloo and autograd outlive the process groups and may still drop a tensor of Python's
+    while the interpreter is torn down, which aborts the process after all its work. What was
+    registered for the end runs before, such as the end of vLLM's processes.
     """
     if process_state().num_processes > 1:
         atexit._run_exitfuncs()
@@ -172,8 +167,7 @@ def end_process(status: int = 0) -> NoReturn:
 def process_state() -> PartialState:
     """Accelerate's state of this process; the first call joins the process group, if there is one.
 
-    Without a CUDA device processes compute on the CPU and talk through gloo, also on a machine with
-    another accelerator.
+    Without a CUDA device processes compute on the CPU and talk through gloo.
     """
     return PartialState(cpu=not torch.cuda.is_available(), timeout=TIMEOUT)
 

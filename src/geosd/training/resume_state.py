@@ -34,14 +34,10 @@ class DamagedStateError(ValueError):
 class ResumeState:
     """The files from which an interrupted run resumes: its last state, and the one before.
 
-    `torch.save` writes a checksum (CRC-32) of every record of a state, which `torch.load` does not
-    look at; `load` does, before it reads anything else.
-
-    Args:
-        folder: The run's scratch folder.
-        identity: Everything that makes this run what it is, by name: settings, seed, hashes of its
-            inputs, digest of its code, versions of packages. A state of a run of another identity
-            is set aside, as `state.other.pt`, and kept until this run has two states of its own.
+    `torch.save` writes a checksum (CRC-32) of every record of a state, which `load` compares before
+    it reads anything else. `identity` has everything that makes a run what it is, by name:
+    settings, seed, hashes of inputs, code, packages. A state of another identity in the scratch
+    folder is set aside, as `state.other.pt`, and kept until this run has two states of its own.
     """
 
     def __init__(self, folder: Path, identity: Any) -> None:
@@ -72,13 +68,9 @@ class ResumeState:
         """The steps done and the state after them; None where there is nothing to continue.
 
         A state that is damaged, or of a step that the run does not have, is reported and renamed to
-        `<name>.damaged`, and the one before is taken.
-
-        The process then computes in as many threads as the run began with: their number decides the
-        last bits of sums, and a run that was killed ends with the bits of one that was not.
-
-        Several ranks continue from the state that the first one chooses: one of the run's `steps`
-        that is `usable`.
+        `<name>.damaged`, and the one before is taken. Several ranks continue from the state that
+        the first one chooses: one of the run's `steps` that is `usable`. The process then computes
+        in as many threads as the run began with: their number decides the last bits of sums.
 
         Raises:
             RuntimeError: A rank has another state than the first one.
@@ -172,11 +164,9 @@ def _read(path: Path) -> dict[str, Any]:
 class Snapshots:
     """Snapshots after chosen steps: the weights, and the measurement that would end a run there.
 
-    Looking at the student changes nothing of the run. A run that goes on after a kill has the
-    snapshots of its earlier life: they were written before the state that it goes on from.
-
-    They lie in a folder as `step_<k>.safetensors`: the weights after k updates, stored in the type
-    `storage`, and `step_<k>.json`: the values for the log.
+    They are `step_<k>.safetensors`, stored in the type `storage`, and `step_<k>.json`. Looking at
+    the student changes nothing of the run. They are written before the state that a killed run goes
+    on from, so that it has them all.
     """
 
     def __init__(

@@ -1,14 +1,13 @@
 """Rollouts and frozen models on an inference worker, optimisation on training ranks.
 
 A worker has a copy of the student, which is given the trainers' weights before each step, and the
-anchor and pi_0. It samples, and scores each response as soon as it is finished, while it samples
-the others. Hidden states cross to the trainers, not logits: the trainers keep the frozen models'
-output heads, so the support stays the exact union, and D numbers a token travel and not V.
+anchor and pi_0. It scores each response as soon as it is finished, while it samples the others.
+Hidden states cross to the trainers, not logits: the trainers keep the frozen models' output heads,
+so the support stays the exact union, and D numbers a token travel and not V.
 
 Several processes of a worker have its three models in shards; the first of them samples. A round
 scores a response on each of them: all gather the same block of the same model at the same time, and
-each runs its own response through it. So a response is scored by the same operations as on one
-process.
+each runs its own response through it, by the same operations as on one process.
 
 Source: the paper, appendix "Hardware" and "Checkpoint placement".
 
@@ -51,12 +50,10 @@ class FinishedResponse(NamedTuple):
 class ResponseScorer:
     """The frozen models of a rollout worker, and the responses of a step that they score.
 
-    Attributes:
-        models: By name, sharded over the worker's processes (`ranks`) or whole on its only one.
-        times: Beginning and end, in seconds of one clock, of the scoring of each response here.
-        scores: Place of a response -> hidden states [T, D] of each model at it, of those responses
-            of the step that this process has scored.
-        scored_by: Place of a response -> the process of the worker that has scored it.
+    `models` are sharded over the worker's processes (`ranks`) or whole on its only one. Of the
+    responses that this process has scored in the step, by their places, `scores` has the hidden
+    states [T, D] of each model, `times` beginning and end by one clock; `scored_by` says which
+    process scored each.
     """
 
     def __init__(self, models: Mapping[str, nn.Module], pad_id: int, ranks: Ranks) -> None:
@@ -126,10 +123,9 @@ class ResponseScorer:
 
 
 class StreamingSampler:
-    """A sampler whose completions are scored as they are finished.
+    """A sampler whose completions are scored as they are finished, and at the end at the latest.
 
-    The model's own endings are reported while others are sampled; the rest at the end. `times` has
-    beginning and end, in seconds of one clock, of each call of the sampler.
+    `times` has beginning and end, in seconds of one clock, of each call of the sampler.
     """
 
     def __init__(
@@ -166,11 +162,9 @@ class StreamingSampler:
 class RolloutWorker:
     """Inference worker: samples responses, and scores them with the frozen models at the same time.
 
-    Attributes:
-        local: Samples from this worker's own copy of the student; its ranks are the worker's
-            processes.
-        anchor_every: Steps between refreshes of the anchor.
-        times: Those of the sampler ("sampled") and of the scorer ("scored") of this process.
+    `local` samples from this worker's own copy of the student; its ranks are the worker's
+    processes. `times` are those of the sampler ("sampled") and of the scorer ("scored") of this
+    process.
     """
 
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:
@@ -267,10 +261,9 @@ class RemoteRollouts:
 
 
 class ReferenceHeads:
-    """The output heads of anchor and pi_0, where a rollout worker has the rest of both models.
+    """The output heads of anchor and pi_0, where a rollout worker, `owner`, has the whole models.
 
-    Has the methods of `policy.ReferenceModels`. The teacher is the live student, and the policy is
-    pi_0 at step 0. `owner` leads to the whole anchor.
+    Has the methods of `policy.ReferenceModels`; the teacher is live, the policy pi_0 at step 0.
     """
 
     average = None  # the teacher is no average

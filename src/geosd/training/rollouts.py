@@ -76,9 +76,8 @@ class ProblemSampler:
 class Rollouts:
     """The B responses of one training step, with the problem, prompts and reward of each.
 
-    Prompts and responses are token ids: the teacher's prompts have the privileged context, and the
-    responses are sampled from the student (SFT: solutions). A reward is 1.0 where the answer is
-    right, else 0.0; `truncated` says where the cap ended the response.
+    Prompts and responses are token ids; SFT's responses are solutions. A reward is 1.0 where the
+    answer is right, else 0.0; `truncated` says where the cap ended the response.
     """
 
     problems: list[Problem]
@@ -116,14 +115,9 @@ class Rollouts:
 class RolloutBatchSettings:
     """Which responses a training step collects: of what source, for how many problems, sampled how.
 
-    Attributes:
-        source: "student" samples one response for each of `problems` problems; "group" samples
-            `group` responses to one problem (GRPO); "solution" takes pool solutions of `problems`
-            problems and samples nothing (SFT).
-        problems: Problems a step.
-        group: Responses to the one problem of a "group".
-        sampling: How the student samples.
-        privilege: Fraction of the solution that the teacher sees.
+    "student" samples one response for each of `problems` problems; "group" samples `group`
+    responses to one problem (GRPO); "solution" takes pool solutions of `problems` problems (SFT).
+    The teacher sees the fraction `privilege` of a solution.
     """
 
     source: ResponseSource
@@ -179,13 +173,9 @@ class LocalRollouts:
     ) -> tuple[Rollouts, HiddenStates]:
         """The responses of a step, the same on every rank, and hidden states computed by a worker.
 
-        Args:
-            step: The step, from 0.
-            measured: Whether the log needs the hidden states of all models, not only the
-                objective's.
-            count: None for what the step trains on. A number: so many responses of the student as
-                it is, whatever the method trains on, each to another problem, from the step's first
-                one on. The anchor stays as it is.
+        `measured`: the log needs the states of all models. With a `count` they are so many
+        responses of the student as it is, whatever the method trains on, each to another problem
+        from the step's first one on; the anchor stays as it is.
         """
         with self.gathered(count):
             return self.ranks.broadcast(lambda: self.draw(step, count)), {}
@@ -194,8 +184,7 @@ class LocalRollouts:
     def gathered(self, count: int | None = None) -> Iterator[None]:
         """Context in which the first rank may `draw` from a sharded student; every rank enters.
 
-        Either every rank gathers the whole student, or the first one sends each weight on as soon
-        as all have gathered it, while it draws.
+        All gather the student whole, or each weight while the first one draws and sends it on.
         """
         if self._source(count) == "solution":
             yield
@@ -214,8 +203,7 @@ class LocalRollouts:
     def draw(self, step: int, count: int | None = None) -> Rollouts:
         """The responses of a step, fresh from the current student.
 
-        A truncated response keeps its place in a distillation loss (its states were visited like
-        any others) and earns no reward.
+        A truncated response keeps its place in a distillation loss and earns no reward.
         """
         source = self._source(count)
         settings, encoding, problem_sampler = self.settings, self.encoding, self.problem_sampler

@@ -65,10 +65,9 @@ class RunInputs:
     """Everything that a run is assembled from; its bits depend on nothing else.
 
     The settings are plain values: the training section of the configuration, `source` and
-    `thinking` of its data section, and its section `rollout`. `precision` is that of forward and
-    backward passes; weights, their gradients and everything that the optimiser keeps are float32
-    either way (paper, Table hyperparameters). `base` is the folder of pi_0; the problems and the
-    pool of their verified solutions are JSON lines.
+    `thinking` of its data section, and its section `rollout`. Weights, gradients and optimiser
+    state are float32 whatever `precision` says (paper, Table hyperparameters). `base` is the folder
+    of pi_0; the problems and the pool of their verified solutions are JSON lines.
     """
 
     settings: Mapping[str, Any]
@@ -85,11 +84,7 @@ class RunInputs:
     def local_rollouts(
         self, student: nn.Module, tokenizer: PreTrainedTokenizerBase, ranks: Ranks
     ) -> LocalRollouts:
-        """Responses that are sampled from a student in this process.
-
-        Raises:
-            geosd.files.DamagedLineError: A problem or pool line is damaged.
-        """
+        """Responses sampled from a student in this process; a damaged line of the files raises."""
         settings, training = self.settings, read_problems(self.problems)
         source = get_data_source(settings["source"])
         encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
@@ -145,10 +140,7 @@ class TrainingRun:
     def collect(
         self, args: TrainingArguments, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates, list[Microbatch]]:
-        """Rollouts, hidden states of a worker, and this rank's microbatches.
-
-        For the arguments see `LocalRollouts.collect`.
-        """
+        """Rollouts, states of a worker, this rank's microbatches; see `LocalRollouts.collect`."""
         rollouts, hidden_states = self.rollout_source.collect(step, measured, count)
         ranks, pad_id, device = self.ranks, self.encoding.pad_id, self.policy.device
         microbatches = split_into_microbatches(
@@ -166,12 +158,10 @@ class TrainingRun:
     ) -> dict[str, ChunkedLogits]:
         """Teacher, anchor and pi_0, as far as objective or log need them; without gradients.
 
-        Only the teacher reads the privileged prompt; anchor and pi_0 read the student's. A measured
-        step looks through all of them, so that overlap and drift compare between methods. A model
-        whose `hidden_states` a rollout worker has sent is not run again.
-
-        Where the student is run over every token of every row (`every_position`), anchor and pi_0
-        are, too, in half precision: another order of the same sums would set equal weights apart.
+        Only the teacher reads the privileged prompt. A measured step looks through all of them. A
+        model whose `hidden_states` a rollout worker has sent is not run again. Where the student is
+        run over every token of every row (`every_position`), anchor and pi_0 are, too, in half
+        precision: another order of the same sums would set equal weights apart.
         """
         every_position = every_position or recomputes(self.student)
         alike = every_position and self.policy.compute != torch.float32
@@ -263,10 +253,7 @@ def assemble_run(
 
 
 def assemble_rollout_worker(inputs: RunInputs, ranks: Ranks | None = None) -> RolloutWorker:
-    """Assemble the rollout worker of a training run; `ranks` are the worker's processes.
-
-    Its models have the precision that the trainers compute in.
-    """
+    """The rollout worker of a run, in the trainers' precision; `ranks` are its processes."""
     ranks, compute = ranks or Ranks(), inputs.compute
     policy, tokenizer = Policy.load(inputs.base, ranks, compute, storage=compute)
     local = inputs.local_rollouts(policy.model, tokenizer, ranks)

@@ -36,10 +36,7 @@ class SkippedSteps:
     def add(
         self, step: int, problems: Iterable[str], reason: str, objective: str | None = None
     ) -> None:
-        """Count a step, and warn; `problems` are the ids of its problems.
-
-        `objective` is the method's class, if its loss is not finite though all models are.
-        """
+        """Count a step, and warn; `objective` is the class whose loss alone is not finite."""
         self.count, self.last = self.count + 1, step
         self.problems = tuple(dict.fromkeys(problems))
         self.hint = LOOK_AT_OBJECTIVE.format(objective=objective) if objective else LOWER_RATE

@@ -1,9 +1,8 @@
 """The step log: one table per metric, kept by DVCLive, and any other trackers beside it.
 
 All trackers are accelerate's. DVCLive appends one line a step to each table, under
-`plots/metrics/`. A run that was killed after its last saved state has logged steps that it will do
-again: those lines are dropped before it goes on, so the log of a resumed run is that of an
-undisturbed one.
+`plots/metrics/`. Lines of steps that a killed run will do again are dropped before it goes on, so
+the log of a resumed run is that of an undisturbed one.
 """
 
 import math
@@ -26,9 +25,8 @@ TRACKERS = ("tensorboard", "wandb", "trackio")
 class StepLog:
     """Step log of a run: one value per metric and step, kept by DVCLive and other trackers.
 
-    It begins at the step `start`: lines of this step and later ones are dropped. Other trackers are
-    named as in `TRACKERS`, or are trackers as accelerate defines them; they are told the run's name
-    and settings. Raises as `check_trackers`.
+    It begins at the step `start`: later lines are dropped. Other trackers, of `TRACKERS` or as
+    accelerate defines them, are told the run's name and settings. Raises as `check_trackers`.
     """
 
     def __init__(

@@ -57,9 +57,7 @@ def _normalize_once(text: str) -> str:
 
 
 def word_tokens(text: str) -> list[str]:
-    r"""The words and numbers of a problem's normalized text; signs are left out.
-
-    LaTeX commands are words.
+    r"""The words, LaTeX's commands too, and numbers of a normalized text; signs are left out.
 
     Example:
         >>> word_tokens("Find $\\frac{x_1}{12}$.")
@@ -115,11 +113,9 @@ class NearDuplicateIndex:
 class Overlap:
     """A training problem that is, exactly or nearly, a duplicate of a benchmark's problem.
 
-    Attributes:
-        kind: `exact`: the same normalised text; `near`: as `NearDuplicateIndex` finds them.
-        ratio: Share of tokens in common; 1 for exact ones.
-        same_answer: Whether the answers are written alike. DAPO turned answers that are no
-            integers into such, so the same problem can have another answer.
+    `exact` is the same normalized text, `near` as `NearDuplicateIndex` finds it; `ratio` is the
+    share of tokens in common. DAPO turned answers that are no integers into such, so the same
+    problem can have another answer.
     """
 
     benchmark: str
@@ -133,10 +129,7 @@ class Overlap:
 def find_overlaps(
     training: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]]
 ) -> list[Overlap]:
-    """Every training problem that is an exact or near duplicate of a benchmark's problem.
-
-    The pairs are sorted by benchmark, its problem, and the training problem.
-    """
+    """Every exact or near duplicate of a benchmark's problem, sorted by it and the training's."""
     rows: dict[str, tuple[str, RawProblem]] = {}
     texts: dict[str, set[str]] = {}
     index = NearDuplicateIndex()

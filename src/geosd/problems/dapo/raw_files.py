@@ -39,13 +39,7 @@ class RawProblem:
 
 @dataclass(frozen=True)
 class RawFiles:
-    """The rows of DAPO-Math's and the benchmarks' raw files, and the files' hashes.
-
-    Attributes:
-        training: The rows of DAPO-Math-17k, copies included, in the file's order.
-        benchmarks: By name.
-        sha256: By the file's name in the folder.
-    """
+    """DAPO-Math-17k's rows in the file's order, benchmarks by name, and the files' SHA-256."""
 
     training: Sequence[RawProblem]
     benchmarks: Mapping[str, Sequence[RawProblem]]

@@ -37,12 +37,9 @@ def clean_and_split(raw: RawFiles, settings: Mapping[str, Any]) -> ProblemSplits
 
     A row's place in the draw is a hash of its text and the seed: the order of the rows does not
     matter. Test problems are drawn first, so a larger training set never changes the test sets.
-
-    Args:
-        raw: Rows of DAPO-Math and of the benchmarks.
-        settings: As of `draw_splits`, and `overlaps`: `exclude` draws no problem that is in a
-            benchmark or nearly so, and no problem that is nearly one of another split; `keep` draws
-            and only reports them.
+    Settings are those of `draw_splits` and `overlaps`: `exclude` draws no problem that is in a
+    benchmark or nearly so, and none that is nearly one of another split; `keep` draws and only
+    reports them.
 
     Source: The paper's appendix "Data and privileged context" and, for sizes, "Evaluation" and
     "Baselines".
@@ -74,15 +71,11 @@ def draw_splits(
     settings: Mapping[str, Any],
     skip_near: bool,
 ) -> ProblemSplits:
-    """Draw the splits of problems that exist, and cut the benchmarks.
+    """Draw the splits of problems that exist, none of them twice, and cut the benchmarks.
 
-    Args:
-        eligible: The problems that may be drawn, none of them twice.
-        benchmarks: The problems of each out-of-distribution benchmark.
-        settings: Problems of each split: `train`, `select_train`, `select_validation`, `test_id`,
-            `test_per_benchmark` (None takes all); and the draw's `seed`.
-        skip_near: Pass over a problem that is nearly one of an earlier split; otherwise the card
-            only reports it.
+    Settings are the problems of each split, `train`, `select_train`, `select_validation`,
+    `test_id`, `test_per_benchmark` (None takes all), and the draw's `seed`. `skip_near` passes over
+    a problem that is nearly one of an earlier split; otherwise the card only reports it.
 
     Raises:
         ValueError: Too few problems for the splits, or a benchmark is too small.
@@ -168,11 +161,9 @@ def _problems(benchmark: str, rows: Sequence[RawProblem]) -> tuple[Problem, ...]
 class CleanedProblems:
     """The rows of DAPO-Math that cleaning keeps, and how many it drops for which reason.
 
-    Attributes:
-        rows: Sound rows by normalised text, sorted by it. Of rows with the same text and answer
-            the one with the smallest id is kept; the answer is in its shortest form.
-        excluded: Rows dropped, by reason, in the order in which the reasons are tried.
-        conflicts: Ids of the rows that ask the same and answer differently, a tuple for each text.
+    `rows` are by normalised text, sorted by it; of one text and answer the smallest id is kept, the
+    answer in its shortest form. `excluded` counts rows by reason, in the order in which reasons are
+    tried; `conflicts` are the ids that ask the same and answer differently, a tuple for each text.
     """
 
     rows: Mapping[str, RawProblem]

@@ -16,14 +16,10 @@ NOT_COMPARED: tuple[Reason, ...] = ("truncated", "no answer", *UNDECIDED)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a grader returns for a response: its answer, whether that is right, and why.
+    """What a grader returns for a response: its final answer, if any, whether it is right, and why.
 
-    Attributes:
-        answer: The final answer; None if the response states none.
-        correct: Whether it equals the gold answer. False for every reason but `correct`.
-        reason: `unreadable`: an answer that the grader could not read; `timeout`: the comparison
-            used up its processor time; `crash`: it brought its process down. These three are
-            `UNDECIDED`, so whoever reports counts them.
+    `unreadable` is an answer that the grader could not read; `timeout`: the comparison used up its
+    processor time; `crash`: it brought its process down. Whoever reports counts these `UNDECIDED`.
     """
 
     answer: str | None
@@ -53,9 +49,8 @@ def judge_response(
 ) -> Verdict:
     """Judge a response; where the cap ended it, it has no answer, whatever it says before.
 
-    Where the prompt ended in `<think>` (`opened_thought`), the response begins inside a thought.
-
-    Source: the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
+    After a prompt that ended in `<think>` (`opened_thought`) it begins inside a thought. Source:
+    the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
     """
     if truncated:
         return Verdict(None, False, "truncated")

@@ -155,11 +155,9 @@ _TOKEN = re.compile(
 class NormalizedAnswer:
     """The normal form of an answer: the answer without its presentation.
 
-    Attributes:
-        body: The answer itself, in LaTeX; blanks stand only where two tokens would become one.
-        unit: What stands after it, in one spelling: `square cm` for `cm^2`.
-        units_known: Whether every word of the unit is known not to change the number.
-        option: The letter of the option in front of it.
+    The `body` is LaTeX, with blanks only where two tokens would become one; the `unit` after it is
+    in one spelling, `square cm` for `cm^2`; `units_known` says that no word of it changes the
+    number; `option` is the letter of the option in front.
     """
 
     body: str

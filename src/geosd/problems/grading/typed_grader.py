@@ -38,12 +38,9 @@ class MissingMathError(RuntimeError):
 class TypedGrader(contextlib.AbstractContextManager):
     r"""Grader of the paper's benchmarks: the type of a gold answer chooses the comparison.
 
-    Formulas are compared by a pool of processes, which start when they are first needed: integers,
-    fractions and words start none. Any thread may ask.
-
-    Args:
-        workers: How many processes; more threads than that wait for each other.
-        seconds: Limit on one comparison, in seconds of processor time.
+    Formulas are compared by `workers` processes, which start when they are first needed: integers,
+    fractions and words start none. Any thread may ask. One comparison has `seconds` of processor
+    time.
 
     Example:
         >>> with TypedGrader() as grader:
@@ -109,15 +106,9 @@ def grade_response(
 ) -> Verdict:
     """Judge a response by the final answer that it states and by the gold answer's type.
 
-    A response above `LONGEST_RESPONSE` or a gold above `LONGEST_ANSWER` is unreadable.
-
-    Args:
-        response: Its text, without special tokens.
-        gold: The right answer.
-        pool: Compares formulas.
-        grader: `auto`: by the gold's type; `symbolic`: answers to integer golds that are no number
-            are compared as formulas too.
-        guess: Whether the last formula or number counts where no answer is stated.
+    A response above `LONGEST_RESPONSE` or a gold above `LONGEST_ANSWER` is unreadable. The grader
+    `symbolic` compares answers to integer golds that are no number as formulas too; with `guess`
+    the last formula or number counts where no answer is stated.
     """
     if len(response) > LONGEST_RESPONSE or len(gold) > LONGEST_ANSWER:
         return Verdict(None, False, "unreadable")

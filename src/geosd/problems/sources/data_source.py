@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class DataSource(ABC):
     """Interface of a data source: all that differs between data sets.
 
-    Attributes:
-        limits: What a model trained on it must not be taken for, for its model card.
+    `limits` says, for the model card, what a model trained on it must not be taken for.
     """
 
     limits: ClassVar[str]
@@ -33,10 +32,7 @@ class DataSource(ABC):
 
     @abstractmethod
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> PromptFormat:
-        """How questions are worded for student and teacher.
-
-        `thinking` says whether a chat model thinks before it answers.
-        """
+        """How questions are worded; `thinking`: whether a chat model thinks before it answers."""
 
     def encoding(
         self, tokenizer: PreTrainedTokenizerBase, thinking: bool, generation: GenerationConfig

@@ -147,12 +147,12 @@ def find_files(raw: str | None) -> dict[str, Path]:
 def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str, str], int]:
     """The problems of a file, their worked solutions by id, and the number of repeated questions.
 
-    The id is the file's name and the line's number. Empty lines are passed over. Each right answer
-    must be right by the grader.
+    Ids are of the file's name and the line's number; empty lines are passed over.
 
     Raises:
-        DamagedProblemError: A line is no problem, or repeats a question with another answer, or
-            there is no line; the error names file and line.
+        DamagedProblemError: A line is no problem, has an answer that the grader does not find
+            right, or repeats a question with another answer; or there is no line. Names file and
+            line.
     """
     rows: dict[str, tuple[int, RawProblem]] = {}
     solutions, repeats = {}, 0

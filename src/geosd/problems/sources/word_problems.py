@@ -118,14 +118,10 @@ UNFAMILIAR = (
 
 @dataclass(frozen=True)
 class StoryKind:
-    """A kind of word problems.
+    """A kind of word problems: its benchmark's name, scenes, fewest and most events (`steps`).
 
-    Attributes:
-        name: Of its benchmark.
-        scenes: Where it plays.
-        steps: Fewest and most events.
-        numbers: Smallest and largest number in the text, factors apart.
-        multiplied: Whether one of the events multiplies.
+    `numbers` are the smallest and largest number in the text, factors apart; `multiplied`: whether
+    one of the events multiplies.
     """
 
     name: str
