@@ -4,8 +4,6 @@ By default glibc gives large freed blocks back to the system, which fills the sa
 when the next layer asks for them: a tenth of a training step on a CPU.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

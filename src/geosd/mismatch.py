@@ -3,8 +3,6 @@
 q* is the teacher's mass on its most likely token, p* the student's mass on the same token.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 SURE, UNLIKELY = 0.8, 0.1

@@ -1,7 +1,5 @@
 """Nested settings by dotted names, such as `optimiser.kfac.damping`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A method or a data set is one file of a package. The file registers its class, a
 imports every file of the package, so nothing else needs to name the new one.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import pkgutil

@@ -4,8 +4,6 @@ A draw that depends on (run seed, purpose, step) alone needs no saved generator 
 killed at step k and started again draws at step k exactly what it would have drawn.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 

@@ -4,8 +4,6 @@ Writes `alignment.csv`: pi_0, each snapshot and the end of training, at the fixe
 `states`. The manifest comes last.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Turn the samples and step logs of a study into tidy tables of numbers. No model is needed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Make a base model pi_0: that of a study, or a draw that the repository ships."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

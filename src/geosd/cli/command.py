@@ -6,8 +6,6 @@ stays, and yet the garbage collector looks through it again and again, for three
 start's time. So it rests until the program begins, and never looks at what was there by then.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import gc

@@ -1,7 +1,5 @@
 """Put the raw files of a study's data set in place, and draw its problems from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tqdm import tqdm

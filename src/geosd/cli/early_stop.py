@@ -4,8 +4,6 @@ Its folder becomes what training it would have made, byte for byte, but for the 
 inputs are the longer run's.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -10,8 +10,6 @@ A server has one environment, the whole of it: a program with any other variable
 of threads, starts another server. It ends with the process of Snakemake.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import gc

@@ -8,8 +8,6 @@ from these. Without CUDA it checks the numerics on the CPU. Writes Markdown, and
     geosd gpu-check --out docs/measurements
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib.util

@@ -1,7 +1,5 @@
 """Whether vLLM on this machine samples from the weights that it was sent, and how long it took."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory

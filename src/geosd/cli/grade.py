@@ -5,8 +5,6 @@ and `reason`; where the row already had one of these, the old value is kept as `
 whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Sequence

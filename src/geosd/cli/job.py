@@ -1,7 +1,5 @@
 """A job of a step that leaves a manifest: its settings, its time, and what it writes last."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path

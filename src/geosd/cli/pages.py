@@ -1,7 +1,5 @@
 """The pages that a study, and all shipped studies, are read from."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The file stays where another study of params.yaml keeps weights, or has yet to r
 removes it. The run's manifest keeps the hash of what is removed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from geosd.config import load, resolve

@@ -1,7 +1,5 @@
 """Write any table or draw any figure from tidy files; its own module says how."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

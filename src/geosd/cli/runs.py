@@ -4,8 +4,6 @@ Writes `runs.csv`, which programs read, its manifest, and links by which people 
 `runs/<model>/<variant>/<seed>/{train,evaluate}`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

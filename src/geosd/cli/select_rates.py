@@ -4,8 +4,6 @@ A selection on several models has a rate for each method on each of them. No cho
 typed: a study takes its rates from this file by `selected_rates`.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

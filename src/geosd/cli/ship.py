@@ -1,7 +1,5 @@
 """Ship what a study shows with the repository, and make it again from what is shipped."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """What of the results that are there is still current."""
 
-from __future__ import annotations
-
 import datetime
 import sys
 from collections.abc import Iterator

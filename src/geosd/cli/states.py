@@ -5,8 +5,6 @@ their most uncertain positions: the states that the rule `alignment` asks every 
 The manifest comes last.
 """
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A training run on random weights and random responses, for what depends on sizes alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 

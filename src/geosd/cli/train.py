@@ -10,8 +10,6 @@ rounding, from the same state files. SIGTERM ends a run after the step under way
 saved, and the exit code 75 says that the same command goes on from there.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

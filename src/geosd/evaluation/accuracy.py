@@ -6,8 +6,6 @@ Floats are summed by `math.fsum`, here and wherever a sum is written to a file: 
 compensated since Python 3.12, and the same samples would give other last digits there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

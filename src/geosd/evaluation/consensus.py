@@ -4,8 +4,6 @@ Notation of the paper (sec:false-consensus): m samples a_1..a_m of problem x,
 p_x(a) = (1/m) sum_j 1[a_j = a], C(x) = max_a p_x(a), a^(x) = argmax_a p_x(a).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ the live teacher of training: a rank may then be another token from one checkpoi
 M = selected positions of all rollouts, R = ranks, V = vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ pi_0's weights.
 N = response positions, n = positions of one chunk, V = vocabulary, S = union support, R = ranks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

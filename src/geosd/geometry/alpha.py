@@ -6,8 +6,6 @@ alpha -> -1 the reverse direction KL(p||q), and alpha = 0 is 4 D_H.
 Shapes: [..., V] in, normalised or not, [...] out. -inf is probability zero.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -14,8 +14,6 @@ Source: the paper, sections "Fisher information" (app:fisher), the score's mean,
 teacher influence" (app:influence), the weighted-score form.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

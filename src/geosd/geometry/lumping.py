@@ -7,8 +7,6 @@ Shapes: [..., V] over the vocabulary, [..., K] over the known tokens, [..., K + 
 tokens in their order, and last all others together.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -3,8 +3,6 @@
 Shapes: [..., V] with V the vocabulary or any support; every divergence sums over the last axis.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -13,8 +13,6 @@ Source: the paper, section "The sphere of next-token distributions" (app:sphere)
 (fisher-simplex) and (metric-sphere).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -3,8 +3,6 @@
 Shapes: N = positions, V = vocabulary, K = tokens kept of each model, S = slots of the union.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """FwdKL: the canonical loss of privileged on-policy self-distillation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """GeoSD: overlap-aware distillation with control of the drift."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal

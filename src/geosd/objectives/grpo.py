@@ -1,7 +1,5 @@
 """GRPO: outcome rewards relative to a group, without privileged context."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, ClassVar

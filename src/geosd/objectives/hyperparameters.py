@@ -7,8 +7,6 @@
 annotations of all methods from the syntax of their files: params.yaml is checked without torch.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import functools

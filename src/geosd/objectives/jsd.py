@@ -1,7 +1,5 @@
 """JSD: GKD's generalised Jensen-Shannon divergence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -8,8 +8,6 @@ Everywhere p = student, q = teacher, anchor = checkpoint theta_ckpt, reference =
 N = response positions of a chunk, or of the step; S = slots of the union support; B = sequences.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable

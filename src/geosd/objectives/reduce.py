@@ -3,8 +3,6 @@
 Shapes: N = response positions of the step, B = sequences.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

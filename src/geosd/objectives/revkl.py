@@ -1,7 +1,5 @@
 """RevKL: MiniLLM's divergence in its analytic per-token form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """SFT: off-policy cross-entropy on verified solution traces."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

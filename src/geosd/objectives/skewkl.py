@@ -1,7 +1,5 @@
 """SkewKL: DistiLLM's KL against a mixture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

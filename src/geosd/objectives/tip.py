@@ -1,7 +1,5 @@
 """TIP: train on the positions that inform."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """TrOPD: a bounded update where student and teacher do not agree."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """The consensus table: what the OOD samples of every run agree on (paper, Figure consensus)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Drift of every run from pi_0, read from step logs: at the end of training and at each step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The few numbers of a study that `dvc metrics diff` compares from commit to commit."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed

@@ -9,8 +9,6 @@ all responses right        no gradient in GRPO, else a step like any other
 all responses wrong        the same
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path

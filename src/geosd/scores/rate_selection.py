@@ -1,7 +1,5 @@
 """Which learning rate a selection chooses: for a method on a model, and one for all methods."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -4,8 +4,6 @@ OOD averages are taken within a run and only then compared over runs, as in the 
 main_id_ood): their spread over seeds is not that of four independent benchmarks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What is read off the table of states that pi_0 visits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

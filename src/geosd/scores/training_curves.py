@@ -1,7 +1,5 @@
 """How every run trained: a few quantities of its step log over its steps, as one tidy table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
