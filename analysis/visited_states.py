@@ -16,7 +16,7 @@ import pandas as pd
 import tyro
 
 from geosd.claims.published import published
-from geosd.mismatch import SURE, UNLIKELY
+from geosd.mismatch_region import SURE, UNLIKELY
 from geosd.reporting.shipping import source_tables
 from geosd.reporting.tables import markdown_table
 from geosd.scores.drift_tables import TEACHER_MASS

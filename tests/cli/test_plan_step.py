@@ -15,7 +15,7 @@ from geosd.costs.hours import plan_rows
 from geosd.costs.training_memory import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.costs.workload import DEFAULTS
 from geosd.models.published_architectures import architecture
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import write_manifest
 
 PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")
 

@@ -9,8 +9,7 @@ from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import write_json
 from geosd.provenance.code import HELD
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import read_manifest, write_manifest
+from geosd.provenance.manifest import manifest, read_manifest, write_manifest
 
 MODEL = "mini-qwen3"
 JOBS = {

@@ -17,7 +17,7 @@ from geosd.cli import claims, ship
 from geosd.config import load, resolve
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import write_manifest
 from geosd.reporting.shipping import LARGE, changed_files, read_shipped, ship_tidy_tables, shows_all
 from geosd.reporting.specs import output_specs, output_title
 from geosd.reporting.study_page import claims_on, results_markdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.inheritance import inherit, merge
+from geosd.config.overlays import inherit, merge
 
 MODEL = "mini-qwen3"
 LADDER = "    extends: miniature\n    about: GeoSD on five sizes"

@@ -40,8 +40,7 @@ from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.files import sha256, write_json, write_jsonl
 from geosd.problems.dataset_download import CatalogueEntry, answers_sha256
 from geosd.problems.records import PooledSolutions, Problem, Sample
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
 
 pytestmark = pytest.mark.slow

@@ -37,8 +37,7 @@ from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, weight_readers
 from geosd.files import write_text
 from geosd.problems.dataset_download import CatalogueEntry
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
 
 pytestmark = pytest.mark.slow

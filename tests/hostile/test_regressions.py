@@ -21,7 +21,7 @@ from geosd.cli.job import Job
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.objectives.objective import build
 from geosd.problems.dataset_download import CatalogueEntry, WrongFileError, fetch_file
-from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.manifest import read_manifest
 
 _configurations = runpy.run_path(str(Path(__file__).with_name("test_configurations.py")))
 project, put = _configurations["project"], _configurations["put"]

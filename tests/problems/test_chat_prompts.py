@@ -255,15 +255,15 @@ TEXTS = st.text(st.sampled_from("ab3. !?\n$"), max_size=60)
 
 @given(TEXTS, st.floats(0, 1), st.floats(0, 1))
 def test_revealed_sentences_are_a_prefix_that_grows_with_privilege(text, first, second):
-    truncate_solution = ChatPrompts.truncate_solution
-    less, more = (truncate_solution(None, text, fraction) for fraction in sorted((first, second)))
+    revealed_solution = ChatPrompts.revealed_solution
+    less, more = (revealed_solution(None, text, fraction) for fraction in sorted((first, second)))
     assert more.startswith(less) and text.startswith(more)
-    assert truncate_solution(None, text, 1.0) == text and truncate_solution(None, text, 0.0) == ""
+    assert revealed_solution(None, text, 1.0) == text and revealed_solution(None, text, 0.0) == ""
 
 
 def test_sentences_end_at_full_stops_and_lines_but_not_inside_numbers():
     text = "First 3.14 is near. Then $x = 2$!\nSo the answer is \\boxed{2}."
-    halves = [ChatPrompts.truncate_solution(None, text, fraction) for fraction in (0.1, 0.5, 0.9)]
+    halves = [ChatPrompts.revealed_solution(None, text, fraction) for fraction in (0.1, 0.5, 0.9)]
     assert halves[0] == "First 3.14 is near. "
     assert halves[1] == halves[2] == "First 3.14 is near. Then $x = 2$!\n"
 
@@ -271,4 +271,4 @@ def test_sentences_end_at_full_stops_and_lines_but_not_inside_numbers():
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
 def test_a_fraction_outside_the_unit_interval_is_refused(fraction):
     with pytest.raises(ValueError, match="privilege is .*"):
-        ChatPrompts.truncate_solution(None, "One. Two.", fraction)
+        ChatPrompts.revealed_solution(None, "One. Two.", fraction)

@@ -69,7 +69,7 @@ def test_student_and_teacher_prompts_begin_and_end_alike(seed, fraction):
     question, solution = solved(seed)
     student = TOKENIZER(PROMPTS.student(question)).input_ids
     teacher = TOKENIZER(
-        PROMPTS.teacher(question, PROMPTS.truncate_solution(solution, fraction))
+        PROMPTS.teacher(question, PROMPTS.revealed_solution(solution, fraction))
     ).input_ids
     assert student[-1] == teacher[-1] == TOKENIZER.convert_tokens_to_ids("S:")
     assert student[:-1] == teacher[: len(student) - 1]
@@ -78,7 +78,7 @@ def test_student_and_teacher_prompts_begin_and_end_alike(seed, fraction):
 @given(st.integers(0, 2**32), st.floats(0, 1))
 def test_what_is_revealed_is_a_prefix_of_whole_steps(seed, fraction):
     _, solution = solved(seed)
-    revealed = PROMPTS.truncate_solution(solution, fraction)
+    revealed = PROMPTS.revealed_solution(solution, fraction)
     steps = solution.split(" ; ")
     shown = revealed.split(" ; ") if revealed else []
     assert steps[: len(shown)] == shown
@@ -89,27 +89,27 @@ def test_what_is_revealed_is_a_prefix_of_whole_steps(seed, fraction):
 def test_more_privilege_never_reveals_less(seed, first, second):
     _, solution = solved(seed)
     less, more = sorted((first, second))
-    assert PROMPTS.truncate_solution(solution, more).startswith(
-        PROMPTS.truncate_solution(solution, less)
+    assert PROMPTS.revealed_solution(solution, more).startswith(
+        PROMPTS.revealed_solution(solution, less)
     )
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1, exclude_max=True))
 def test_only_full_privilege_reveals_the_answer(seed, fraction):
     _, solution = solved(seed)
-    assert PROMPTS.truncate_solution(solution, 1.0) == solution
-    assert "A:" not in PROMPTS.truncate_solution(solution, fraction)
+    assert PROMPTS.revealed_solution(solution, 1.0) == solution
+    assert "A:" not in PROMPTS.revealed_solution(solution, fraction)
 
 
 def test_no_privilege_reveals_nothing():
-    assert PROMPTS.truncate_solution("1 + 1 = 2 ; A: 2", 0.0) == ""
+    assert PROMPTS.revealed_solution("1 + 1 = 2 ; A: 2", 0.0) == ""
     assert PROMPTS.teacher("1 + 1", "") == "Q: 1 + 1 R: S:"
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
 def test_a_fraction_outside_the_unit_interval_is_refused(fraction):
     with pytest.raises(ValueError, match="privilege is .*"):
-        PROMPTS.truncate_solution("1 + 1 = 2 ; A: 2", fraction)
+        PROMPTS.revealed_solution("1 + 1 = 2 ; A: 2", fraction)
 
 
 def test_unknown_words_are_marked_and_never_dropped():

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from geosd.files import sha256
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import DamagedManifestError, read_manifest, write_manifest
+from geosd.provenance.manifest import DamagedManifestError, manifest, read_manifest, write_manifest
 from geosd.provenance.proof import UnprovenFileError, prove, prove_checkpoint, prove_run
 
 NAMES = ("config.json", "model.safetensors", "tokenizer.json", "snapshots/step_2.safetensors")

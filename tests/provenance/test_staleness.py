@@ -11,7 +11,7 @@ import pytest
 from geosd.files import sha256
 from geosd.provenance import manifest as manifest_module
 from geosd.provenance.code import code_of, digest
-from geosd.provenance.manifest_file import DamagedManifestError, read_manifest, write_manifest
+from geosd.provenance.manifest import DamagedManifestError, read_manifest, write_manifest
 from geosd.provenance.staleness import Current, accept, stale
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}

@@ -10,8 +10,7 @@ import pytest
 from geosd.cli import pages
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import DamagedManifestError, write_manifest
+from geosd.provenance.manifest import DamagedManifestError, manifest, write_manifest
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 
 

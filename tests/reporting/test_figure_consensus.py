@@ -64,7 +64,9 @@ def test_strengths_are_binned_by_problems_and_the_threshold_begins_a_bin():
         ("m", "geosd", 1, 0, "majority_accuracy", 0.75, 4, 100.0),
         ("m", "geosd", 1, 0, "majority_accuracy", 1.0, 4, 100.0),  # too few to draw
     ]
-    found = consensus.majority_reliability(pd.DataFrame(rows, columns=list(COLUMNS["consensus"])))
+    found = consensus.consensus_figure_points(
+        pd.DataFrame(rows, columns=list(COLUMNS["consensus"]))
+    )
     strong = (10 * 0.75 + 2 * 0.8125) / 12
     assert found["strength"].tolist() == pytest.approx([0.6875, strong, strong])
     assert found["accuracy"].tolist() == pytest.approx([100, 25, 100])

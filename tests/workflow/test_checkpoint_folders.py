@@ -12,7 +12,7 @@ from geosd.cli import base, stale
 from geosd.config.run_folders import write_index
 from geosd.files import sha256
 from geosd.models.released_models import DamagedReleaseError
-from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.manifest import read_manifest
 
 MODEL = """models:
   own:

@@ -19,7 +19,7 @@ def test_a_module_of_another_source_reruns_nothing(done):
     assert done.planned_jobs() == {}
 
 
-OWN = """from geosd.problems.sources.data_source import register
+OWN = """from geosd.problems.sources import register
 from geosd.problems.sources.jsonl import JsonLines
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from geosd.provenance.manifest_file import read_manifest, write_manifest
+from geosd.provenance.manifest import read_manifest, write_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,7 @@ from playwright.sync_api import Browser, Page
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import sha256, write_json, write_jsonl
 from geosd.problems.records import Sample
-from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import manifest, write_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from geosd.cli import run
-from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.manifest import read_manifest
 
 SHOWN = (
     "claims figure_frontier figure_training table_main table_benchmarks table_significance".split()
@@ -84,7 +84,7 @@ from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import sha256
 from geosd.provenance.code import digest
 from geosd.provenance.manifest import manifest
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import write_manifest
 from geosd.cli.stale import current_results
 study = resolve(load("params.yaml"), "quick")
 write_index(Path("results/quick/runs.csv"), RunFolders(study).rows())

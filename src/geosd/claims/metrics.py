@@ -20,7 +20,7 @@ import pandas as pd
 from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
 from geosd.evaluation.consensus import is_strong
-from geosd.mismatch import in_mismatch_region
+from geosd.mismatch_region import in_mismatch_region
 from geosd.scores.drift_tables import final_drift
 from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD

@@ -9,7 +9,7 @@ import pandas as pd
 from geosd.cli.job import Job
 from geosd.config.run_folders import read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
-from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import consensus_table, drift_tables, score_table, training_curves
 from geosd.scores.drift_tables import collect_drift_over_steps

@@ -18,7 +18,7 @@ from geosd.cli.job import Job
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.costs.update_operations import UpdateSize
-from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import write_ledger
 from geosd.scores.tidy import read_tidy

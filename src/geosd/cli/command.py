@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from geosd.allocator import keep_freed_memory
 from geosd.cli import forkserver
+from geosd.freed_memory import keep_freed_memory
 
 GROUPS = {
     "run": "run plan doctor select-rates grade",

@@ -14,7 +14,7 @@ import pandas as pd
 from geosd.cli.job import Job
 from geosd.files import atomic_write, copy, write_json, write_text
 from geosd.models.model_card import write_model_card
-from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import WEIGHTS, prove
 from geosd.scores.irregular_steps import count_irregular_steps
 

@@ -7,7 +7,7 @@ from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.run_folders import read_index
 from geosd.files import write_text
-from geosd.provenance.manifest_file import read_manifest
+from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.reporting.shipping import MANIFEST

@@ -36,7 +36,7 @@ from geosd.costs.workload import (
 )
 from geosd.models.published_architectures import architecture, published_architectures
 from geosd.objectives.objective import build
-from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
+from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
 from geosd.sampling.sampler import check_context
 

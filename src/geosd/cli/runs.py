@@ -10,7 +10,7 @@ from pathlib import Path
 
 from geosd.cli.job import Job
 from geosd.config.run_folders import RunFolders, write_index
-from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.manifest import MANIFEST
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:

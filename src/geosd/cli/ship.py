@@ -13,7 +13,7 @@ from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import DamagedFileError, write_text
 from geosd.provenance.code import code_of
-from geosd.provenance.manifest_file import MANIFEST as RUN_MANIFEST
+from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting.shipping import (
     IGNORE,

@@ -14,7 +14,7 @@ from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, ru
 from geosd.files import DamagedFileError
 from geosd.provenance import staleness
 from geosd.provenance.code import code_of, digest
-from geosd.provenance.manifest_file import MANIFEST, read_manifest, write_manifest
+from geosd.provenance.manifest import MANIFEST, read_manifest, write_manifest
 from geosd.provenance.staleness import Current, recorded_code
 from geosd.provenance.workflow_records import record_code
 

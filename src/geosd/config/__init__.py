@@ -1,6 +1,6 @@
 """params.yaml: defined, documented, validated, and resolved into what each rule may read.
 
-The file is read by `yaml_source`, its entries are laid over those that they extend (`inheritance`),
+The file is read by `yaml_source`, its entries are laid over those that they extend (`overlays`),
 its values are checked (`protocol_schema`, `params_schema`, `clashes`), all of it by `loading`; a
 study is resolved (`study`), and each rule gets exactly the values that it may read
 (`rule_settings`).

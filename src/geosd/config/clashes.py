@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from geosd.config.errors import KeyPath, alternatives
-from geosd.config.inheritance import lineage
 from geosd.config.model_sizes import ModelSize, model_size, tiny_architectures
 from geosd.config.output_needs import unmet_needs
+from geosd.config.overlays import lineage
 from geosd.config.params_schema import TrainingResources
 from geosd.config.protocol_schema import (
     ROLLOUTS,

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from geosd.config.clashes import clashes
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
-from geosd.config.inheritance import NOT_INHERITED, inherit
+from geosd.config.overlays import NOT_INHERITED, inherit
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
 from geosd.config.schema_base import Section
 from geosd.config.study import resolve

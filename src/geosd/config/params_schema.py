@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator, model_validator
 
-from geosd.config.grids import Grid, grid_candidates, grids_of_variants
+from geosd.config.overlays import Grid, grid_candidates, grids_of_variants
 from geosd.config.protocol_schema import Protocol, Training
 from geosd.config.schema_base import (
     Count,

@@ -13,8 +13,8 @@ from typing import Any
 from geosd.config.errors import raise_if_unknown
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study, sweep_points, values_of_candidates
+from geosd.dotted_keys import dotted_items
 from geosd.models.shipped_base_models import pinned_files
-from geosd.nested import dotted_items
 from geosd.provenance.proof import hashes_of_checkpoint
 from geosd.reporting.specs import OutputSpec, output_specs
 

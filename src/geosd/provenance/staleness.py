@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from geosd.dotted_keys import dotted_items
 from geosd.files import sha256
-from geosd.nested import dotted_items
 from geosd.provenance.code import digest
-from geosd.provenance.manifest_file import MANIFEST, DamagedManifestError, read_manifest
+from geosd.provenance.manifest import MANIFEST, DamagedManifestError, read_manifest
 from geosd.provenance.proof import listed_hash
 
 ABSENT = "(absent)"

@@ -41,7 +41,7 @@ def share_interval(values: Iterable[float]) -> tuple[float, float]:
     return figures.interval_within(values, 0.0, 100.0)
 
 
-def majority_reliability(majority: pd.DataFrame) -> pd.DataFrame:
+def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of the majority answer of each run, by the strength of the majority.
 
     `majority` has one model's rows `majority_accuracy` of the consensus table; a problem without
@@ -141,7 +141,7 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
 
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
-    reliability = majority_reliability(majority)
+    reliability = consensus_figure_points(majority)
     figures.method_lines(axes, reliability, "strength", "accuracy", variants, share_interval)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)

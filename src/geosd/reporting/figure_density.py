@@ -12,7 +12,7 @@ from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from geosd.mismatch import SURE, UNLIKELY
+from geosd.mismatch_region import SURE, UNLIKELY
 from geosd.reporting.figures import COLUMN_IN, PAGE_IN, themed
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.state_table import mismatch_share, states_of_model

@@ -85,15 +85,15 @@ def enlarged_variants(means: pd.DataFrame, deviations: pd.DataFrame) -> list[str
     grown = crowded_variants(means)
     while grown != chosen:
         chosen = grown
-        low, high = plane_limits(means.loc[chosen], deviations.loc[chosen])
+        low, high = frontier_limits(means.loc[chosen], deviations.loc[chosen])
         grown = list(means.index[((means[GAINS] >= low) & (means[GAINS] <= high)).all(axis=1)])
     if not chosen:
         return []
-    whole_low, whole_high = plane_limits(means, deviations)
+    whole_low, whole_high = frontier_limits(means, deviations)
     return chosen if ((high - low) <= ENLARGED * (whole_high - whole_low)).all() else []
 
 
-def plane_limits(means: pd.DataFrame, deviations: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+def frontier_limits(means: pd.DataFrame, deviations: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """Lower and upper limits of the axes: all whiskers, the origin, and room for labels."""
     low = (means[GAINS] - deviations[GAINS]).min().clip(upper=0.0)
     high = (means[GAINS] + deviations[GAINS]).max().clip(lower=0.0)
@@ -188,7 +188,7 @@ def _plane(axes: Axes, runs: pd.DataFrame) -> list[LabelledPoint]:
     points = {"x": GAINS[0], "y": GAINS[1], "s": (2 * RADIUS_PT) ** 2, "linewidth": 0.4}
     sns.scatterplot(means.reset_index(), zorder=3, legend=False, ax=axes, **points, **style)
     axes.scatter(0, 0, s=30, color="black", marker=method("pi_0").marker, lw=0, zorder=3.5)
-    low, high = plane_limits(means, deviations)
+    low, high = frontier_limits(means, deviations)
     axes.set(xlim=(low[GAINS[0]], high[GAINS[0]]), ylim=(low[GAINS[1]], high[GAINS[1]]))
     named = [
         method_label(name, *gains, RADIUS_PT, spread=tuple(deviations.loc[name]))

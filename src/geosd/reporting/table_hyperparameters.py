@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from geosd.claims.published import published
-from geosd.nested import dotted_items
+from geosd.dotted_keys import dotted_items
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from geosd.mismatch import in_mismatch_region
+from geosd.mismatch_region import in_mismatch_region
 from geosd.scores.tidy import select_rows
 
 SELECTED_SHARE = 0.1

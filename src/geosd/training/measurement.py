@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.distributed import ReduceOp
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
-from geosd.mismatch import in_mismatch_region
+from geosd.mismatch_region import in_mismatch_region
 from geosd.training.chunked_logits import ChunkedLogits, chunks
 from geosd.training.packing import Microbatch, Packed
 from geosd.training.policy import response_logits
@@ -29,7 +29,7 @@ class StateDiagnosis:
 
     Logged, with p = student and q = teacher, means over the N positions:
         `overlap`                  sum_i sqrt(p_i q_i)
-        `mismatch`                 share of positions in the mismatch region, `geosd.mismatch`
+        `mismatch`                 share of positions in the `mismatch_region`
         `drift/anchor`, `drift/pi_0`   d_FR (not squared) to the anchor and to the base model
                                    (paper, Figure mechanism B)
         `support/teacher_mass_mean`, `support/teacher_mass_min`   mean and minimum of the teacher's

@@ -15,8 +15,8 @@ from accelerate import Accelerator
 from accelerate.tracking import GeneralTracker, get_available_trackers
 from dvclive import Live
 
+from geosd.dotted_keys import dotted_items
 from geosd.files import atomic_write, sync, write_json
-from geosd.nested import dotted_items
 from geosd.training.processes import process_state
 
 TRACKERS = ("tensorboard", "wandb", "trackio")

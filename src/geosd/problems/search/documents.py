@@ -66,7 +66,7 @@ class SearchCorpus:
             return Document(prompts.student(str(question)), search(question, self.blind, rng))
         reference = self._verified(question, rng)
         if rng.random() < self.reference_truncated:
-            reference = prompts.truncate_solution(reference, rng.random())
+            reference = prompts.revealed_solution(reference, rng.random())
         prompt = prompts.teacher(str(question), reference)
         if "A:" in reference:
             attempt = self._attempt(question, rng) if rng.random() < self.with_attempt else []

@@ -1,11 +1,70 @@
-"""Data sets: one module each, registered by name. A study names one as `data.source`."""
+"""Data sets: one module each, registered by a name, which a study gives as `data.source`.
 
-from geosd.problems.sources.data_source import (
-    DataSource,
-    get_data_source,
-    names,
-    reads_raw,
-    register,
-)
+A data set has its problems, the words that put them to a model, and how an answer is judged.
+"""
 
-__all__ = ["DataSource", "get_data_source", "names", "reads_raw", "register"]
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from geosd.problems.encoding import Encoding, PromptFormat
+from geosd.problems.grading import Grader
+from geosd.problems.problem_splits import ProblemSplits
+from geosd.registry import Registry
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+
+class DataSource(ABC):
+    """Interface of a data source: all that differs between data sets.
+
+    `limits` says, for the model card, what a model trained on it must not be taken for.
+    """
+
+    limits: ClassVar[str]
+
+    reads_raw: ClassVar[bool] = False
+    """Whether its problems come from the files in `data.raw`."""
+
+    @abstractmethod
+    def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
+        """The splits of a study's problems, no question twice, by the plain values of `data`."""
+
+    @abstractmethod
+    def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> PromptFormat:
+        """How questions are worded; `thinking`: whether a chat model thinks before it answers."""
+
+    def encoding(
+        self, tokenizer: PreTrainedTokenizerBase, thinking: bool, generation: GenerationConfig
+    ) -> Encoding:
+        """The prompts, encoded for one model."""
+        return Encoding(tokenizer, self.prompts(tokenizer, thinking), generation)
+
+    @abstractmethod
+    def grader(self) -> Grader:
+        """A grader of the answers; the caller closes it."""
+
+
+_registry: Registry[DataSource] = Registry("data source", "geosd.problems.sources")
+register, names = _registry.register, _registry.names
+
+
+def reads_raw(name: str) -> bool:
+    """Whether the problems of a data source come from the files in `data.raw`; its class says so.
+
+    Raises:
+        ValueError: There is no such data source; says which there are.
+    """
+    return _registry.get(name).reads_raw
+
+
+def get_data_source(name: str) -> DataSource:
+    """The data source that is registered under a name.
+
+    Raises:
+        ValueError: There is none; says which there are.
+    """
+    return _registry.get(name)()

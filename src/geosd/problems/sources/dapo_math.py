@@ -11,7 +11,7 @@ from geosd.problems.dapo.raw_files import read_raw_files
 from geosd.problems.dapo.splits import clean_and_split
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
-from geosd.problems.sources.data_source import DataSource, register
+from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -22,7 +22,7 @@ from geosd.problems.dapo.splits import draw_splits
 from geosd.problems.grading import Grader
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
-from geosd.problems.sources.data_source import DataSource, register
+from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -14,7 +14,7 @@ from geosd.problems.search.equations import (
     draw_question,
     in_distribution,
 )
-from geosd.problems.sources.data_source import DataSource, register
+from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

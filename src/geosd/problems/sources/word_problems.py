@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
-from geosd.problems.sources.data_source import DataSource, register
+from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -1,4 +1,4 @@
-"""How values are laid over others: an entry over the one it extends, an overlay over a section.
+"""How values are laid over others: entries over those that they extend, grids over variants.
 
 The order, each over the ones before it:
 
@@ -8,7 +8,8 @@ Model, study and variant each stand for their whole chain of `extends`, the last
 A rate that a selection chose lies right below the study's own entry for a variant.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from geosd.config.errors import alternatives
@@ -23,6 +24,8 @@ REPLACED = ("grid",)
 
 Tree = dict[str, Any]
 Problem = tuple[tuple[str, ...], str]
+Axes = Mapping[str, Sequence[Any]]
+Grid = Mapping[str, Axes | Sequence[Axes]]
 
 
 def merge(below: Tree, above: Tree) -> Tree:
@@ -101,3 +104,38 @@ def lineage(name: str, entries: Mapping[str, Extendable]) -> list[str]:
     while (parent := entries[names[-1]].extends) is not None:
         names.append(parent)
     return names
+
+
+def grids_of_variants(grid: Grid) -> list[tuple[str, Axes]]:
+    """Each grid of a study with its variant, one after the other where a variant has several."""
+    return [
+        (variant, axes)
+        for variant, given in grid.items()
+        for axes in ([given] if isinstance(given, Mapping) else given)
+    ]
+
+
+def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Name of each candidate of a study's grids -> its variant, and what is laid over its training.
+
+    A sweep is nothing but variants. The rules that train and judge a variant train and judge these,
+    and know nothing of sweeps. A grid is variant -> key of its training section (dots lead into
+    sections) -> values; or variant -> several such grids, each with points of its own.
+
+    Example:
+        >>> grid_candidates({"fwdkl": {"learning_rate": [1e-06], "optimiser.kfac.damping": [0.1]}})
+        {'fwdkl-learning_rate_1e-06-damping_0.1': ('fwdkl', {'learning_rate': 1e-06, \
+'optimiser': {'kfac': {'damping': 0.1}}})}
+    """
+    points = {}
+    for variant, axes in grids_of_variants(grid):
+        for values in itertools.product(*axes.values()):
+            point = dict(zip(axes, values, strict=True))
+            words = [f"{key.rpartition('.')[2]}_{value}" for key, value in point.items()]
+            changed: dict[str, Any] = {}
+            for key, value in point.items():
+                for name in reversed(key.split(".")):
+                    value = {name: value}
+                changed = merge(changed, value)
+            points["-".join([variant, *words])] = (variant, changed)
+    return points

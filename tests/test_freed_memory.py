@@ -6,7 +6,7 @@ import pytest
 PROGRAM = """
 import sys
 import torch
-from geosd.allocator import keep_freed_memory
+from geosd.freed_memory import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 address = torch.empty(4 * 2**20).data_ptr()  # 16 MB
