@@ -28,6 +28,8 @@ SPEC = OutputSpec(
     paper="Figure alignment",
 )
 
+RANKING = "pi_0"
+"""Who ranked the tokens that are shown; the table has the live teacher's ranks, too."""
 SPACING = 1.1
 """Height between two ridges' ground lines, as a share of the largest mass drawn."""
 RIDGE_IN = 0.35
@@ -37,18 +39,18 @@ PALEST = 0.35
 """Share of the method's colour in the first ridge; the last has all of it."""
 
 
-def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> pd.DataFrame:
+def ridges(alignment: pd.DataFrame, model: str, variant: str) -> pd.DataFrame:
     """Mass on each of the teacher's ranks (columns) by checkpoint (index `step`), means over seeds.
 
     Raises:
         ValueError: The runs of the variant have no such rows, or not the same checkpoints.
     """
-    rows = select_rows(alignment, model=model, variant=variant, ranking=ranking)
+    rows = select_rows(alignment, model=model, variant=variant, ranking=RANKING)
     runs = rows.groupby(["step", "rank"])["mass"].agg(["mean", "size"])
     if runs.empty or runs["size"].nunique() != 1:
         seen = sorted(rows["seed"].unique())
         raise ValueError(
-            f"alignment of {variant} on {model}, tokens ranked by {ranking}: seeds {seen} have"
+            f"alignment of {variant} on {model}, tokens ranked by {RANKING}: seeds {seen} have"
             f" {'no rows' if runs.empty else 'unlike checkpoints'}.\nHint: let the workflow run"
             " `alignment` again for all seeds of the study."
         )
@@ -56,14 +58,9 @@ def ridges(alignment: pd.DataFrame, model: str, variant: str, ranking: str) -> p
 
 
 @themed
-def plot(
-    alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str], ranking: str = "pi_0"
-) -> Figure:
-    """Plot `figure_alignment`: a row per model, a panel per method, a ridge per checkpoint.
-
-    `ranking` says who ranked the tokens, "pi_0" or "live".
-    """
-    tables = {(m, v): ridges(alignment, m, v, ranking) for m in models for v in methods}
+def plot(alignment: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Plot `figure_alignment`: a row per model, a panel per method, a ridge per checkpoint."""
+    tables = {(m, v): ridges(alignment, m, v) for m in models for v in methods}
     deepest = max(len(table) for table in tables.values())
     spacing = SPACING * max(table.max(axis=None) for table in tables.values())
     top = max(  # of the highest ridge, over the ground line of the first
