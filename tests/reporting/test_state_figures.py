@@ -249,7 +249,7 @@ def test_a_ridge_is_the_mean_over_seeds_at_each_rank():
     table = pd.DataFrame(
         rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0, 3]), columns=list(COLUMNS["alignment"])
     )
-    found = figure_alignment.ridges(table, "m", "fwdkl", "pi_0")
+    found = figure_alignment.ridges(table, "m", "fwdkl")
     assert found.index.tolist() == [0, 3] and found.columns.tolist() == [1, 2]
     assert found.to_numpy() == pytest.approx(np.array([[0.51, 0.52], [0.81, 0.82]]))
 
@@ -259,6 +259,6 @@ def test_seeds_with_unlike_checkpoints_are_not_averaged():
         rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0]), columns=list(COLUMNS["alignment"])
     )
     with pytest.raises(ValueError, match="(?s)fwdkl on m.*unlike checkpoints.*Hint:"):
-        figure_alignment.ridges(table, "m", "fwdkl", "pi_0")
+        figure_alignment.ridges(table, "m", "fwdkl")
     with pytest.raises(ValueError, match="(?s)geosd on m.*no rows.*Hint:"):
-        figure_alignment.ridges(table, "m", "geosd", "pi_0")
+        figure_alignment.ridges(table, "m", "geosd")
