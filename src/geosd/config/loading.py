@@ -26,11 +26,7 @@ File = TypeVar("File", bound=Section)
 
 
 def load(path: Path | str = "params.yaml") -> Params:
-    """Load and validate params.yaml, every study of it.
-
-    Raises:
-        ConfigError: Lists every mistake with its key, its line, and what is allowed.
-    """
+    """Load and check params.yaml, every study; a ConfigError lists all mistakes by key and line."""
     source = read(path)
     values, parents, problems = inherit(source.values)
     if problems:

@@ -45,10 +45,9 @@ def merge(below: Tree, above: Tree) -> Tree:
 
 
 def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]]:
-    """Resolve inheritance: lay every entry with `extends` over the entry that it names.
+    """The content with every entry over the one that its `extends` names, parents, and mistakes.
 
-    Returns the content with whole entries; the parent of each (section, entry); and what is wrong,
-    as key path and message. What is of the wrong kind is left for the schema to report.
+    What is of the wrong kind in the file's content is left for the schema to report.
     """
     if not isinstance(values, dict):
         return values, {}, []

@@ -215,11 +215,7 @@ def write_index(path: Path, rows: Iterable[RunRow]) -> None:
 
 
 def read_index(path: Path) -> list[RunRow]:
-    """Read a study's index of run folders, runs.csv.
-
-    Raises:
-        DamagedFileError: It is no index, or a run is missing or stands twice.
-    """
+    """Read a study's index, runs.csv; DamagedFileError if it is none, or lacks a run."""
     from pydantic import TypeAdapter, ValidationError
 
     validate = TypeAdapter(RunRow).validate_strings
@@ -255,10 +251,7 @@ def read_index(path: Path) -> list[RunRow]:
 
 
 def weight_readers(study: Study) -> dict[str, list[str]]:
-    """File of weights (a run's, an early stop's, a snapshot) -> a file of each result made from it.
-
-    With `keep: samples` the weights go when a study has made these results.
-    """
+    """File of weights -> results made from it, after which `keep: samples` lets the weights go."""
     folders = RunFolders(study)
     readers: dict[str, dict[str, None]] = {}
     for row in folders.rows():

@@ -74,11 +74,7 @@ def is_out_of_distribution(benchmark: str) -> bool:
 
 
 def read_problems(path: Path) -> list[Problem]:
-    """Read a file of problems.
-
-    Raises:
-        DamagedFileError: There is none, two share benchmark and id, or a line is no problem.
-    """
+    """Read a file of problems; DamagedFileError if there is none, or two are one."""
     problems = read_jsonl(path, Problem)
     if not problems:
         raise DamagedFileError(f"{path}: holds no problem.\n{remake_hint(path)}")

@@ -65,10 +65,7 @@ def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
 
 @figures.themed
 def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Plot `figure_consensus`: pass@k, false consensus, and majority accuracy by strength.
-
-    Ablations are left out: the paper does not show them here.
-    """
+    """Plot `figure_consensus`: three panels a model; ablations, as in the paper, are left out."""
     shown = [v for v in ordered(methods) if method(v).kind not in (ABLATION, OTHER)]
     runs = consensus[consensus["variant"].isin(shown)]
     covered = runs[runs["quantity"] == "pass@k"]

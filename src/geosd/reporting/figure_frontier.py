@@ -110,10 +110,7 @@ def pass_at_k_runs(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> 
 
 @themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Plot `figure_frontier`: OOD gain against ID gain of every method, and its OOD pass@k.
-
-    A column per model, at most three in a row; a second plane where points are crowded.
-    """
+    """Plot `figure_frontier`: OOD gain against ID gain of every method, and its OOD pass@k."""
     planes = {model: frontier_figure_points(scores, model, methods) for model in models}
     enlarged = {
         model: enlarged_variants(mean_frontier_points(runs), _deviations(runs))

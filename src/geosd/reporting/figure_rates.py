@@ -61,10 +61,7 @@ def plot(
     points: SweepPoints,
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
-    """Plot `figure_rates`: for each model, each method's path over the learning rates.
-
-    Ten paths in one panel hide one another, so each kind of method has a row.
-    """
+    """Plot `figure_rates`: each model's paths over the learning rates, a row a kind of method."""
     sweeps = {model: rate_runs(scores, model, points[model]) for model in models}
     rows = methods_by_kind(name for runs, _ in sweeps.values() for name in runs["variant"])
     width = COLUMN_IN if len(models) == 1 else PAGE_IN

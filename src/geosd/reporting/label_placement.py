@@ -106,10 +106,7 @@ def place_labels(
 
 
 def label_line_ends(axes: Axes, runs: pd.DataFrame, x: str, y: str) -> None:
-    """Write each `variant`'s name at the end of its mean line, where no two names touch.
-
-    Axis limits and height must be final; the caller leaves room to the right.
-    """
+    """Write each `variant`'s name at its mean line's end, apart; limits must be final."""
     size, gap = 7.0, 3.0  # points
     figure = axes.figure
     figure.draw_without_rendering()

@@ -47,10 +47,7 @@ def comparison_columns(quantities: Sequence[ComparedQuantity]) -> tuple[Column, 
 def comparison_cells(
     quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
 ) -> tuple[tuple[Cell, ...], Cell]:
-    """Two cells for each compared quantity, and one that names those whose printed digits differ.
-
-    The last is "none" where all agree; a dash where the paper prints none of them.
-    """
+    """Two cells a compared quantity, and one that names those whose printed digits differ."""
     cells, labels = [], []
     for q in quantities:
         here, there = computed.get(q.key), published.get(q.key)

@@ -24,11 +24,7 @@ def run_accuracies(
 
 
 def base_accuracies(scores: pd.DataFrame, model: str, benchmarks: Sequence[str]) -> pd.DataFrame:
-    """Accuracies of pi_0: a row for each run (index `seed`), a column for each benchmark.
-
-    Raises:
-        ValueError: pi_0 was not evaluated on one of the benchmarks.
-    """
+    """Accuracies of pi_0 (index `seed`), a column a benchmark; ValueError if one is missing."""
     missing = [name for name in benchmarks if run_accuracies(scores, model, "pi_0", [name]).empty]
     if missing:
         raise ValueError(

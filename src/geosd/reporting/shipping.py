@@ -58,11 +58,7 @@ class ShippedManifest(BaseModel):
 
 
 def read_shipped(folder: Path) -> ShippedManifest:
-    """Read the manifest of a shipped study.
-
-    Raises:
-        ValueError: It is absent, or not whole; says what is wrong.
-    """
+    """Read the manifest of a shipped study; ValueError if it is absent, or not whole."""
     path = folder / MANIFEST
     try:
         return ShippedManifest.model_validate_json(path.read_text(encoding="utf-8"))
@@ -128,10 +124,7 @@ def source_tables(folder: Path) -> dict[str, Path]:
 
 
 def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
-    """Whether an output with these settings shows every row of a tidy table.
-
-    It shows those of its models, and its methods or points of sweeps, and always the base model.
-    """
+    """Whether an output with these settings shows every row (model, run, pi_0) of a tidy table."""
     if "models" in settings and not table["model"].isin(settings["models"]).all():
         return False
     runs = {*settings.get("methods", ()), *settings.get("candidates", ())}

@@ -34,10 +34,7 @@ SPEC = OutputSpec(
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
-    """Build `table_benchmarks`: accuracy of each method on each OOD benchmark and on average.
-
-    The paper's number stands beside a benchmark only if it is one of the paper's.
-    """
+    """Build `table_benchmarks`: accuracy on each OOD benchmark, beside the paper's on its own."""
     columns: list[MethodColumn] = []
     for model in models:
         family = paper.paper_family(model)

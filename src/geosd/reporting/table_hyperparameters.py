@@ -34,10 +34,7 @@ class SettingOwner(NamedTuple):
 
 
 def build(hyperparameters: Mapping[str, Any]) -> Table:
-    """Build `table_hyperparameters`: each setting's value in the study and in the paper.
-
-    A value that differs between models or variants says whose it is; keys without one are left out.
-    """
+    """Build `table_hyperparameters`: each setting here, with whose it is, and in the paper."""
     rows = {kind: [] for kind in KINDS}
     for key, values in _by_key(hyperparameters).items():
         kind = key.split(".")[0]

@@ -38,10 +38,7 @@ MORE = (
 
 
 def build() -> Table:
-    """Build `table_kfac_memory`, in GB, for each size of the paper's ladder.
-
-    Beside it stand the same sums from rounded terms, which are the paper's to the digit.
-    """
+    """Build `table_kfac_memory`: GB by size, and sums of rounded terms, which are the paper's."""
     rows = [_row(name, row) for name, row in published()["kfac_memory"]["rows"].items()]
     note = (
         "GB of 10^9 bytes. Full EMA: dense fp32 covariances, which are never formed. K-FAC total:"

@@ -35,10 +35,7 @@ def build(
     points: SweepPoints,
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Table:
-    """Build `table_rates`: each method on each model at its rate and half a decade from it.
-
-    A rate that the sweep did not train at has empty cells.
-    """
+    """Build `table_rates`: methods at their rate and half a decade off; empty where not trained."""
     variants = ordered(point["variant"] for model in models for point in points[model])
     cells: dict[str, dict[str, Cell]] = {name: {} for name in ("pi_0", *variants)}
     for model in models:

@@ -40,10 +40,7 @@ def build(
     candidates: Mapping[str, str],
     rate_candidates: Mapping[str, Mapping[str, float]],
 ) -> Table:
-    """Build `table_selection`: validation accuracy of each candidate of each method's grid.
-
-    Without learning rates there is no column of what is selected.
-    """
+    """Build `table_selection`: validation accuracy of candidates; of rates, the selected one."""
     columns = [column for model in models for column in _columns(model, bool(rate_candidates))]
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):

@@ -54,10 +54,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its key, unique in the CSV, its heading, and one over neighbours.
-
-    `better` says which values are marked best and second-best; None marks none.
-    """
+    """A column of a table: key in the CSV, heading, one over neighbours, and which is `better`."""
 
     key: str
     label: str
@@ -76,10 +73,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its caption, `title` and `note`; `name` is its file's and its LaTeX label.
-
-    `remarks` are paragraphs that stand under it.
-    """
+    """A table with its caption, `title` and `note`, its file's `name`, and `remarks` under it."""
 
     name: str
     title: str
@@ -100,10 +94,7 @@ class Table:
 
 
 def ranked(table: Table) -> Table:
-    """Mark the best and the second-best cell of every column of a table that has a `better`.
-
-    Values are ranked as they are printed: all cells that read like the best are bold.
-    """
+    """Mark the best and the second-best cell, as printed, of columns that have a `better`."""
     rows = [list(row.cells) for row in table.rows]
     for i, column in enumerate(table.columns):
         if column.better is None:
@@ -120,11 +111,7 @@ def ranked(table: Table) -> Table:
 
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
-    """Save a table as CSV, Markdown and LaTeX, under its own name where `name` is empty.
-
-    Raises:
-        ValueError: No row has a number or a word.
-    """
+    """Save a table as CSV, Markdown and LaTeX; ValueError if no row has a number or a word."""
     if all(cell.value is None for row in table.rows for cell in row.cells):
         raise ValueError(
             f"table {name or table.name} is empty: of {len(table.rows)} rows none has a cell with a"
@@ -187,10 +174,7 @@ def _markdown(cell: Cell) -> str:
 
 
 def markdown_table(lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Lines of cells as a Markdown table of padded columns; the first line is the header.
-
-    The first `left` columns are flush left, the others flush right.
-    """
+    """Lines of cells, header first, as a padded Markdown table; `left` columns are flush left."""
     cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
     widths = [max(3, *(len(line[i]) for line in cells)) for i in range(len(cells[0]))]
 

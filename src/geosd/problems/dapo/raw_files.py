@@ -67,11 +67,7 @@ def read_raw_files(folder: Path) -> RawFiles:
 
 
 def read_dapo(path: Path) -> list[RawProblem]:
-    """Read DAPO-Math-17k's raw file, and take the problem out of each row's prompt.
-
-    Raises:
-        DamagedRowError: The file has other columns, or a prompt is not worded as DAPO's are.
-    """
+    """DAPO-Math-17k's problems; DamagedRowError for other columns or another wording."""
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except pyarrow.ArrowException as error:
@@ -90,11 +86,7 @@ def read_dapo(path: Path) -> list[RawProblem]:
 
 
 def read_benchmark(path: Path) -> list[RawProblem]:
-    """Read a benchmark's raw file: JSON lines with id, problem, answer, and whatever else.
-
-    Raises:
-        DamagedRowError: A line is no such object; names file and line.
-    """
+    """A benchmark's problems, of JSON lines; DamagedRowError names file and line."""
     rows = []
     # Of bytes, because a text's lines also end at U+2028, which JSON leaves inside strings.
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):

@@ -73,10 +73,7 @@ def is_integer(gold: str) -> bool:
 
 
 def compare_exactly(gold: str, answer: str) -> Reason | None:
-    """Compare an answer with the gold answer without any library.
-
-    Returns None where only formulas can decide; an integer gold is decided here, but for those.
-    """
+    """Compare an answer with the gold answer by no library; None where only formulas decide."""
     integer = is_integer(gold)
     if integer and is_integer(answer):
         return "correct" if int(gold) == int(answer) else "wrong answer"
@@ -116,11 +113,7 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
 
 
 def compare(gold: str, answer: str) -> Reason:
-    """Compare an answer with the gold answer; formulas by math-verify. For a worker process.
-
-    Raises:
-        ImportError: Only formulas can decide, and math-verify is not installed.
-    """
+    """Compare an answer with the gold answer in a worker; ImportError without math-verify."""
     reason = compare_exactly(gold, answer)
     if reason is not None:
         return reason
@@ -214,10 +207,7 @@ def _without_blanks(body: str) -> str:
 
 
 def _levels(body: str) -> tuple[int, int]:
-    """How deep brackets nest, and powers in powers; -1 where a bracket has no partner.
-
-    A bracket that is a power, is raised to one or belongs to a function counts twice.
-    """
+    """How deep brackets nest (a power or a function's counts twice), and powers; -1: no partner."""
     tokens = [*tokenize(body), ""]
     heights, weights, powers = [0], [0], 0
     for before, token, after in zip(["", *tokens], tokens, tokens[1:], strict=False):

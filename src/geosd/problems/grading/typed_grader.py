@@ -67,11 +67,7 @@ class TypedGrader(contextlib.AbstractContextManager):
         return grade_response(response, gold, self)
 
     def compare(self, gold: str, answer: str) -> Reason:
-        """Compare an answer with the gold answer in a worker process.
-
-        Raises:
-            MissingMathError: Only formulas can decide, and math-verify is not installed.
-        """
+        """Compare an answer with the gold answer in a worker; MissingMathError if it cannot."""
         outcome = self._outcome(gold, answer)
         if outcome is None:
             raise MissingMathError(

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 class DataSource(ABC):
-    """Interface of a data source: all that differs between data sets.
-
-    `limits` says, for the model card, what a model trained on it must not be taken for.
-    """
+    """Interface of a data source: all that differs between data sets; `limits`: for model cards."""
 
     limits: ClassVar[str]
 
@@ -53,18 +50,10 @@ register, names = _registry.register, _registry.names
 
 
 def reads_raw(name: str) -> bool:
-    """Whether the problems of a data source come from the files in `data.raw`; its class says so.
-
-    Raises:
-        ValueError: There is no such data source; says which there are.
-    """
+    """Whether a data source's problems come from the files in `data.raw`; ValueError if unknown."""
     return _registry.get(name).reads_raw
 
 
 def get_data_source(name: str) -> DataSource:
-    """The data source that is registered under a name.
-
-    Raises:
-        ValueError: There is none; says which there are.
-    """
+    """The data source that is registered under a name; a ValueError says which there are."""
     return _registry.get(name)()

@@ -51,11 +51,7 @@ _INVISIBLE_ENDS = re.compile(
 
 @dataclass(frozen=True)
 class OwnProblem:
-    """A line of a file: a question, its right final answer, and a worked solution if there is one.
-
-    In GSM8K's layout `answer` is the solution, `MARK` and the final answer. Other keys of a line
-    are ignored.
-    """
+    """A line of a file, other keys ignored; in GSM8K's layout `answer` has solution and `MARK`."""
 
     question: Words
     answer: Words | int

@@ -142,10 +142,7 @@ KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
 def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
-    """Draw a word problem, e.g. "Anna has 5 apples. Anna eats 2 apples. How many ...?".
-
-    An event takes less than there is: every value is positive.
-    """
+    """Draw a word problem; an event takes less than there is, so that every value is positive."""
     scene, who = rng.choice(kind.scenes), rng.choice(WHO)
     low, high = kind.numbers
     value = rng.randint(low, high)
