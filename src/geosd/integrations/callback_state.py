@@ -18,10 +18,7 @@ OF = "of_checkpoint"
 def save_to_checkpoint(
     args: TrainingArguments, state: TrainerState, name: str, value: dict[str, Any], model: nn.Module
 ) -> None:
-    """Write tensors and plain values into a file beside what the Trainer has just saved.
-
-    The model's weights are those of the checkpoint; the file has the step and their sums, too.
-    """
+    """Write values, step and sums of the weights beside what the Trainer has just saved."""
     if state.is_world_process_zero and not args.save_only_model:
         saved = {**value, OF: {"step": state.global_step, "weights": _sums(model)}}
         with atomic_write(_folder(args, state) / name) as temporary:

@@ -127,11 +127,7 @@ class KFACCallback(TrainerCallback):
         self._pass.close()
 
     def on_pre_optimizer_step(self, *args: Any, **kwargs: Any) -> None:
-        """Replace the gradients by the preconditioned ones.
-
-        Raises:
-            RuntimeError: The callback saw no pass through the model in this step.
-        """
+        """Replace the gradients by the preconditioned ones; RuntimeError if no pass was seen."""
         self._pass.close()
         if not self._passes:
             raise RuntimeError(

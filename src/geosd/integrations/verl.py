@@ -75,11 +75,7 @@ def _of_chunk(logits: Tensor, log_q: Tensor, ids: Tensor) -> tuple[Tensor, Tenso
 def _compute_topk_loss(
     config: Any, distillation_config: Any, data: Any, student_logits: Tensor, data_format: str
 ) -> dict[str, Tensor]:
-    """From logits to losses, by this module for its own loss mode, by verl for the others.
-
-    Raises:
-        ValueError: An engine splits the rows of logits over its ranks.
-    """
+    """Losses by this module or by verl; ValueError if an engine splits the rows of logits."""
     if distillation_config.distillation_loss.loss_mode != LOSS_MODE:
         return _OF_VERL(config, distillation_config, data, student_logits, data_format)
     if config.strategy not in STRATEGIES:

@@ -17,10 +17,7 @@ def resolve_precision(precision: Precision, device: torch.device) -> Literal["bf
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device has matrix instructions for bfloat16.
-
-    Of processors only AVX512-BF16 and AMX: others are slower in bfloat16 than in float32.
-    """
+    """Whether a device multiplies bfloat16; of processors only by AVX512-BF16 and AMX."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     has = torch.cpu.get_capabilities()
@@ -28,10 +25,7 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def cast_parameters(model: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """Cast the parameters of a model to a type, in place; buffers keep their own type.
-
-    `model.to(dtype)` would round the frequencies of the rotary embedding too.
-    """
+    """Cast a model's parameters in place; buffers, such as rotary frequencies, keep their type."""
     for parameter in model.parameters():
         parameter.data = parameter.data.to(dtype)
     return model

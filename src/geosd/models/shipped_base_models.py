@@ -38,11 +38,7 @@ def is_shipped(folder: str | Path) -> bool:
 
 
 def pinned_files(folder: str | Path) -> dict[str, str]:
-    """The files of a draw's folder, `base_models/<model>/<draw>` -> their SHA-256 by SHA256SUMS.
-
-    Raises:
-        ShippedCheckpointError: SHA256SUMS is absent, is damaged, or names no file of the folder.
-    """
+    """The files of a draw's folder -> SHA-256; ShippedCheckpointError if SHA256SUMS lacks them."""
     if not SUMS.is_file():
         raise ShippedCheckpointError(f"{SUMS} is absent, which pins {folder}.\n{_HINT}")
     inside = PurePosixPath(Path(folder).relative_to(SHIPPED).as_posix())
@@ -62,11 +58,7 @@ def pinned_files(folder: str | Path) -> dict[str, str]:
 
 
 def check_files(folder: str | Path, pinned: Mapping[str, str]) -> None:
-    """Check that a shipped checkpoint's folder has the pinned files, byte for byte, and no others.
-
-    Raises:
-        ShippedCheckpointError: Names the first file that is missing, is not pinned, or differs.
-    """
+    """Check that a folder has the pinned files and no others; ShippedCheckpointError if not."""
     folder = Path(folder)
     present = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
     for name in sorted({*present, *pinned}):

@@ -68,10 +68,7 @@ def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> Pr
 
 
 def random_model(shape: Architecture, positions: int, **config: Any) -> PreTrainedModel:
-    """Build a model of given dimensions, tiny or not, with weights of torch's generator.
-
-    A sequence has up to `positions` tokens; `config` has other values of the configuration's class.
-    """
+    """Build a model of given dimensions, with weights of torch's generator; `config`: the rest."""
     make_config, make_model = FAMILIES[shape.family]
     return make_model(
         make_config(

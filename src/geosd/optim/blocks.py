@@ -234,11 +234,7 @@ class BlockFactors:
         return stack_Mbb.cpu() if self.group.rank() == 0 else stack_Mbb.new_empty(0)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state`, bit for bit.
-
-        Raises:
-            ValueError: The state is of other factors, another number of blocks or another dtype.
-        """
+        """Continue from `state`, bit for bit; ValueError if it is of other factors or settings."""
         saved, own = (state["dims"], state["blocks"]), (self.dims, self.blocks)
         if saved != own:
             differing = sorted(set(saved[0].items()) ^ set(own[0].items()))

@@ -64,11 +64,7 @@ def _inverse_of_nearest(
 def sum_on_all_ranks(
     count: Callable[[], int], group: dist.ProcessGroup | None, device: torch.device
 ) -> int:
-    """The sum over the ranks of what they return; an error of one rank is one of all.
-
-    Raises:
-        torch.linalg.LinAlgError: `count` raised it on some rank.
-    """
+    """The sum over the ranks of what they return; a LinAlgError of one rank is one of all."""
     if group is None:
         return count()
     total, error = 0, None

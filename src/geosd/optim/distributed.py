@@ -45,10 +45,7 @@ def copy_full_into(value: Tensor, into: Tensor) -> None:
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
-    """Add up K-FAC's sums and counts of positions over the ranks, in place.
-
-    The factors are then means over all ranks' positions, the same as on one rank that saw them all.
-    """
+    """Add K-FAC's sums and counts up over the ranks, in place: the factors are means over all."""
     sums = factors.sums()
     counts = torch.tensor(list(factors.counts.values()), device=sums[0].device)
     for tensor in (*sums, counts):

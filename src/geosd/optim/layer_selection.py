@@ -21,11 +21,7 @@ def is_projection(name: str, module: nn.Linear) -> bool:
 
 
 def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
-    """The trained linear layers of `model` that `select` takes, in the model's order.
-
-    Raises:
-        ValueError: Nothing was selected, or two selected layers share one weight.
-    """
+    """The trained linear layers that `select` takes; ValueError if none, or two share a weight."""
     from torch import nn
 
     linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}

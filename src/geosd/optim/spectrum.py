@@ -36,10 +36,7 @@ def largest_eigenvalues(stack_Mbb: Tensor) -> Tensor:
 
 @torch.no_grad()
 def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
-    """Mean and largest eigenvalue of K-FAC's bias-corrected factors, over all blocks of all layers.
-
-    Factors are named "<layer>.A" and "<layer>.G"; `decay` is that of the averages.
-    """
+    """Mean and largest eigenvalue of K-FAC's bias-corrected factors, over all blocks and layers."""
     device = factors.sums()[0].device
     is_output = torch.tensor([name.endswith(".G") for name in factors.dims])
     trace, dims, largest = [0.0, 0.0], [0, 0], [0.0, 0.0]

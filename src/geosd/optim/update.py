@@ -132,10 +132,7 @@ class UpdateRule:
 
     @torch.no_grad()
     def relative_step(self) -> float:
-        """Size of the last step beside the weights: ||delta theta|| / ||theta||, over all trained.
-
-        Weight decay is not part of it. AdamW's part is computed from its moments, without a copy.
-        """
+        """||delta theta|| / ||theta|| of the last step, without decay; AdamW's from its moments."""
         moved = [torch.as_tensor(self._plain_squared) * self._lr_used**2]
         weights = [_squared_norm(p) for p in self.plain]
         for group in self.adam.param_groups if self.adam is not None else ():
@@ -180,11 +177,7 @@ class UpdateRule:
         return {"adam": adam, "kfac": kfac}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state`, bit for bit.
-
-        Raises:
-            ValueError: The state was written under another rule.
-        """
+        """Continue from `state`, bit for bit; ValueError if it is of another rule."""
         for part, own in (("adam", self.adam), ("kfac", self.preconditioner)):
             if (state[part] is None) != (own is None):
                 raise ValueError(

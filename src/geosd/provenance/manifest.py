@@ -189,11 +189,7 @@ def write_manifest(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
-    """The manifest in a result's folder, as plain values without the hash of the manifest itself.
-
-    Raises:
-        DamagedManifestError: The file is absent or cut short, lacks a key, or was changed.
-    """
+    """A manifest without its own hash; DamagedManifestError if absent, cut short or changed."""
     path = folder / name
     try:
         values = json.loads(path.read_text(encoding="utf-8"))

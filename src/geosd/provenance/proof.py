@@ -118,11 +118,7 @@ def prove_run(folder: Path, weights: Path, **run: object) -> None:
 
 
 def proving_manifest(file: Path) -> tuple[Path, str] | None:
-    """Folder and name of the manifest that lists a file; None where there is none.
-
-    It is `<stem>.manifest.json` beside the file, or the manifest of its folder, or that of the run
-    whose snapshot the file is.
-    """
+    """Folder and name of a file's manifest: its own, its folder's, or its run's; or None."""
     run = file.parent.parent if file.parent.name == SNAPSHOTS else file.parent
     candidates = [(file.parent, f"{file.stem}.{MANIFEST}"), (run, MANIFEST)]
     return next(((folder, name) for folder, name in candidates if (folder / name).exists()), None)

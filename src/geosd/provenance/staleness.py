@@ -127,10 +127,7 @@ def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def recorded_code(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """File -> hash of the code that a result is taken as made by, what was accepted since included.
-
-    None where the manifest does not say it by meaning.
-    """
+    """File -> hash of code that a result is taken as made by; None: not said by meaning."""
     if "digest" not in manifest["code"]:
         return None
     files = dict(manifest["code"]["files"])

@@ -151,10 +151,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
 
 @dataclass(frozen=True)
 class StepLoss:
-    """The loss of one step over microbatches and ranks.
-
-    Rollouts are the whole step's, microbatches this rank's; `references`: models without gradients.
-    """
+    """The loss of one step over microbatches, this rank's; `references` have no gradients."""
 
     run: TrainingRun
     args: TrainingArguments
@@ -269,10 +266,7 @@ class StepLoss:
 def take_update(
     step_loss: StepLoss, loss: Tensor, student_states: list[Tensor]
 ) -> dict[str, float]:
-    """Take the step of K-FAC and AdamW, or skip it; the update's size for the log.
-
-    It is taken if loss, gradient and factors are finite, on all ranks or on none.
-    """
+    """Take the step, if loss, gradient and factors are finite; its size, for the log."""
     run, args, step = step_loss.run, step_loss.args, step_loss.step
     rule, rate = run.update_rule, args.learning_rate * warmup(step, args.warmup)
     norm = run.policy.gradient_norm()

@@ -46,11 +46,7 @@ def pack(
     pad_id: int,
     device: torch.device | str = "cpu",
 ) -> Packed:
-    """Join the token ids of each prompt with those of its response; `pad_id` fills the right.
-
-    Raises:
-        ValueError: A prompt is empty, or there are not as many responses as prompts.
-    """
+    """Join prompts and responses, right-padded; ValueError if one is empty or numbers differ."""
     if len(prompts) != len(responses):
         raise ValueError(f"{len(prompts)} prompts but {len(responses)} responses.")
     if empty := [i for i, prompt in enumerate(prompts) if not prompt]:
@@ -111,10 +107,7 @@ def split_into_microbatches(
     pad_id: int,
     device: torch.device,
 ) -> list[Microbatch]:
-    """A rank's packed microbatches of at most `microbatch` responses; None takes all at once.
-
-    Every rank has equally many. Raises as `responses_per_rank`.
-    """
+    """A rank's microbatches of at most `microbatch` responses (None: of all); as many on each."""
     prompts, responses = rollouts.student_prompts, rollouts.responses
     per_rank = responses_per_rank(len(responses), ranks)
     starts = [0, *accumulate(map(len, responses))]

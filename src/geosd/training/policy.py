@@ -68,10 +68,7 @@ class Policy:
 
     @contextmanager
     def passes(self, *others: nn.Module | None) -> Iterator[None]:
-        """Context of passes of this model, and of others in the same precision.
-
-        Afterwards no model is gathered, or a pass after an update would read the weights before it.
-        """
+        """Context of passes of this model and of others; afterwards no model is gathered."""
         models = [model for model in (self.model, *others) if model is not None]
         with ExitStack() as stack:
             for model in models:
@@ -86,10 +83,7 @@ class Policy:
 
     @torch.no_grad()
     def frozen_head(self) -> nn.Module:
-        """A module whose `lm_head` is a whole copy of this one's, as `compute`, without gradients.
-
-        Not within `passes`: afterwards the model is not gathered.
-        """
+        """A module with a whole copy of `lm_head`, without gradients; not within `passes`."""
         head = nn.Module()
         weight = self.with_head(lambda: self.model.lm_head.weight.detach().clone()).to(self.compute)
         reshard(self.model)  # a state can be loaded into shards only

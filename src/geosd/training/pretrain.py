@@ -66,10 +66,7 @@ class PretrainingArguments:
 def pretrain_base_model(
     recipe: Mapping[str, Any], resume: ResumeState, progress: str | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[float]]:
-    """A pretrained base model in float32, its tokenizer, and the losses of `pretrain`.
-
-    The recipe is `base.pretraining`: architecture, corpus, seed, and `PretrainingArguments`.
-    """
+    """A base model in float32 by `base.pretraining`, its tokenizer, and `pretrain`'s losses."""
     values = dict(recipe)
     architecture, seed = values.pop("architecture"), values.pop("seed")
     corpus = CORPORA[values.pop("corpus")]()
@@ -127,10 +124,7 @@ def pretrain(
 
 
 def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list[list[Document]]:
-    """The batches of one bucket: documents of like length together, in a random order of batches.
-
-    Sorting saves padding; drawing by the bucket's number alone needs no step before it.
-    """
+    """A bucket's batches, each of documents of like length; a step needs none before it."""
     draw = random.Random(seed_of(seed, "documents", bucket))
     drawn = [corpus.draw_document(draw) for _ in range(BUCKET * documents)]
     drawn.sort(key=lambda document: len(document.prompt) + len(document.response))

@@ -165,10 +165,7 @@ def end_process(status: int = 0) -> NoReturn:
 
 
 def process_state() -> PartialState:
-    """Accelerate's state of this process; the first call joins the process group, if there is one.
-
-    Without a CUDA device processes compute on the CPU and talk through gloo.
-    """
+    """Accelerate's state; the first call joins the process group. Without CUDA it is on the CPU."""
     return PartialState(cpu=not torch.cuda.is_available(), timeout=TIMEOUT)
 
 

@@ -71,10 +71,7 @@ class ResponseScorer:
     def rounds(
         self, names: Collection[str], waiting: queue.SimpleQueue[FinishedResponse | None]
     ) -> None:
-        """Score responses by the named models until the first process's queue gives None.
-
-        Every process calls this; the queues of the others are not read.
-        """
+        """Score responses, on every process, until the first one's queue gives None."""
         first, *others = self.models.values()
         with Policy(first).passes(*others):
             while responses := self.ranks.broadcast(lambda: self._next(waiting)):
@@ -124,10 +121,7 @@ class ResponseScorer:
 
 
 class StreamingSampler:
-    """A sampler whose completions are scored as they are finished, and at the end at the latest.
-
-    `times` has beginning and end, in seconds of one clock, of each call of the sampler.
-    """
+    """A sampler whose completions are scored as they are finished; `times` are of its calls."""
 
     def __init__(
         self, sampler: Sampler, waiting: queue.SimpleQueue[FinishedResponse | None]
@@ -262,10 +256,7 @@ class RemoteRollouts:
 
 
 class ReferenceHeads:
-    """The output heads of anchor and pi_0, where a rollout worker, `owner`, has the whole models.
-
-    Has the methods of `policy.ReferenceModels`; the teacher is live, the policy pi_0 at step 0.
-    """
+    """Heads of anchor and pi_0, whose rest `owner` has, with `policy.ReferenceModels`' methods."""
 
     average = None  # the teacher is no average
 

@@ -97,10 +97,7 @@ class Rollouts:
                 )
 
     def summary(self) -> dict[str, float]:
-        """Mean length, and shares of truncated, right and empty responses, for the step log.
-
-        An empty one is its end alone; a step without any has no such value.
-        """
+        """Mean length; shares of truncated, right and, if any, empty responses (an end alone)."""
         responses, finished = len(self.responses), zip(self.responses, self.truncated, strict=True)
         empty = sum(len(response) == 1 and not cut for response, cut in finished)
         return {
@@ -143,11 +140,7 @@ class LocalRollouts:
     ranks: Ranks = field(default_factory=Ranks)
 
     def check_prompts(self) -> LocalRollouts:
-        """Look before the first step whether the prompts of the longest texts fit; return self.
-
-        Raises:
-            geosd.sampling.sampler.ContextError: With its response one is too long for the model.
-        """
+        """Return self, or raise ContextError if a longest prompt and its response do not fit."""
         solutions = self.problem_sampler.solutions
         pairs = [(one, text) for one in self.problem_sampler.problems for text in solutions[one.id]]
         longest = nlargest(LONGEST, pairs, key=lambda pair: len(pair[0].question) + len(pair[1]))
@@ -182,10 +175,7 @@ class LocalRollouts:
 
     @contextmanager
     def gathered(self, count: int | None = None) -> Iterator[None]:
-        """Context in which the first rank may `draw` from a sharded student; every rank enters.
-
-        All gather the student whole, or each weight while the first one draws and sends it on.
-        """
+        """Context, of every rank, in which the first one may `draw` from a sharded student."""
         if self._source(count) == "solution":
             yield
         elif self.sampler.copies_weights:
@@ -201,10 +191,7 @@ class LocalRollouts:
         return self.settings.source if count is None else "student"
 
     def draw(self, step: int, count: int | None = None) -> Rollouts:
-        """The responses of a step, fresh from the current student.
-
-        A truncated response keeps its place in a distillation loss and earns no reward.
-        """
+        """The student's responses of a step; a truncated one is trained on and has no reward."""
         source = self._source(count)
         settings, encoding, problem_sampler = self.settings, self.encoding, self.problem_sampler
         grouped = source == "group"

@@ -46,11 +46,7 @@ class SkippedSteps:
         )
 
     def check(self, allowed: int, steps: int, weights: str) -> None:
-        """End a run of `steps` that has skipped more than `allowed`, or all of them.
-
-        Raises:
-            TrainingDivergedError: It has; says where the last good `weights` lie.
-        """
+        """Raise TrainingDivergedError if more than `allowed` steps, or all, were skipped."""
         if self.count > (allowed := min(allowed, steps - 1)):
             raise TrainingDivergedError(
                 f"{self.count} of {steps} steps had no finite loss, gradient or factor, and"
