@@ -189,8 +189,7 @@ def wanted_snapshots(study: Study) -> Snapshots:
     """The steps after which each run (model, recipe, seed) keeps weights, ascending.
 
     They are the union over all studies of the file that have the run, of their `snapshots` and of
-    the ends of their early stops: any of the studies may train the run. Runs that keep none are
-    left out.
+    the ends of their early stops: any of the studies may train the run.
     """
     wanted: dict[tuple[str, str, int], set[int]] = {}
     for other in (resolve(study.params, name) for name in study.params.studies):

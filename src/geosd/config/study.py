@@ -72,9 +72,8 @@ class Study:
     def early_stops(self) -> dict[str, str]:
         """Variants that begin a longer run of the study -> the longest such run's variant.
 
-        Rates are constant after warm-up and draws are seeded by their step, so the first k steps of
-        a run are, bit for bit, a run of k steps. A variant with snapshots of its own is trained
-        like any other.
+        Rates are constant after warm-up and draws are seeded by their step: the first k steps of a
+        run are, bit for bit, a run of k steps. A variant with snapshots of its own is none.
         """
         lengths: dict[str, dict[str, list[int]]] = {}
         for variant in self.trained:

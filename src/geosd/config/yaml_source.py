@@ -77,12 +77,7 @@ class Source:
 
 
 def read(file: Path | str) -> Source:
-    """Read a YAML file with the line of each key.
-
-    Raises:
-        ConfigError: It is absent, no YAML in UTF-8, or too large, repeats a key, or has a value
-            that is no number, text, switch, list or mapping.
-    """
+    """Read a YAML file with the line of each key; a ConfigError lists what cannot be a value."""
     file = Path(file)
     try:
         text = file.read_text(encoding="utf-8")

@@ -142,10 +142,8 @@ class GeoSDTrainer(SDFTTrainer):
     ) -> tuple[Tensor, nn.Module]:
         """Hidden states [B, T, D] that predict the last T = `width` tokens, and the output head.
 
-        The model is called as a whole, as wrappers need it, with logits at the last token alone.
-
-        Raises:
-            ValueError: These logits are not the head's, applied to the hidden states.
+        The model is called as a whole, as wrappers need it, with logits at the last token alone;
+        ValueError if these are not the head's, applied to the hidden states.
         """
         unwrapped = self.accelerator.unwrap_model(model)
         head, kept = unwrapped.get_output_embeddings(), []

@@ -190,11 +190,8 @@ def check_arguments(args: TrainingArguments) -> None:
 def loss_positions(named: Mapping[str, Any]) -> Tensor:
     """How many tokens of each sequence the loss counts, [B], from a model's named arguments.
 
-    They have `labels` [B, T], -100 where the loss does not count, or `logits_to_keep`, the length
-    of padded responses plus one, beside `attention_mask` [B, T].
-
-    Raises:
-        ValueError: They have neither.
+    They are `labels` [B, T], -100 where the loss does not count, or `logits_to_keep`, the length of
+    padded responses plus one, beside `attention_mask` [B, T]; ValueError without either.
     """
     labels, keep, mask = (named.get(n) for n in ("labels", "logits_to_keep", "attention_mask"))
     if labels is not None:

@@ -12,9 +12,9 @@ from geosd.models.output_head import output_logits
 def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor | None = None) -> Tensor:
     """Last hidden states [B, T, D] of a causal language model, after the final norm.
 
-    `mask_BT` is true where there is a token. None means that padding is on the right alone: no
-    token attends to what follows it, so that no mask is built, and attention takes its fastest
-    kernel. What stands at padding is without meaning.
+    `mask_BT` is true where there is a token; what stands at padding is without meaning. None:
+    padding is on the right alone, where no token attends to it, and attention takes its fastest
+    kernel.
     """
     padding = {}
     if mask_BT is not None:

@@ -45,10 +45,8 @@ def save_model(
 ) -> None:
     """Save a checkpoint: a model and its tokenizer in a folder, weights as safetensors.
 
-    The weights are renamed into place last: a folder that has them has everything.
-
-    Raises:
-        CheckpointError: A weight is not finite.
+    The weights are renamed into place last: a folder that has them has everything. CheckpointError
+    if one is not finite.
     """
     folder = Path(folder)
     refuse_broken_tensors(model.named_parameters(), folder / WEIGHTS, DIVERGED)
@@ -127,13 +125,10 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
 def refuse_broken_tensors(
     tensors: Iterable[tuple[str, Tensor]], file: Path, hint: str = PLAIN
 ) -> None:
-    """Refuse tensors that are no weights: of integers or booleans, or with NaN or infinities.
+    """Refuse, by CheckpointError, tensors of integers or booleans, or with NaN or infinities.
 
     A tensor is read once, where it lies: .06 s of processor time a GB, and no memory. `file` holds
     the tensors, or is to hold them.
-
-    Raises:
-        CheckpointError: Names the file and the first such tensor.
     """
     for name, tensor in tensors:
         if not tensor.is_floating_point():
@@ -229,9 +224,7 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
     """Save a model's parameters alone as one file; the same weights are the same bytes.
 
     A tied parameter is written once, under its first name; `dtype` None is the model's own type.
-
-    Raises:
-        CheckpointError: A weight is not finite.
+    CheckpointError if a weight is not finite.
     """
     weights = {
         name: value.detach().to(dtype or value.dtype).contiguous()

@@ -43,10 +43,8 @@ def download_checkpoint(repo: str, revision: str) -> Path:
     """Download a released checkpoint from the hub at a commit, unless it is whole in the cache.
 
     So a machine without a network works from a filled cache (HF_HOME, or HF_HUB_CACHE). The result
-    is `<cache>/models--owner--name/snapshots/<revision>`, with links into the cache.
-
-    Raises:
-        ReleaseNotFoundError: It is not here, and it cannot be fetched.
+    is `<cache>/models--owner--name/snapshots/<revision>`, with links into the cache;
+    ReleaseNotFoundError if it is not here and cannot be fetched.
     """
     if folder := cached_checkpoint(repo, revision):
         return folder

@@ -71,9 +71,8 @@ class ObservedBatch:
     def positions(self, name: str, lead: torch.Size, device: torch.device) -> Tensor | None:
         """The positions drawn for this call of layer `name`; None stands for all of them.
 
-        They are sorted indices [n] into the leading dimensions of the layer's input, flattened.
-        Layers that are called equally often get the same, so that what layers share is taken at the
-        same places.
+        They are sorted indices [n] into the leading dimensions of the layer's input, flattened, the
+        same for layers that are called equally often, which may share their input.
         """
         total = math.prod(lead)
         call = self._calls[name] = self._calls.get(name, -1) + 1

@@ -28,9 +28,7 @@ def render(
     """The text of a chat that waits for its answer, by the template of `owner`'s tokenizer.
 
     Each turn has role and content; `variables` are the template's, beside the turns.
-
-    Raises:
-        ChatTemplateError: The template raises, or takes more time, memory or text than it may.
+    ChatTemplateError if it raises, or takes more time, memory or text than it may.
     """
     try:
         with _LOCK:

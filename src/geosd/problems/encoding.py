@@ -65,14 +65,11 @@ class Encoding:
 
     Prompt and response are tokenized on their own and joined as ids. In joined text, a tokenizer
     could fuse the prompt's last character with the response's first, and student and teacher would
-    no longer score the same tokens.
-
-    Special tokens that belong to a prompt are in its text: a chat template writes the beginning of
-    sequence itself, and the tokenizer adds none, or there would be two.
+    no longer score the same tokens. Special tokens that belong to a prompt are in its text: a chat
+    template writes the beginning of sequence itself, and the tokenizer adds none.
 
     Responses also end where the model's `generation` settings say to stop: Qwen3 and Olmo 3 end
-    turns with one token and conversations with another. Raises ValueError where no token ends a
-    response.
+    turns with one token and conversations with another. ValueError where no token ends a response.
     """
 
     def __init__(

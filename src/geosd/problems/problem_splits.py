@@ -18,11 +18,10 @@ first 50,000 no more than 240 draws in a row were of known ones.
 
 @dataclass(frozen=True)
 class ProblemSplits:
-    """The splits of a study's problems.
+    """The splits of a study's problems, and a card of what was read or drawn, dropped and kept.
 
     Benchmarks are `train`; `select_train` and `select_validation`, to choose hyperparameters with;
-    `id`, then those out of distribution. The card says in plain values what was read, dropped,
-    kept.
+    `id`, then those out of distribution.
     """
 
     train: tuple[Problem, ...]
@@ -51,12 +50,9 @@ def generate_splits(
     Test problems are drawn first, so a larger training set never changes the test sets. The first
     kind is in distribution, as training and selection problems are; each has the `name` of its
     benchmark. Settings are those of `draw_splits`; `purpose` keeps the draws apart from those of
-    other generators with the same seed. The card counts the draws of each benchmark and holds the
-    worked solutions.
-
-    Raises:
-        ValueError: A benchmark has too few different questions for the number wanted, or the whole
-            of a benchmark is wanted: a generated one has no end.
+    other generators with the same seed. The card counts draws and holds the worked solutions.
+    ValueError if a benchmark has too few questions, or the whole of one is wanted: a generated one
+    has no end.
     """
     if settings["test_per_benchmark"] is None:
         raise ValueError(

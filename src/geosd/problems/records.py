@@ -92,9 +92,8 @@ def read_problems(path: Path) -> list[Problem]:
 def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:
     """Read the verified solutions of problems: one row a problem, in their order.
 
-    Raises:
-        DamagedFileError: A problem's row is missing or in another place, counts contradict each
-            other, or a line is no row of a pool.
+    DamagedFileError if a row is missing, in another place or none, or its counts contradict each
+    other.
     """
     pool = read_jsonl(path, PooledSolutions)
     for number, (row, problem) in enumerate(zip_longest(pool, problems), start=1):

@@ -29,8 +29,8 @@ def hashes_of_checkpoint(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file of a checkpoint's folder that a program may load, by its name.
 
     Each plan asks for tens of gigabytes. So a hash is kept with the file's size, time of change and
-    inode, and taken anew where one differs; these alone are others in each copy. Empty where the
-    folder is absent; what copies it says so.
+    inode, and taken anew where one differs. Empty where the folder is absent; what copies it says
+    so.
     """
     kept: dict[str, list[object]] = {}
     with suppress(OSError, ValueError, TypeError):

@@ -51,10 +51,8 @@ def frontier_figure_points(
 ) -> pd.DataFrame:
     """ID and OOD gain of every run over the base model's mean, in percentage points.
 
-    A row a run: `variant`, in the paper's order, `seed`, `id_gain`, `ood_gain`; pi_0 is the origin.
-
-    Raises:
-        ValueError: The base model was not evaluated.
+    A row a run: `variant`, in the paper's order, `seed`, `id_gain`, `ood_gain`; pi_0 is the origin,
+    and a ValueError without it.
     """
     base = base_accuracies(scores, model, BENCHMARKS).mean()
     points = [{"run": name, "variant": name} for name in methods if name != "pi_0"]

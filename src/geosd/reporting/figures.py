@@ -99,9 +99,8 @@ def method_lines(
 ) -> None:
     """Draw the means over seeds of methods into a panel; grey are those without a colour.
 
-    `runs` has a row for each run and point, with the columns `variant`, `x` and `y`. `variants` are
-    all methods of the figure, and `interval` gives both ends of a mean's from the values of its
-    runs.
+    `runs` has a row for each run and point, with the columns `variant`, `x` and `y`; `variants` are
+    all methods of the figure; `interval` gives both ends of a mean's from the values of its runs.
     """
     strong = coloured(variants)
     grey = [name for name in variants if name not in strong]

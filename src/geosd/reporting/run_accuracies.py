@@ -62,9 +62,7 @@ def rate_runs(
 
     A row a run, rates ascending: `run`, `variant`, `learning_rate`, `seed`, `id` and `ood_avg` in
     percent, and `collapsed`, whether one is `COLLAPSE` points or more below pi_0's of the seed.
-
-    Raises:
-        ValueError: pi_0 was not evaluated.
+    ValueError if pi_0 was not evaluated.
     """
     base = base_accuracies(scores, model, BENCHMARKS)
     by_rate = sorted(points, key=lambda point: point["learning_rate"])

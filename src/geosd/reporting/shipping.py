@@ -90,10 +90,7 @@ def hashes_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
 def ship_tidy_tables(files: Sequence[Path], folder: Path) -> list[Path]:
     """Copy tidy files into the `source/` of a shipped study, those of one name as one file.
 
-    Their text stays as it is; `LARGE` ones are compressed.
-
-    Raises:
-        ValueError: Files of one name have not the same columns.
+    Their text stays as it is; `LARGE` ones are compressed. ValueError if their columns differ.
     """
     texts: dict[str, str] = {}
     for path in files:

@@ -83,12 +83,7 @@ class Microbatch:
 
 
 def responses_per_rank(responses: int, ranks: int) -> int:
-    """How many of some responses each rank takes.
-
-    Raises:
-        ValueError: They cannot be shared evenly; a rank without one could not help to gather
-            weights.
-    """
+    """How many responses each rank takes; ValueError if they cannot be shared evenly."""
     per_rank, remainder = divmod(responses, ranks)
     if remainder:
         raise ValueError(

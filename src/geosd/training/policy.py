@@ -161,8 +161,7 @@ class ReferenceModels:
 
     Built at step 0, when the student is pi_0. The anchor is refreshed every `anchor_every` steps
     (paper: K_ckpt = 64). The teacher is "live", the student itself; "fixed", pi_0; "delayed", the
-    anchor; or "average", a moving average of the students that keeps `average_decay` of itself in a
-    step.
+    anchor; or "average", a moving average of the students, which keeps `average_decay` in a step.
     """
 
     def __init__(

@@ -117,10 +117,7 @@ def init_processes(workers: int = 0) -> Iterator[tuple[Ranks | None, WorkerLink 
     """All processes that `accelerate launch` has started, or this one alone.
 
     The last `workers` of them sample for the others. Gives the training ranks, None in the worker;
-    and the link to it, None where there is no worker.
-
-    Raises:
-        ValueError: No process is left to train.
+    and the link to it, None where there is no worker. ValueError if no process is left to train.
     """
     state = process_state()
     if workers >= state.num_processes:

@@ -69,11 +69,9 @@ class ResumeState:
 
         A state that is damaged, or of a step that the run does not have, is reported and renamed to
         `<name>.damaged`, and the one before is taken. Several ranks continue from the state that
-        the first one chooses: one of the run's `steps` that is `usable`. The process then computes
-        in as many threads as the run began with: their number decides the last bits of sums.
-
-        Raises:
-            RuntimeError: A rank has another state than the first one.
+        the first one chooses, one of the run's `steps` that is `usable`; RuntimeError if a rank has
+        another. The process then computes in as many threads as the run began with: they decide the
+        last bits of sums.
         """
         ranks = ranks or Ranks()
         chosen = ranks.broadcast(lambda: self._choose(steps, usable))

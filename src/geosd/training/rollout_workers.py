@@ -52,9 +52,9 @@ class ResponseScorer:
     """The frozen models of a rollout worker, and the responses of a step that they score.
 
     `models` are sharded over the worker's processes (`ranks`) or whole on its only one. Of the
-    responses that this process has scored in the step, by their places, `scores` has the hidden
-    states [T, D] of each model, `times` beginning and end by one clock; `scored_by` says which
-    process scored each.
+    responses that this process has scored, by their places, `scores` has the hidden states [T, D]
+    of each model, `times` beginning and end by one clock; `scored_by` has the process that scored
+    each.
     """
 
     def __init__(self, models: Mapping[str, nn.Module], pad_id: int, ranks: Ranks) -> None:
@@ -158,8 +158,7 @@ class RolloutWorker:
     """Inference worker: samples responses, and scores them with the frozen models at the same time.
 
     `local` samples from this worker's own copy of the student; its ranks are the worker's
-    processes. `times` are those of the sampler ("sampled") and of the scorer ("scored") of this
-    process.
+    processes. `times` are of the sampler ("sampled") and of the scorer ("scored") of this process.
     """
 
     def __init__(self, local: LocalRollouts, anchor_every: int) -> None:

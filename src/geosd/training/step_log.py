@@ -88,12 +88,7 @@ class StepLog:
 
 
 def check_trackers(trackers: Sequence[str | GeneralTracker]) -> None:
-    """Check the names of step-log trackers: refuse those that do not exist or are not installed.
-
-    Raises:
-        ValueError: There is no such tracker.
-        ModuleNotFoundError: The package of a tracker is not installed.
-    """
+    """Refuse trackers that do not exist (ValueError) or are not installed (ModuleNotFoundError)."""
     installed = {str(tracker) for tracker in get_available_trackers()}
     for name in trackers:
         if isinstance(name, GeneralTracker):

@@ -113,9 +113,8 @@ class NearDuplicateIndex:
 class Overlap:
     """A training problem that is, exactly or nearly, a duplicate of a benchmark's problem.
 
-    `exact` is the same normalized text, `near` as `NearDuplicateIndex` finds it; `ratio` is the
-    share of tokens in common. DAPO turned answers that are no integers into such, so the same
-    problem can have another answer.
+    `near` is as `NearDuplicateIndex` finds it; `ratio` is the share of tokens in common. DAPO
+    turned answers that are no integers into such, so the same problem can have another answer.
     """
 
     benchmark: str

@@ -75,10 +75,8 @@ def draw_splits(
 
     Settings are the problems of each split, `train`, `select_train`, `select_validation`,
     `test_id`, `test_per_benchmark` (None takes all), and the draw's `seed`. `skip_near` passes over
-    a problem that is nearly one of an earlier split; otherwise the card only reports it.
-
-    Raises:
-        ValueError: Too few problems for the splits, or a benchmark is too small.
+    a problem that is nearly one of an earlier split; otherwise the card only reports it. ValueError
+    if there are too few problems.
     """
     seed = settings["seed"]
     sizes = {"id": settings["test_id"]}
@@ -175,10 +173,7 @@ def clean_problems(rows: Iterable[RawProblem]) -> CleanedProblems:
     """Clean rows: drop copies, other languages, unsound answers and repeated texts, in this order.
 
     Rows with the same text and different answers are all dropped: nothing says which answer is
-    right. The result does not depend on the order of the rows.
-
-    Raises:
-        DamagedRowError: Two different rows have the same id.
+    right. Their order does not matter. DamagedRowError if two different rows have one id.
     """
     rows = list(rows)
     distinct = _without_copies(rows)

@@ -38,9 +38,9 @@ class MissingMathError(RuntimeError):
 class TypedGrader(contextlib.AbstractContextManager):
     r"""Grader of the paper's benchmarks: the type of a gold answer chooses the comparison.
 
-    Formulas are compared by `workers` processes, which start when they are first needed: integers,
-    fractions and words start none. Any thread may ask. One comparison has `seconds` of processor
-    time.
+    Formulas are compared by `workers` processes, each for `seconds` of processor time at most,
+    which start when they are first needed: integers, fractions and words start none. Any thread may
+    ask.
 
     Example:
         >>> with TypedGrader() as grader:

@@ -66,8 +66,7 @@ class JsonLines(DataSource):
     """Data source of one's own problems; docs/extending.md.
 
     `data.raw` is a file, or a folder with `train.jsonl` and a file for each out-of-distribution
-    benchmark, which is named like its file. All other splits are drawn from the one file or from
-    `train.jsonl`.
+    benchmark, named like it. All other splits are drawn from the one file or from `train.jsonl`.
     """
 
     limits = (
@@ -144,11 +143,8 @@ def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str
     """The problems of a file, their worked solutions by id, and the number of repeated questions.
 
     Ids are of the file's name and the line's number; empty lines are passed over.
-
-    Raises:
-        DamagedProblemError: A line is no problem, has an answer that the grader does not find
-            right, or repeats a question with another answer; or there is no line. Names file and
-            line.
+    DamagedProblemError names a line that is no problem, has an answer that the grader does not find
+    right, or repeats a question with another answer.
     """
     rows: dict[str, tuple[int, RawProblem]] = {}
     solutions, repeats = {}, 0
