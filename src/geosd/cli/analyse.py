@@ -1,13 +1,15 @@
 """Turn the samples and step logs of a study into tidy tables of numbers. No model is needed."""
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from geosd.cli.job import Job
-from geosd.config.run_folders import read_index
+from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
@@ -29,6 +31,25 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
             f"{runs}: run {min(other)} is missing, or is none of the study's; expected are the runs"
             f" of models, methods and seeds of study {study}.\n{remake_hint(runs)}"
         )
+    tables, inputs = analysed(rows, settings)
+    inputs |= prove([runs])
+    for name, table in tables.items():
+        with atomic_write(out / f"{name}.csv") as temporary:
+            table.to_csv(temporary, index=False)
+    write_json(out / "metrics.json", dvc_metrics(tables["scores"]))
+    written = [*(out / f"{name}.csv" for name in tables), out / "metrics.json"]
+    job.write_manifest(out, inputs, written)
+
+
+def analysed(
+    rows: Mapping[Run, RunRow], settings: Mapping[str, Any]
+) -> tuple[dict[str, pd.DataFrame], dict[Path, str]]:
+    """The tidy tables of runs by name, and the hash of each file that they are made of.
+
+    Raises:
+        UnprovenFileError: Samples are of another run than the folder they lie in.
+        DamagedFileError: A file of a run is not whole, or runs of a model differ in problems.
+    """
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
     files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
     scored, consensus = {}, {}
@@ -63,12 +84,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
         "consensus": consensus_table.collect_consensus(consensus),
         "training_curves": training_curves.collect_training_curves(logs),
     }
-    for name, table in tables.items():
-        with atomic_write(out / f"{name}.csv") as temporary:
-            table.to_csv(temporary, index=False)
-    write_json(out / "metrics.json", dvc_metrics(tables["scores"]))
-    written = [*(out / f"{name}.csv" for name in tables), out / "metrics.json"]
-    job.write_manifest(out, inputs, written)
+    return tables, inputs
 
 
 def drift_over_steps(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:

@@ -20,7 +20,7 @@ from geosd.freed_memory import keep_freed_memory
 
 GROUPS = {
     "run": "run plan doctor select-rates grade",
-    "look": "summary figures report stale unused",
+    "look": "summary preview figures report stale unused",
     "share": "publish restore redraw results-page merge-claims transfer",
     "develop": "accept base-model gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"

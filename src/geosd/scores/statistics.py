@@ -118,6 +118,35 @@ def contrast(
     return ContrastResult(total, total - half, total + half, float(p), math.nan, df, se)
 
 
+def final_contrast(
+    groups: Sequence[Group], planned: int, confidence: float = 0.95
+) -> ContrastResult:
+    """Where a sum of means will lie once each group has its `planned` runs, from those seen so far.
+
+    The mean of n of N normal runs differs from that of all N by a normal number of variance
+    sd^2 (1/n - 1/N) = sd^2/n (1 - n/N). So the interval is that of `contrast`, each sd multiplied
+    by sqrt(1 - n/N): a prediction of one number, not an interval for the mean of all runs that
+    could be made. Exact for one group; with two it has Satterthwaite's error.
+
+    Returns:
+        The difference seen, and the interval of the final one: a point where no run is missing,
+        NaN where a group lacks runs and has a single one.
+
+    Raises:
+        ValueError: A group has more runs than planned.
+    """
+    if any(group.n > planned for group in groups):
+        raise ValueError(f"{max(g.n for g in groups)} runs are more than the {planned} planned.")
+    open_groups = [g for g in groups if g.n < planned]
+    total = math.fsum(group.mean for group in groups)
+    if not open_groups:
+        return ContrastResult(total, total, total, *[math.nan] * 4)
+    scaled = [replace(g, sd=g.sd * math.sqrt(1 - g.n / planned)) for g in open_groups]
+    known = total - math.fsum(group.mean for group in open_groups)
+    test = contrast(scaled, confidence=confidence)
+    return replace(test, difference=total, low=test.low + known, high=test.high + known)
+
+
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % confidence interval of a mean over runs (Student's t), an `errorbar` of seaborn.
 

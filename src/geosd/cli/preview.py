@@ -1,0 +1,68 @@
+"""Show what a study that is under way has found so far; no result of the study is touched."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from geosd.cli.analyse import analysed
+from geosd.config import load, resolve, settings
+from geosd.config.output_needs import unmet_needs
+from geosd.config.run_folders import RunFolders, RunRow
+from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
+from geosd.reporting import specs, tables
+from geosd.reporting.preview_table import open_signs, preview_table
+from geosd.scores.score_table import Run
+
+
+def main(
+    study: str | None = None,
+    params: Path = Path("params.yaml"),
+    out: Path = Path("scratch/preview"),
+) -> None:
+    """Show the accuracies of a study's runs that are there, and what missing seeds may change.
+
+    Args:
+        study: Name of the study; default: the one that params.yaml names.
+        out: Where the table and the frontier are written, in a folder of the study's name.
+    """
+    resolved = resolve(load(params), study)
+    rows, name = RunFolders(resolved).rows(), resolved.name
+    done = {Run(r.model, r.variant, r.seed, r.draw): r for r in rows if _is_evaluated(r)}
+    if not done:
+        sys.exit(
+            f"No run of study {name} has been evaluated yet, of {len(rows)}.\n"
+            f"Hint: `make run STUDY={name}`, or on a cluster docs/cluster.md."
+        )
+    scores = analysed(done, settings("analyse", resolved))[0]["scores"]
+    shown = [model for model in resolved.models if any(run.model == model for run in done)]
+    methods, seeds = resolved.methods, len(resolved.seeds)
+    table = preview_table(scores, shown, methods, seeds)
+    folder, console = out / name, Console()
+    written = tables.save(table, folder, table.name)
+    console.print(Markdown((folder / "preview.md").read_text(encoding="utf-8")))
+    words = [f"PREVIEW of study {name}: {len(done)} of {len(rows)} runs are evaluated."]
+    if undecided := open_signs(scores, shown, methods, seeds):
+        words.append(f"With all seeds, Δ OOD may have either sign: {', '.join(undecided)}.")
+    if 1 < len(resolved.base_draws) < seeds:
+        words.append("Seeds of one draw of the base model are alike: true intervals are wider.")
+    spec = specs.output_specs()["figure_frontier"]
+    compared = [m for m in shown if any((r.model, r.variant) == (m, "pi_0") for r in done)]
+    if compared and not any(unmet_needs(resolved, spec)):
+        given = settings("figure_frontier", resolved) | {"models": compared}
+        written += specs.render("figure_frontier", {"scores": scores}, given, folder)
+    words += [f"Files    {path}" for path in written if path.suffix in (".md", ".pdf")]
+    console.print("\n".join(words), markup=False, highlight=False, soft_wrap=True)
+
+
+def _is_evaluated(row: RunRow) -> bool:
+    """Whether the samples of a run, and the log of its training, are there and whole."""
+    with suppress(DamagedManifestError):  # absent, or not whole
+        for folder in filter(None, [row.evaluate, row.train]):
+            read_manifest(Path(folder))
+        return True
+    return False

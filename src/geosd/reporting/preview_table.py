@@ -1,0 +1,85 @@
+"""The main table of a study that is under way: what is there, and what missing seeds may change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from geosd.reporting.method_style import method, ordered
+from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.statistics import ContrastResult, Group, contrast, final_contrast
+
+QUANTITIES = ("ID", "OOD avg.", "Δ OOD")
+
+
+def preview_table(
+    scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str], seeds: int
+) -> Table:
+    """The table `preview`: a row for each model and method of which runs are there.
+
+    Beside each mean stands Student's 95 % interval, and the 95 % predictive interval of the mean
+    that all `seeds` will have. Δ OOD is the difference of means from pi_0, as in `table_main`.
+    """
+    columns = [Column("n", "seeds")]
+    for label in QUANTITIES:
+        columns += [Column(label, label), Column(f"{label}.final", f"{label}, final")]
+    rows = tuple(
+        Row(method(variant).label, model, (Cell(f"{n} of {seeds}"), *cells))
+        for model in models
+        for variant in ordered(methods)
+        if (n := len(scores_by_seed(scores, model, variant, ID)))
+        and (cells := [*_cells(scores, model, variant, seeds)])
+    )
+    note = (
+        f"PREVIEW: {accuracy_name(scores)} in percent, of the runs that are there: mean [95 %"
+        f" interval, Student's]. Final: the interval that has the mean of all {seeds} seeds with"
+        " 95 % probability, if runs are independent and normal. Δ OOD is the change of the OOD"
+        " average from π₀. No verdict: who looks often, and stops when it suits, errs more often"
+        " than 5 %."
+    )
+    return Table("preview", "Accuracy so far", note, "Method", tuple(columns), rows)
+
+
+def open_signs(
+    scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str], seeds: int
+) -> list[str]:
+    """The methods, as `model/method`, whose Δ OOD may still have either sign with all seeds."""
+    return [
+        f"{model}/{method(variant).label}"
+        for model in models
+        for variant in ordered(methods)
+        if variant != "pi_0" and (groups := _change(scores, model, variant))
+        # A single run has no interval, and leaves its sign open.
+        if not ((final := final_contrast(groups, seeds)).low > 0 or final.high < 0)
+    ]
+
+
+def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> Iterator[Cell]:
+    accuracies = [
+        [Group.of(scores_by_seed(scores, model, variant, at))] for at in (ID, OOD_AVERAGE)
+    ]
+    change = _change(scores, model, variant) if variant != "pi_0" else []
+    for groups, form in zip([*accuracies, change], (".1f", ".1f", "+.1f"), strict=True):
+        if not groups:
+            yield from (Cell(None), Cell(None))
+            continue
+        seen, final = contrast(groups), final_contrast(groups, seeds)
+        yield Cell(f"{seen.difference:{form}}{_interval(seen, form)}")
+        done = all(group.n == seeds for group in groups)
+        yield Cell("complete" if done else _interval(final, form).strip() or "any")
+
+
+def _change(scores: pd.DataFrame, model: str, variant: str) -> list[Group]:
+    """The groups whose means add up to the OOD average's change from pi_0; empty without both."""
+    own, base = (scores_by_seed(scores, model, v, OOD_AVERAGE) for v in (variant, "pi_0"))
+    if own.empty or base.empty:
+        return []
+    return [Group.of(own), Group.of(-base)]
+
+
+def _interval(test: ContrastResult, form: str) -> str:
+    return "" if math.isnan(test.low) else f" [{test.low:{form}}, {test.high:{form}}]"

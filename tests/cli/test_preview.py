@@ -1,0 +1,120 @@
+"""`make preview`: a study some of whose runs are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from geosd.cli import preview
+from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders
+from geosd.files import sha256, write_jsonl
+from geosd.problems.records import ID, Sample
+from geosd.provenance.manifest_file import write_manifest
+from geosd.scores.statistics import Group, final_contrast
+
+METHODS = ["pi_0", "fwdkl", "geosd"]
+PROBLEMS = 20
+RIGHT = {"pi_0": (8, 9, 10), "fwdkl": (9, 11, 10), "geosd": (15, 13, 17)}
+"""Right answers to the OOD problems by seed; to the ID problems there are two more."""
+COUNTS = {
+    "problems": 8,
+    "problems_trained_on": 8,
+    "rollouts_drawn": 16,
+    "rollouts_by_reason": {"correct": 16},
+}
+
+
+@pytest.fixture
+def study(root, tmp_path, monkeypatch):
+    """A function that makes a run of a study of three seeds."""
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    values["studies"]["quick"] |= {
+        "methods": METHODS,
+        "seeds": [0, 1, 2],
+        "outputs": ["table_main"],
+        "evaluation": {"samples": 1, "pass_k": [1], "response_tokens": 16},
+    }
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    resolved = resolve(load(tmp_path / "params.yaml"), "quick")
+    rows = {(row.variant, row.seed): row for row in RunFolders(resolved).rows()}
+
+    def finish(folder, inputs, **more):
+        outputs = {file.name: sha256(file) for file in folder.iterdir()}
+        content = {"code": {}, "packages": {}, "device": {}, "wall_s": 1.0, "settings": {}}
+        content |= {"peak_memory_bytes": {}, "inputs": inputs, "outputs": outputs}
+        write_manifest(folder / "manifest.json", content | more)
+
+    def run(variant, seed):
+        row = rows[variant, seed]
+        pool, train, evaluate = (tmp_path / path for path in (row.pool, row.train, row.evaluate))
+        if row.train:
+            for folder in (pool, train):
+                folder.mkdir(parents=True, exist_ok=True)
+            (pool / "counts.json").write_text(json.dumps(COUNTS))
+            log = {"step": [0, 1], "loss/total": [1.0, None], "drift/pi_0": [0.1, 0.2]}
+            pd.DataFrame(log).to_csv(train / "steps.csv", index=False)
+            (train / "model.safetensors").write_text(f"weights of {variant}, {seed}")
+            finish(train, {})
+        evaluate.mkdir(parents=True)
+        right = {ID: RIGHT[variant][seed] + 2, "held out": RIGHT[variant][seed]}
+        samples = [
+            Sample(
+                at, str(i), 0, "x", 3, "1", i < n, "stop", "correct" if i < n else "wrong answer"
+            )
+            for at, n in right.items()
+            for i in range(PROBLEMS)
+        ]
+        write_jsonl(evaluate / "samples.jsonl", samples)
+        weights = f"{row.train or row.base}/model.safetensors"
+        named = {"model": row.model, "seed": seed, "draw": row.draw}
+        finish(evaluate, {weights: sha256(Path(weights)) if row.train else "0" * 64}, **named)
+        return evaluate
+
+    return run
+
+
+def test_a_preview_has_the_runs_that_are_there_and_what_the_others_may_change(
+    study, tmp_path, capsys
+):
+    with pytest.raises(SystemExit, match="No run of study quick .* of 9.\nHint: "):
+        preview.main("quick")
+    for run in [("pi_0", 0), ("pi_0", 1), ("pi_0", 2), ("fwdkl", 1), ("geosd", 0), ("geosd", 1)]:
+        study(*run)
+    # Of a run that is being evaluated there are samples and no manifest.
+    (study("geosd", 2) / "manifest.json").unlink()
+    preview.main("quick")
+    printed = capsys.readouterr().out
+    assert "PREVIEW" in printed and "6 of 9 runs are evaluated" in printed
+    text = (tmp_path / "scratch/preview/quick/preview.md").read_text()
+    lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.count("|") > 3}
+    cells = [cell.strip() for cell in lines["GeoSD"].strip("|").split("|")[1:]]
+    seeds, id_mean, _, ood, ood_final, change, _ = cells
+    assert seeds == "2 of 3" and id_mean.startswith("80.0 [") and ood.startswith("70.0 [")
+    final = final_contrast([Group.of([75.0, 65.0])], 3)
+    assert ood_final == f"[{final.low:.1f}, {final.high:.1f}]"
+    assert change.startswith("+25.0 [")
+    alone = [cell.strip() for cell in lines["FwdKL"].strip("|").split("|")[1:]]
+    assert alone[:3] == ["1 of 3", "65.0", "any"]
+    whole = [cell.strip() for cell in lines["π₀"].strip("|").split("|")[1:]]
+    assert whole[0] == "3 of 3" and whole[2] == "complete"
+    assert "may have either sign: mini-qwen3/FwdKL, mini-qwen3/GeoSD." in printed
+    assert (tmp_path / "scratch/preview/quick/figure_frontier.pdf").stat().st_size
+    assert not (tmp_path / "results/quick").exists()  # nothing of the study itself
+
+
+def test_without_the_base_model_there_is_no_change_and_no_frontier(study, tmp_path, capsys):
+    study("geosd", 0)
+    study("geosd", 1)
+    preview.main("quick")
+    printed = capsys.readouterr().out
+    assert "2 of 9 runs" in printed and "either sign" not in printed
+    assert not (tmp_path / "scratch/preview/quick/figure_frontier.pdf").exists()
