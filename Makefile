@@ -23,8 +23,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
   miniature_stepsize miniature_hyperparameters
 
-.PHONY: help run smollm2 miniature plan doctor figures report ship stale accept publish restore test \
-  stop clean
+.PHONY: help run smollm2 miniature plan doctor preview figures report ship stale accept publish \
+  restore test stop clean
 
 help:
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -41,15 +41,16 @@ miniature: .venv/installed  ## every study of the miniature in turn; about two a
 	  [ $$study != miniature_selection ] || $(again) select-rates STUDY=miniature; done
 	@$(again) ledger
 
-plan: .venv/installed  ## what `make run` would do, why, and what it would cost (STUDY=name)
-	@$(GEOSD) plan --study $(STUDY)
-	@echo
-	@$(GEOSD) run --study $(STUDY) --dry-run
+plan: .venv/installed  ## what a study would run, cost and take; ALL=1 lists each job, and why (STUDY=name)
+	@$(GEOSD) plan --study $(STUDY) $(if $(ALL),--all)
 
 doctor:  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
 	@[ -x $(BIN)/python ] || { printf '%s\n' "There is no .venv." \
 	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1; }
 	@$(GEOSD) doctor --study $(STUDY)
+
+preview: .venv/installed  ## what a study that is under way has found so far (STUDY=name)
+	@$(GEOSD) preview --study $(STUDY)
 
 figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped (STUDY=name)
 	@$(GEOSD) figures --study $(STUDY)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from geosd.cli import doctor, plan
+from geosd.cli import doctor
 from geosd.config import load, resolve
 from geosd.prerequisites.packages import locked_versions
 
@@ -33,7 +33,7 @@ def machine(root, tmp_path, monkeypatch):
         (tmp_path / "data/raw" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data/raw" / name).touch()
 
-    for name in ("base_models", "selected"):  # params.yaml names files in them
+    for name in ("base_models", "selected", "profiles"):  # params.yaml names files in two
         (tmp_path / name).symlink_to(root / name)
 
     def run(study="paper", models=(MODEL,), **more):
@@ -144,7 +144,7 @@ def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
 @pytest.mark.parametrize(
     ("tokens", "reader"), [(84, "teacher"), (52, "student"), (None, None), (85, "")]
 )
-def test_a_context_that_holds_no_question_is_named(short_context, root, capsys, tokens, reader):
+def test_a_context_that_holds_no_question_is_named(short_context, root, tokens, reader):
     """Study quick: 52 tokens of an evaluation; 42 of a solution and 42 of a training's response."""
     short_context(tokens)
     params = root / "params.yaml"
@@ -153,12 +153,24 @@ def test_a_context_that_holds_no_question_is_named(short_context, root, capsys, 
     if reader:
         assert check.state == "missing" and "max_position_embeddings" in check.cure
         assert f"the {reader} of mini-qwen3 may have to read {tokens + 1} tokens" in check.found
-        with pytest.raises(SystemExit, match=f"(?s)the {reader} of mini-qwen3.*Hint: "):
-            plan.main("quick", None, params)
         return
     assert check.state == ("ok" if tokens else "unknown")
-    plan.main("quick", None, params)
-    assert ("1 for the teacher" in capsys.readouterr().out) == bool(tokens)
+    assert ("1 of the teacher" in check.found) == bool(tokens)
+
+
+def test_a_job_that_fits_no_partition_of_the_site_is_named_without_slurm(machine, capsys):
+    site = yaml.safe_load((machine.root / "profiles/slurm/site.yaml").read_text())
+    limits = {"cpu": {"max_runtime": 2880}, "gpu": {"max_gpu": 4, "max_runtime": 720}}
+    file = machine.folder / "site.yaml"
+    file.write_text(yaml.safe_dump(site | {"partitions": limits}))
+    options = {"executor": "slurm", "probe": False, "site": file}
+    subjects, printed = printed_when_refused(machine, capsys, **options)
+    assert any("qwen3-8b/train" in subject for subject in subjects)
+    assert not any("qwen3-8b/base" in subject for subject in subjects)  # on cpu
+    assert "3 GPUs, 384000 MB, 1440 min fit none of " in printed and "max_runtime 720" in printed
+    # Jobs that go on when they are submitted again may be cut to the partition's limit.
+    file.write_text(yaml.safe_dump(site | {"partitions": limits, "max_minutes": 720}))
+    machine.run(**options)
 
 
 def test_a_cluster_that_does_not_answer_is_named(machine, capsys, monkeypatch):

@@ -89,8 +89,8 @@ def test_a_training_keeps_two_states_of_fourteen_bytes_a_parameter():
 
 
 def test_the_parts_of_a_peak_by_hand():
-    assumed = replace(DEFAULTS, jobs=10, trainings=2, length=0.5)
-    parts = {part.name: part.bytes for part in peak_disk([WORK], "samples", assumed)}
+    assumed = replace(DEFAULTS, length=0.5)
+    parts = {part.name: part.bytes for part in peak_disk([WORK], "samples", 10, 2, assumed)}
     assert parts == {
         "base models": 2 * N,
         "states to go on from": 2 * 2 * 14 * N,
@@ -98,14 +98,18 @@ def test_the_parts_of_a_peak_by_hand():
         "samples": 100 * 1000 * 8192 * 0.5 * 4,
         "weights for other studies": 0,
     }
-    every = peak_disk([WORK], "weights", assumed)
+    every = peak_disk([WORK], "weights", 10, 2, assumed)
     assert next(part.bytes for part in every if part.name == "weights") == 90 * 2 * N
 
 
 def test_an_alignment_holds_all_files_of_a_run_and_no_more_are_held_than_there_are():
     aligned = replace(WORK, jobs=WORK.jobs | {"alignment": 5}, stored=StoredWeights(2, 450, 5, 7))
-    parts = {part.name: part.bytes for part in peak_disk([aligned], "samples", DEFAULTS)}
-    assert parts["weights"] == DEFAULTS.jobs * 5 * 2 * N
+    parts = {part.name: part.bytes for part in peak_disk([aligned], "samples", 10, 2, DEFAULTS)}
+    assert parts["weights"] == 10 * 5 * 2 * N
     assert parts["weights for other studies"] == 7 * 2 * N
     small = replace(WORK, stored=StoredWeights(2, 3, 1))
-    assert {p.name: p.bytes for p in peak_disk([small], "samples", DEFAULTS)}["weights"] == 6 * N
+    parts = {p.name: p.bytes for p in peak_disk([small], "samples", 10, 2, DEFAULTS)}
+    assert parts["weights"] == 6 * N
+    one = replace(small, jobs=WORK.jobs | {"train": 1})
+    parts = {p.name: p.bytes for p in peak_disk([one], "samples", 10, 2, DEFAULTS)}
+    assert parts["states to go on from"] == 2 * 14 * N

@@ -12,7 +12,7 @@ from geosd.prerequisites import slurm
 from geosd.prerequisites.machine import check_job_gpus, check_local_gpus
 from geosd.prerequisites.slurm import Request, Site
 
-SITE = Site(None, "h100", 8, 20, {"cpu": {"max_runtime": 1440}, "gpu": {"max_gpu": 4}})
+SITE = Site(None, "h100", 8, 10, 2, 20, 1440, {"cpu": {"max_runtime": 1440}, "gpu": {"max_gpu": 4}})
 TRAIN = Request(3, 384000, 1440, 1)
 LISTING = """Configuration data as of 2026-11-23T07:00:00
 GresTypes               = gpu

@@ -48,6 +48,7 @@ SITE: dict[str, Any] = {
     "cpus_per_gpu": 1,
     "jobs": 8,
     "trainings": 2,
+    "max_minutes": 1440,
     "check_seconds": 2,
     "partitions": {
         "cpu": {"max_runtime": 1440},

@@ -71,7 +71,7 @@ def test_a_plan_a_failing_run_and_a_run_that_goes_on(snakemake):
         "Sample the student (missing output files, input files updated by another job)",
     ]
     assert "a setting" not in plan
-    assert "2 jobs would run." in plan
+    assert "3 jobs would run." in plan
 
     status, shown = snakemake(TTY_COMPATIBLE="1")  # rich redraws the line as in a terminal
     assert status != 0

@@ -24,18 +24,24 @@ def planned(fresh, name):
     return dict(fresh.planned_jobs("--config", f"study={name}"))
 
 
-def test_a_dry_run_ends_with_the_gpu_hours_of_a_study_that_asks_for_gpus(fresh, root):
+def plan_in(printed):
+    """The plan at the end of a dry run's words, and its jobs and GPU-hours in all."""
+    text = printed[printed.index("# Study paper") :].strip()
+    (line,) = re.findall(r"^\| all .*$", text, re.M)
+    return text, [cell.strip() for cell in line.strip("|").split("|") if cell.strip()][1:]
+
+
+def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(fresh, root):
     printed = fresh.snakemake("--profile", "slurm", "--dry-run", "--config", "study=paper")
-    line = re.search(r"^\| all .*$", printed, re.M).group()
-    jobs_, done, hours = (int(n.replace(",", "")) for n in re.findall(r"[\d,]+", line))
-    in_jobs = ("base", "pool", "train", "evaluate", "evaluate_pi_0", "states")
-    assert jobs_ == sum(counted(root, "paper")[rule] for rule in in_jobs)
-    assert done == 0
+    text, (jobs, gpu_hours) = plan_in(printed)
+    assert len(text.splitlines()) <= 60
+    assert text in (root / "docs/paper.md").read_text(encoding="utf-8")
+    assert jobs == re.search(r"^total +(\d+)$", printed, re.M)[1]  # Snakemake's own count
     # Appendix Runtime gives 7, 28 and 20 GPU-hours at 8B; Olmo-3 and R1 are of about that size.
     # 32 samples of 600 OOD problems and 16 of 500 ID problems are evaluated, not 16 of each. A
     # roofline, with responses at the cap, lies below what was paid, and not by an order.
     papers = 270 * 7 + 300 * 28 * (600 * 32 + 500 * 16) / (1100 * 16)
-    assert papers / 4 < hours < papers
+    assert papers / 4 < float(gpu_hours.replace(",", "")) < papers
     quick = fresh.snakemake("--profile", "local", "--dry-run", "--config", "study=quick")
     assert "total" in quick and "| all" not in quick
 
@@ -53,8 +59,11 @@ def test_the_study_paper_is_planned_job_by_job_in_half_a_minute_of_a_processor(f
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_other_study_of_the_paper_has_the_jobs_that_are_counted(fresh, root, name):
-    jobs = planned(fresh, name)
+    printed = fresh.snakemake("--profile", "local", "--dry-run", "--config", f"study={name}")
+    jobs = {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", printed, re.M)}
     assert {rule: jobs.get(rule) for rule in counted(root, name)} == counted(root, name)
+    row = re.search(rf"^\| `{name}` \|(.*)\|$", (root / "docs/paper.md").read_text(), re.M)[1]
+    assert row.split("|")[-3].strip() == plan_in(printed)[1][1]  # GPU-hours
 
 
 def test_jobs_ask_for_the_gpus_of_their_model(fresh):

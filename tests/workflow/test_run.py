@@ -72,7 +72,7 @@ def test_a_path_of_python_with_any_character_reaches_snakemake_whole(
 ):
     stand_in('printf %s "$PYTHONPATH" > path')
     monkeypatch.setenv("PYTHONPATH", given)
-    run.main("quick", dry_run=True)
+    run.snakemake("quick", "--dry-run")
     assert (tmp_path / "path").read_text() == ":".join(filter(None, ["workflow/logger", given]))
 
 

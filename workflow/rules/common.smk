@@ -27,6 +27,7 @@ from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots
 from geosd.problems.sources import reads_raw
 
 STUDY = resolve(PARAMS, config["study"])
+MAX_MINUTES = safe_load(Path("profiles/slurm/site.yaml").read_text())["max_minutes"]
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
 
@@ -166,11 +167,17 @@ def snapshots(wildcards):
 def requested(rule, amount, factor=1):
     """Resource function: what params.yaml requests for a job of a rule and its model.
 
-    Each retry requests `factor` times as much.
+    A job that takes longer than the site allows is submitted again, and goes on. Each further retry
+    requests `factor` times as much, three of them at most, and never more time than is allowed.
     """
-    return lambda wildcards, attempt: getattr(
-        PARAMS.resources_of(wildcards.model).job(rule), amount
-    ) * factor ** (attempt - 1)
+
+    def of_attempt(wildcards, attempt):
+        job = PARAMS.resources_of(wildcards.model).job(rule)
+        retry = max(0, attempt - job.pieces(MAX_MINUTES))
+        value = getattr(job, amount) * factor ** min(retry, 3)
+        return min(value, MAX_MINUTES) if amount == "minutes" else value
+
+    return of_attempt
 
 
 def resources_of(rule):
@@ -220,8 +227,8 @@ def gpus_of_each_node(wildcards):
 
 
 def scale(base):
-    """Resource that doubles on each retry."""
-    return lambda wildcards, attempt: base * 2 ** (attempt - 1)
+    """Resource that doubles on each of the first three retries."""
+    return lambda wildcards, attempt: base * 2 ** min(attempt - 1, 3)
 
 
 def checkpoint_files(wildcards):

@@ -3,6 +3,7 @@ What a driver does before its first job, and at the end of a dry run.
 """
 
 import atexit
+import json
 import os
 import shutil
 import subprocess
@@ -53,9 +54,31 @@ onerror:
 
 
 @atexit.register
-def print_cost():
-    """After the jobs of a dry run, the GPU-hours of the whole study, where it asks for GPUs."""
-    if workflow.dryrun and any(
-        PARAMS.resources_of(model).job("train").gpus for model in STUDY.models
-    ):
-        subprocess.run([sys.executable, "-m", "geosd", "plan", "--study", STUDY.name])
+def hand_on_planned_jobs():
+    """After a dry run: its jobs, for the `geosd plan` that asked for them, or for a new one.
+
+    A new one is started where the study asks for GPUs. A job is as geosd.cli.plan.PlannedJob has it.
+    """
+    file = os.environ.get("GEOSD_PLANNED_JOBS")
+    on_gpus = any(PARAMS.resources_of(model).job("train").gpus for model in STUDY.models)
+    if not (workflow.dryrun and workflow.dag and (file or on_gpus)):
+        return
+    jobs = [*workflow.dag.needrun_jobs(exclude_finished=False)]
+    jobs.sort(key=lambda job: (job.rule.name, *job.output))
+    number = {job: i for i, job in enumerate(jobs)}
+    planned = [
+        [
+            job.rule.name,
+            job.wildcards.get("model", ""),
+            job.priority,
+            job.rule.norun or job.rule.name in workflow._localrules,
+            [number[needed] for needed in workflow.dag.dependencies[job] if needed in number],
+        ]
+        for job in jobs
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(file or f"{folder}/jobs.json")
+        written.write_text(json.dumps(planned))
+        if not file:
+            command = [sys.executable, "-m", "geosd", "plan", "--study", STUDY.name]
+            subprocess.run([*command, "--planned", str(written)])

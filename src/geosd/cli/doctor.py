@@ -15,11 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-import yaml
-
-from geosd.cli.plan import spare_context, study_peak
+from geosd.cli.plan import slurm_requests, spare_context, study_peaks
 from geosd.config import Study, load, resolve, settings
-from geosd.config.job_counts import job_counts
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
@@ -51,7 +48,8 @@ def main(
         locks: Folder of the lists of locked packages.
     """
     resolved = resolve(load(params), study)
-    requests = _requests(resolved, models or resolved.models)
+    known = slurm.read_site(site)
+    requests = slurm_requests(resolved, models or resolved.models, known.max_minutes)
     most = max(request.gpus * request.nodes for request in requests)
     if executor == "auto":
         executor = "slurm" if most and shutil.which("sinfo") else "local"
@@ -61,33 +59,21 @@ def main(
     ]
     checks += [_context(resolved, model) for model in models or resolved.models]
     if not models:
-        checks += _disk(resolved)
+        checks += _disk(resolved, known)
     if executor == "local":
         if most:
             no_slurm = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
             checks += [] if shutil.which("sinfo") else [no_slurm]
             checks.append(machine.check_local_gpus(most, visible_gpus(os.environ)))
-    elif probe:
-        checks += _slurm(requests, site)
+    else:
+        checks += slurm.check_fits(requests, known, site)
+        checks += _slurm(requests, known, site) if probe else []
     print(report(checks), flush=True)
     if subjects := missing(checks):
         sys.exit(
             f"\nStudy {resolved.name} cannot run here; missing: {'; '.join(subjects)}.\n"
             "Hint: the lines above say what to do."
         )
-
-
-def _requests(study: Study, models: Sequence[str]) -> dict[slurm.Request, list[str]]:
-    """What the jobs ask for, each once -> the models and rules that do."""
-    requests: dict[slurm.Request, list[str]] = {}
-    for model in models:
-        resources = study.params.resources_of(model)
-        for rule in job_counts(study):
-            job = resources.job(rule)
-            nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
-            request = slurm.Request(job.gpus // nodes, job.mem_mb, job.minutes, job.threads, nodes)
-            requests.setdefault(request, []).append(f"{model}/{rule}")
-    return requests
 
 
 def _packages(study: Study, models: Sequence[str], locks: Path) -> Iterator[Check]:
@@ -155,9 +141,10 @@ def _context(study: Study, model: str) -> Check:
     return Check(subject, "ok", f"tokens left for a question with its template: {words}")
 
 
-def _disk(study: Study) -> Iterator[Check]:
+def _disk(study: Study, site: slurm.Site) -> Iterator[Check]:
     """Free space against the most that the plan says the study has on disk at once."""
-    if not (parts := study_peak(study, DEFAULTS)):
+    [parts] = study_peaks(study, [(site.jobs, site.trainings)], DEFAULTS)
+    if not parts:
         return
     planned = sum(part.bytes for part in parts)
     written = machine.bytes_below(map(Path, RunFolders(study).shared()))
@@ -165,15 +152,15 @@ def _disk(study: Study) -> Iterator[Check]:
     yield machine.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
 
 
-def _slurm(requests: dict[slurm.Request, list[str]], path: Path) -> Iterator[Check]:
+def _slurm(
+    requests: dict[slurm.Request, list[str]], site: slurm.Site, path: Path
+) -> Iterator[Check]:
     """SLURM's settings, whether it would take each job, and a node of each partition."""
     listing = slurm.run("scontrol", "show", "config")
     if listing.returncode:
         words = " ".join(listing.stderr.split()) or "scontrol failed"
         yield Check("SLURM", "missing", words, "start where sbatch works: on a login node")
         return
-    known = yaml.safe_load(path.read_text(encoding="utf-8"))
-    site = slurm.Site(**{name: known[name] for name in slurm.Site._fields})
     most = max(request.gpus for request in requests)
     yield from slurm.check_settings(slurm.cluster_settings(listing.stdout), site, most)
     existing = slurm.run("sinfo", "--noheader", "--format=%R").stdout.split()

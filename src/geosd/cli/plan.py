@@ -1,28 +1,32 @@
-"""Say what a study will cost before anything is spent: jobs, GPUs, memory, hours, disk.
+"""Say what a study will cost before anything is spent: jobs, GPUs, hours, days, disk.
 
-Nothing is run, fetched or written, and no data need be there. Where results have manifests, the
-seconds that these record stand beside what was reckoned.
+The jobs are those of a dry run of Snakemake. Nothing is run, fetched or written, and no data need
+be there. Where results have manifests, the seconds that these record stand beside what was
+reckoned.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import tyro
-import yaml
 
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.model_sizes import model_size
 from geosd.config.run_folders import RunFolders, kept_for
 from geosd.costs import hours, training_memory
-from geosd.costs.disk import PeakPart, peak_disk
+from geosd.costs.disk import peak_disk
+from geosd.costs.schedule import Task, duration, most_in_use, start_times
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,
@@ -36,13 +40,32 @@ from geosd.costs.workload import (
 )
 from geosd.models.published_architectures import architecture, published_architectures
 from geosd.objectives.objective import build
+from geosd.prerequisites import slurm
+from geosd.prerequisites.machine import report
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
+from geosd.reporting.plan_tables import CalendarRow
 from geosd.sampling.sampler import check_context
 
 SITE = Path("profiles/slurm/site.yaml")
+OTHER_BOUNDS = ((64, None), (64, 16))
+"""Jobs and trainings at once beside the site's for which the plan has a line; None: the site's."""
 BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
 """Problems of the whole benchmarks."""
+
+
+class PlannedJob(NamedTuple):
+    """A job that Snakemake would run, as workflow/slurm/driver.smk writes it in a dry run.
+
+    `needs` are the jobs that it waits for, by their place in the list; a `local` one is not
+    submitted; `model` is empty where a rule has none.
+    """
+
+    rule: str
+    model: str
+    priority: int
+    local: bool
+    needs: Sequence[int]
 
 
 def main(
@@ -50,62 +73,153 @@ def main(
     model: str | None = None,
     params: Path = Path("params.yaml"),
     assumed: Annotated[Assumptions, tyro.conf.arg(name="")] = DEFAULTS,
+    jobs: int | None = None,
+    trainings: int | None = None,
+    gpus: int | None = None,
+    listed: Annotated[bool, tyro.conf.arg(name="all")] = False,
+    planned: Path | None = None,
 ) -> None:
-    """Print what a study, or one of its models, will cost: jobs, GPUs, hours, disk.
+    """Print what a study, or one of its models, will cost: jobs, GPUs, hours, days, disk.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
         model: Name of one of the paper's models: its memory.
+        jobs: Jobs at once; default: that of profiles/slurm/site.yaml.
+        trainings: Trainings among them; default: that of the same file.
+        gpus: GPUs in use at once; default: as many as the jobs ask for.
+        listed: List every job, and why it would run.
+        planned: The jobs of a dry run; default: Snakemake is asked for them.
     """
     try:
         resolved = resolve(load(params), study)
-        if model is None:
-            parts = _of_study(resolved, assumed)
-        else:
+        if model is not None:
             parts = _of_model(resolved, model, assumed)
+        else:
+            site = slurm.read_site(SITE)
+            bounds = {"jobs": jobs or site.jobs, "trainings": trainings or site.trainings}
+            bounds |= {"gpus": gpus} if gpus else {}
+            dry_run = json.loads(planned.read_text()) if planned else _dry_run(resolved, listed)
+            of_snakemake = [PlannedJob(*job) for job in dry_run]
+            parts = _of_study(resolved, of_snakemake, site, bounds, assumed)
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
     print("\n\n".join(parts))
 
 
-def _of_study(study: Study, assumed: Assumptions) -> list[str]:
-    """A line for each model and rule; the peak of the disk where GPUs are asked for."""
-    measured = measured_hours(study)
+def _dry_run(study: Study, listed: bool) -> list[list[Any]]:
+    """The jobs that Snakemake would run; it prints each of them where all are to be `listed`."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "jobs.json")
+        words = ["--profile", "local", "--dry-run", "--logger", "brief", "--config"]
+        paths = filter(None, ["workflow/logger", os.environ.get("PYTHONPATH")])
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", *words, f"study={study.name}"],
+            env={**os.environ, "GEOSD_PLANNED_JOBS": str(file), "PYTHONPATH": ":".join(paths)},
+            stdout=None if listed else subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if done.returncode:
+            sys.exit(done.stdout or done.returncode)
+        return json.loads(file.read_text())
+
+
+def _of_study(
+    study: Study,
+    jobs: Sequence[PlannedJob],
+    site: slurm.Site,
+    bounds: Mapping[str, int],
+    assumed: Assumptions,
+) -> list[str]:
+    """The jobs of each rule, and how long all take; what a cluster is asked for, with GPUs."""
+    measured, left = measured_hours(study), Counter((job.model, job.rule) for job in jobs)
     works = {model: model_workload(study, model, assumed) for model in study.models}
     rows = [
         row
         for model, work in works.items()
-        for row in hours.plan_rows(work, measured.get(model, {}), assumed)
+        for row in hours.plan_rows(
+            work, {rule: left[model, rule] for rule in work.jobs}, measured.get(model, {}), assumed
+        )
     ]
-    parts = [
-        f"# Study {study.name}: {study.params.studies[study.name].about}",
-        plan_tables.job_table(rows),
-        f"Once each, without GPU: {', '.join(['data', 'analyse', *study.outputs])}.",
+    hours_of = {
+        (row.model, row.rule): likely
+        for row, likely in zip(rows, hours.likely_hours(rows), strict=True)
+        if likely
+    }
+    parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
+    on_gpus = any(row.gpus for row in rows)
+    limits = _time_limits(study, site.max_minutes) if on_gpus else {}
+    parts.append(plan_tables.rule_table(rows, Counter(job.rule for job in jobs), limits))
+    if not on_gpus:
+        return parts
+    gpus = {(row.model, row.rule): row.gpus for row in rows}
+    tasks = []
+    for job in jobs:
+        of = (job.model, job.rule)
+        uses = {"jobs": 1, "trainings": int(job.rule == "train"), "gpus": gpus.get(of, 0)}
+        time = hours.HOUR * hours_of.get(of, 0.0)
+        tasks.append(Task(time, job.needs, {} if job.local else uses, job.priority))
+    others = [bounds | {"jobs": n, "trainings": m or bounds["trainings"]} for n, m in OTHER_BOUNDS]
+    bounded = [bounds, *others]
+    peaks = study_peaks(study, [(one["jobs"], one["trainings"]) for one in bounded], assumed)
+    calendar = []
+    for given, peak in zip([*bounded, {}], [*peaks, []], strict=True):
+        starts = start_times(tasks, given)
+        row = CalendarRow(given, duration(tasks, starts), most_in_use(tasks, starts, "gpus"), peak)
+        calendar.append(row)
+    return [
+        *parts,
+        plan_tables.calendar_table(calendar),
+        _partitions(study, site),
+        plan_tables.peak_table(calendar[0].peak),
+        plan_tables.assumption_table(assumed),
     ]
-    for model in study.models:
-        if spare := spare_context(study, model):
-            room = " and ".join(f"{tokens:,} for the {reader}" for reader, tokens in spare.items())
-            parts.append(f"A question to {model} may take {room}, in tokens of its context.")
-    if any(row.gpus for row in rows):
-        beyond = study.section("evaluation")
-        further = len(BENCHMARKS) * (beyond["coverage"] > beyond["samples"])
-        calls = 1 if study.section("data")["purpose"] != "study" else 1 + len(BENCHMARKS) + further
-        savings = {
-            model: hours.evaluation_savings(
-                work, calls, study.section("rollout", model)["memory"], assumed
-            )
-            for model, work in works.items()
-        }
-        parts += [
-            plan_tables.evaluation_table(savings),
-            plan_tables.peak_table(study_peak(study, assumed)),
-            plan_tables.assumption_table(assumed),
-        ]
-    return parts
+
+
+def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int, int]]:
+    """The minutes of a job, and how often it may be submitted to go on: (model, rule) -> both."""
+    jobs = {
+        (model, rule): study.params.resources_of(model).job(rule)
+        for model in study.models
+        for rule in job_counts(study)
+    }
+    return {of: (min(j.minutes, longest), j.pieces(longest)) for of, j in jobs.items()}
+
+
+def slurm_requests(
+    study: Study, models: Sequence[str], max_minutes: int
+) -> dict[slurm.Request, list[str]]:
+    """What the jobs ask SLURM for, each once -> the models and rules that do.
+
+    A job asks for `max_minutes` at most, and goes on when it is submitted again.
+    """
+    requests: dict[slurm.Request, list[str]] = {}
+    for model in models:
+        resources = study.params.resources_of(model)
+        for rule in job_counts(study):
+            job = resources.job(rule)
+            nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
+            minutes = min(job.minutes, max_minutes)
+            request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
+            requests.setdefault(request, []).append(f"{model}/{rule}")
+    return requests
+
+
+def _partitions(study: Study, site: slurm.Site) -> str:
+    """Whether each job fits a partition of the site, in words."""
+    requests = slurm_requests(study, study.models, site.max_minutes)
+    checks = slurm.check_fits(requests, site, SITE)
+    if faults := [check for check in checks if check.state != "ok"]:
+        return report(faults)
+    most = [max(getattr(one, field) for one in requests) for field in ("minutes", "mem_mb", "gpus")]
+    needs = f"{most[0] / 60:g} h, {most[1] / 1000:g} GB and {most[2]} GPUs of a node"
+    if not site.partitions:
+        return f"No job asks for more than {needs}. {SITE} names no partition to hold that to."
+    return f"No job asks for more than {needs}; each fits one of {', '.join(site.partitions)}."
 
 
 def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
-    """Memory by part, and the whole state of a training."""
+    """Memory of one GPU, part by part."""
     known = [name for name in study.params.models if name in published_architectures()]
     if model not in known:
         raise ConfigError(
@@ -128,8 +242,6 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
         if n:
             title = f"One of {n} {role} GPUs"
             parts.append(plan_tables.gpu_memory_table(title, parts_of_gpu, assumed))
-    kfac = study.section("training", model)["optimiser"]["kfac"]
-    parts.append(plan_tables.training_state_table(model, kfac["blocks"], kfac["storage"]))
     return [*parts, plan_tables.assumption_table(assumed)]
 
 
@@ -154,11 +266,13 @@ def spare_context(study: Study, model: str) -> dict[str, int]:
     return {reader: context - sum(parts) for reader, parts in caps.items()}
 
 
-def study_peak(study: Study, assumed: Assumptions) -> list[PeakPart]:
-    """The most that the study's published models have on disk at once, on the site's schedule."""
-    if SITE.exists():
-        site = yaml.safe_load(SITE.read_text(encoding="utf-8"))
-        assumed = replace(assumed, jobs=site["jobs"], trainings=site["trainings"])
+def study_peaks(
+    study: Study, bounds: Sequence[tuple[int, int]], assumed: Assumptions
+) -> list[list[training_memory.MemoryPart]]:
+    """The most that the study's published models have on disk, for each (jobs, trainings) at once.
+
+    Empty lists where the study has no such model.
+    """
     # A study's early stops are links to snapshots that it has counted.
     waiting = [file for file in kept_for(study) if "/stopped_" not in file]
     works = [
@@ -166,7 +280,7 @@ def study_peak(study: Study, assumed: Assumptions) -> list[PeakPart]:
         for model in study.models
         if model in published_architectures()
     ]
-    return peak_disk(works, study.overlay.keep, assumed) if works else []
+    return [peak_disk(works, study.overlay.keep, *one, assumed) if works else [] for one in bounds]
 
 
 def measured_hours(study: Study) -> dict[str, dict[str, list[float]]]:

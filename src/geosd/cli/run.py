@@ -24,16 +24,12 @@ DVC_STUDY = "quick"
 """The study whose stages dvc.yaml has."""
 
 
-def main(study: str = "quick", dry_run: bool = False, outputs_only: bool = False) -> None:
+def main(study: str = "quick", outputs_only: bool = False) -> None:
     """Run what is missing of a study, write its report, and say what it found.
 
     Args:
-        dry_run: List the jobs, and why each would run.
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
-    if dry_run:
-        snakemake(study, "--logger", "brief", "--dry-run")
-        return
     snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
     write_provenance(study)
     if study == DVC_STUDY:

@@ -32,17 +32,21 @@ Gpus = Annotated[int, Field(ge=0, le=64)]
 
 
 class JobResources(Section):
-    """The resources of one job: GPUs, memory, time; memory and time double at each retry."""
+    """The resources of one job: GPUs, memory, time; docs/cluster.md says what a retry asks for."""
 
     gpus: Gpus
     """GPUs, on one node but for `nodes`; how many CPU cores come with each is the site's matter."""
     mem_mb: Annotated[int, Field(gt=0, le=10**8)]
     """Main memory of a node, in MB."""
     minutes: Count
-    """Longest run time, in minutes."""
+    """Longest run time, in minutes. A site may cut it into several submissions."""
     threads: Count = optional(1)
     """Most CPU threads of the job. Jobs that a study has side by side share the machine's cores:
     docs/performance.md, "Threads"."""
+
+    def pieces(self, max_minutes: int) -> int:
+        """How often a job is submitted to be done, where one takes `max_minutes` at most."""
+        return math.ceil(self.minutes / max_minutes)
 
 
 class TrainingResources(JobResources):

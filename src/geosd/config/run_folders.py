@@ -279,8 +279,12 @@ def run_of(file: str) -> tuple[str, ...]:
 
 
 def kept_for(study: Study) -> dict[str, list[str]]:
-    """File of weights of a study's runs -> other studies that keep it, or have yet to read it."""
-    runs = {run_of(file) for file in weight_readers(study)}
+    """File of weights of a study's runs -> other studies that keep it, or have yet to read it.
+
+    Results that this study makes too are not waited for.
+    """
+    own = weight_readers(study)
+    runs = {run_of(file) for file in own}
     kept: dict[str, list[str]] = {}
     for name in study.params.studies:
         other = resolve(study.params, name)
@@ -288,7 +292,8 @@ def kept_for(study: Study) -> dict[str, list[str]]:
             continue
         for file, results in weight_readers(other).items():
             keeps = other.overlay.keep == "weights"
-            if run_of(file) in runs and (keeps or not all(map(os.path.exists, results))):
+            others = set(results) - set(own.get(file, ()))
+            if run_of(file) in runs and (keeps or not all(map(os.path.exists, others))):
                 kept.setdefault(file, []).append(name)
     return kept
 

@@ -9,9 +9,8 @@ most the files of J - T readers and of T runs in training.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from geosd.costs.training_memory import BF16, FP32
+from geosd.costs.training_memory import BF16, FP32, MemoryPart
 from geosd.costs.update_operations import projection_sizes
 from geosd.costs.workload import Assumptions, ModelWorkload
 from geosd.models.published_architectures import architecture
@@ -21,14 +20,6 @@ TEXT_BYTES = 4
 """Bytes of a token as text, about: English and formulas under the paper's tokenizers."""
 STATES = 2
 """States that a training keeps to go on from: the last one, and the one before."""
-
-
-class PeakPart(NamedTuple):
-    """One part of a study's peak: its name, bytes, and where they come from."""
-
-    name: str
-    bytes: float
-    how: str
 
 
 def weights_side_by_side(jobs: int, trainings: int, of_reader: float, of_run: float) -> float:
@@ -61,30 +52,33 @@ def sample_bytes(work: ModelWorkload, assumed: Assumptions) -> float:
     return TEXT_BYTES * tokens * evaluations
 
 
-def peak_disk(works: Sequence[ModelWorkload], keep: str, assumed: Assumptions) -> list[PeakPart]:
+def peak_disk(
+    works: Sequence[ModelWorkload], keep: str, jobs: int, trainings: int, assumed: Assumptions
+) -> list[MemoryPart]:
     """The parts of the most that a study has on disk at once; the largest model counts for any job.
 
-    `keep` is "weights" of every run, or "samples": then weights stay while a job reads them.
+    `keep` is "weights" of every run, or "samples": then weights stay while a job reads them. `jobs`
+    run side by side, `trainings` of them at most.
     """
     sizes = {work.model: architecture(work.model).parameters for work in works}
     files = [(work.stored.bytes * sizes[work.model], work.stored) for work in works]
     weights, how = sum(size * stored.files for size, stored in files), "of all runs"
-    trainings = min(assumed.trainings, assumed.jobs)
+    trainings = min(trainings, jobs, sum(work.jobs.get("train", 0) for work in works))
     if keep == "samples":
         of_run = max(size * stored.of_run for size, stored in files)
         aligned = any("alignment" in work.jobs for work in works)  # reads snapshots, too
         of_reader = of_run if aligned else max(size for size, _ in files)
-        held = weights_side_by_side(assumed.jobs, assumed.trainings, of_reader, of_run)
+        held = weights_side_by_side(jobs, trainings, of_reader, of_run)
         if held < weights:
-            readers = assumed.jobs - trainings
-            weights, how = held, f"{readers} jobs that read some, {trainings} runs in training"
+            how = f"{jobs - trainings} jobs that read some, {trainings} runs in training"
+            weights = held
     base = sum(BF16 * sizes[work.model] * work.jobs.get("base", 0) for work in works)
     states = trainings * max(map(state_bytes, works))
     waiting = sum(size * stored.waiting for size, stored in files)
     return [
-        PeakPart("base models", base, "bf16"),
-        PeakPart("states to go on from", states, f"{trainings} trainings, {STATES} states each"),
-        PeakPart("weights", weights, how),
-        PeakPart("samples", sum(sample_bytes(w, assumed) for w in works), "of all evaluations"),
-        PeakPart("weights for other studies", waiting, "until these have read them"),
+        MemoryPart("base models", base, "bf16"),
+        MemoryPart("states to go on from", states, f"{trainings} trainings, {STATES} states each"),
+        MemoryPart("weights", weights, how),
+        MemoryPart("samples", sum(sample_bytes(w, assumed) for w in works), "of all evaluations"),
+        MemoryPart("weights for other studies", waiting, "until these have read them"),
     ]

@@ -123,35 +123,11 @@ def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | N
     return None
 
 
-def evaluation_savings(
-    work: ModelWorkload, calls: int, memory: float, assumed: Assumptions
-) -> dict[str, float]:
-    """Hours of one evaluation as it is, and without each of the means by which it takes less.
-
-    `calls` are the benchmarks, and their further samples, that would wait for one another; `memory`
-    is the share of a GPU's memory that the engine has beside a training's models.
-    """
-    model, gpus = architecture(work.model), work.gpu_requests["evaluate"].gpus
-    sampling = work.evaluation
-    apart = sampling._replace(calls=calls)
-    cases = {
-        "as it is": (sampling, assumed),
-        "one benchmark after another": (apart, assumed),
-        "questions read for each sample": (sampling._replace(prompts=sampling.sequences), assumed),
-        "memory as in training": (sampling, replace(assumed, usable=memory)),
-        "one after another, memory as in training": (apart, replace(assumed, usable=memory)),
-    }
-    return {
-        name: decoding_seconds(model, one, gpus, given) / HOUR
-        for name, (one, given) in cases.items()
-    }
-
-
 class PlanRow(NamedTuple):
     """Jobs, GPUs and hours of one rule for one model, a row of a study's plan.
 
-    `reckoned` are the roofline's hours of a job (`job_hours`); `measured` the mean hours of the
-    `done` jobs that have a manifest.
+    `jobs` are to run. `reckoned` are the roofline's hours of a job (`job_hours`); `measured` the
+    mean hours of the `done` jobs that have a manifest.
     """
 
     model: str
@@ -169,18 +145,23 @@ class PlanRow(NamedTuple):
 
 
 def plan_rows(
-    work: ModelWorkload, measured: Mapping[str, Sequence[float]], assumed: Assumptions
+    work: ModelWorkload,
+    jobs: Mapping[str, int],
+    measured: Mapping[str, Sequence[float]],
+    assumed: Assumptions,
 ) -> list[PlanRow]:
     """The plan of a model: jobs, GPUs and hours of each rule.
 
-    `measured`: rule -> hours of each finished job.
+    Args:
+        jobs: Rule -> how many are to run.
+        measured: Rule -> hours of each finished job.
     """
     rows = []
-    for rule, jobs in work.jobs.items():
+    for rule, to_run in jobs.items():
         gpus, hours = work.gpu_requests[rule].gpus, measured.get(rule, ())
         mean = fmean(hours) if hours else None
         reckoned = job_hours(work, rule, assumed)
-        rows.append(PlanRow(work.model, rule, jobs, gpus, reckoned, len(hours), mean))
+        rows.append(PlanRow(work.model, rule, to_run, gpus, reckoned, len(hours), mean))
     return rows
 
 

@@ -29,7 +29,7 @@ GPUS = {
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Assumptions on GPU, workload and schedule; the paper gives none of it but the GPU.
+    """Assumptions on GPU and workload; the paper gives none of it but the GPU.
 
     Attributes:
         gpu: The GPU.
@@ -39,8 +39,6 @@ class Assumptions:
         length: Mean length of a response, in caps; 1 is the longest there can be.
         prompt: Tokens of a question with its template.
         concurrent: Sequences that are decoded side by side at most, if the KV cache holds them.
-        jobs: Jobs side by side, as `jobs` of profiles/slurm/site.yaml.
-        trainings: Trainings among them, as `trainings` there.
     """
 
     gpu: Literal["h200", "h100"] = "h200"
@@ -50,13 +48,11 @@ class Assumptions:
     length: float = 1.0
     prompt: int = 256
     concurrent: int = 256
-    jobs: int = 10
-    trainings: int = 2
 
     def __post_init__(self) -> None:
         """Check that shares are shares and counts are counts."""
         shares = ("mfu", "bandwidth_share", "usable", "length")
-        counts = ("prompt", "concurrent", "jobs", "trainings")
+        counts = ("prompt", "concurrent")
         wrong = [name for name in shares if not 0 < getattr(self, name) <= 1]
         wrong += [name for name in counts if getattr(self, name) < 1]
         if wrong:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import yaml
+
 from geosd.prerequisites import node_report
 from geosd.prerequisites.machine import Check
 
@@ -40,8 +42,17 @@ class Site(NamedTuple):
     account: str | None
     gpu_model: str | None
     cpus_per_gpu: int
+    jobs: int
+    trainings: int
     check_seconds: int
+    max_minutes: int
     partitions: Mapping[str, Any]
+
+
+def read_site(file: Path) -> Site:
+    """Read what a cluster calls things (profiles/slurm/site.yaml)."""
+    known = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return Site(**{name: known[name] for name in Site._fields})
 
 
 def run(*command: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
@@ -109,6 +120,27 @@ def choose_partition(request: Request, site: Site, file: Path) -> str | None:
     return get_best_partition(read_partition_file(file), job, logger)
 
 
+def check_fits(requests: Mapping[Request, Sequence[str]], site: Site, file: Path) -> list[Check]:
+    """Hold each request (-> the models and rules whose it is) to the partitions that are named.
+
+    Without any named, the cluster's default partition takes all, and none is checked.
+    """
+    checks = []
+    for request, rules in requests.items() if site.partitions else ():
+        subject = f"partition of {', '.join(rules)}"
+        if partition := choose_partition(request, site, file):
+            checks.append(Check(subject, "ok", partition))
+            continue
+        limits = "; ".join(
+            f"{name}: " + (", ".join(f"{key} {limit}" for key, limit in each.items()) or "no GPU")
+            for name, each in site.partitions.items()
+        )
+        found = f"{_words(request)} fit none of {limits}"
+        cure = f"max_minutes and partitions of {file}, or resources of params.yaml"
+        checks.append(Check(subject, "missing", found, cure))
+    return checks
+
+
 def options(request: Request, site: Site, partition: str | None) -> list[str]:
     """The options of sbatch and srun for a job, as Snakemake's plugin gives them."""
     tasks = "--ntasks=1" if request.nodes == 1 else "--ntasks-per-node=2"
@@ -129,13 +161,17 @@ def _gres(request: Request, site: Site) -> str:
     return ":".join(["gpu", *([site.gpu_model] if site.gpu_model else []), str(request.gpus)])
 
 
+def _words(request: Request) -> str:
+    words = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
+    return words + (f" on each of {request.nodes} nodes" if request.nodes > 1 else "")
+
+
 def check_request(rules: str, request: Request, site: Site, partition: str | None) -> Check:
     """Ask SLURM whether it would take a job (`sbatch --test-only`); none is submitted.
 
     `rules` are the models and rules whose jobs these are; a partition of None is the default one.
     """
-    requested = f"{request.gpus} GPUs, {request.mem_mb} MB, {request.minutes} min"
-    requested += f" on each of {request.nodes} nodes" if request.nodes > 1 else ""
+    requested = _words(request)
     where = f"partition {partition}" if partition else "the default partition"
     done = run("sbatch", "--test-only", *options(request, site, partition), "--wrap=true")
     if done.returncode:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
+from typing import NamedTuple
 
-from geosd.claims.published import published
-from geosd.costs.disk import PeakPart
-from geosd.costs.hours import PlanRow, likely_hours
-from geosd.costs.training_memory import GB, MemoryPart, rounded_memory, total_bytes, training_memory
+from geosd.costs.hours import HOUR, PlanRow, likely_hours
+from geosd.costs.training_memory import GB, MemoryPart, total_bytes
 from geosd.costs.workload import Assumptions
-from geosd.models.published_architectures import architecture
-from geosd.reporting.table_kfac_memory import memory_in_gb
 from geosd.reporting.tables import MISSING, markdown_table
 
-REFERENCE = "qwen3-8b"
-"""The model of the paper's tables of one size."""
 ASSUMPTION_LABELS = {
     "gpu": "the GPU: {memory:.0f} GB, {bandwidth:g} TB/s, {flops:g} TFLOP/s dense bf16",
     "mfu": "share of its operations that passes over whole sequences get",
@@ -23,8 +19,6 @@ ASSUMPTION_LABELS = {
     "length": "mean response, in caps (a step waits for its longest, taken to be the cap)",
     "prompt": "tokens of a question with its template",
     "concurrent": "responses decoded side by side at most",
-    "jobs": "jobs side by side (profiles/slurm/site.yaml)",
-    "trainings": "trainings among them (the same file)",
 }
 
 
@@ -43,39 +37,107 @@ def assumption_table(assumed: Assumptions) -> str:
     return markdown_table(rows, left=3)
 
 
-def job_table(plan: Sequence[PlanRow]) -> str:
-    """The plan's table of jobs, GPUs and hours: a line for each model and rule, and the sums.
+class CalendarRow(NamedTuple):
+    """A schedule: its bounds, the seconds it takes, the GPUs in use at most, the peak on disk."""
 
-    The last column is of all jobs, at the hours measured, else reckoned (`likely_hours`).
+    bounds: Mapping[str, int]
+    seconds: float
+    gpus: int
+    peak: Sequence[MemoryPart]
+
+
+def time_words(seconds: float) -> str:
+    """A duration in the unit that suits it.
+
+    Example:
+        >>> [time_words(s) for s in (0, 0.29, 45, 600, 15_000, 2_200_000)]
+        ['0 s', '.3 s', '45 s', '10 min', '4.2 h', '25 days']
     """
-    rows = [["model", "rule", "jobs", "done", "GPUs", "h reckoned", "measured", "off", "GPU-h"]]
-    total = 0.0
-    for row, hours in zip(plan, likely_hours(plan), strict=True):
-        gpu_hours = row.jobs * row.gpus * (hours or 0.0)
+    if 0 < seconds < 0.95:
+        return f"{seconds:.1f} s"[1:]
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    if seconds < 99.5 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 99.5 * HOUR:
+        return f"{seconds / HOUR:.1f} h".replace(".0", "")
+    return f"{seconds / (24 * HOUR):.0f} days"
+
+
+def rule_table(
+    plan: Sequence[PlanRow],
+    jobs: Mapping[str, int],
+    limits: Mapping[tuple[str, str], tuple[int, int]],
+) -> str:
+    """The plan's table of jobs, GPUs and times: a line for each rule of each model's jobs.
+
+    What differs between models stands in their order, with slashes between. GPU-hours are at the
+    times measured, else reckoned (`likely_hours`). Columns that say nothing are left out.
+
+    Args:
+        jobs: Rule -> how many Snakemake would run, of all rules.
+        limits: Model and rule -> minutes that a job asks for, and how often it is submitted at most
+            to be done; empty where no job is submitted.
+    """
+    head = "rule, jobs, done, GPUs, reckoned for each, measured, asks for, times at most, GPU-h"
+    rows, total, likely = [head.split(", ")], 0.0, likely_hours(plan)
+    for rule in dict.fromkeys(row.rule for row in plan):
+        of_rule = [(r, hours) for r, hours in zip(plan, likely, strict=True) if r.rule == rule]
+        gpu_hours = sum(row.jobs * row.gpus * (hours or 0.0) for row, hours in of_rule)
+        asked = [limits[row.model, rule] for row, _ in of_rule if limits]
         total += gpu_hours
-        numbers = [(row.reckoned, ".1f"), (row.measured, ".3g"), (row.off, ".2f")]
-        cells = [MISSING if n is None else format(n, form) for n, form in numbers]
-        cells.append(f"{gpu_hours:,.0f}" if row.gpus and hours else MISSING)
-        rows.append([row.model, row.rule, str(row.jobs), str(row.done), str(row.gpus), *cells])
-    sums = [str(sum(getattr(row, name) for row in plan)) for name in ("jobs", "done")]
-    rows.append(["all", "", *sums, "", "", "", "", f"{total:,.0f}"])
-    return markdown_table(rows, left=2)
+        rows.append([
+            rule,
+            str(jobs.get(rule, 0)),
+            str(sum(row.done for row, _ in of_rule)),
+            _each(str(row.gpus) for row, _ in of_rule),
+            _each(_hours(row.reckoned) for row, _ in of_rule),
+            _each(_hours(row.measured) for row, _ in of_rule),
+            _each(time_words(60 * minutes) for minutes, _ in asked),
+            _each(str(times) for _, times in asked),
+            f"{gpu_hours:,.0f}" if gpu_hours else MISSING,
+        ])  # fmt: skip
+    shown = {row.rule for row in plan}
+    others = {rule: n for rule, n in jobs.items() if rule not in shown}
+    rows.append(["others", str(sum(others.values())), *[""] * 7])
+    rows.append(["all", f"{sum(jobs.values()):,}", *[""] * 6, f"{total:,.0f}"])
+    named = ", ".join(rule if n == 1 else f"{n} {rule}" for rule, n in sorted(others.items()))
+    words = f"Others, of seconds or minutes, without GPU: {named}." if others else ""
+    first, second, *more = zip(*rows, strict=True)
+    said = [column for column in more if {*column[1:]} - {"", "0", MISSING}]
+    table = markdown_table([*zip(first, second, *said, strict=True)])
+    return "\n\n".join(filter(None, [table, fill(words, 98)]))
 
 
-def evaluation_table(savings: Mapping[str, Mapping[str, float]]) -> str:
-    """The plan's table of an evaluation's hours by model, without each means of saving some."""
-    models = list(savings)
-    rows = [["Hours of one evaluation", *models]]
-    for case in savings[models[0]]:
-        rows.append([case, *(f"{savings[model][case]:.2f}" for model in models)])
-    return markdown_table(rows)
+def _hours(hours: float | None) -> str:
+    return MISSING if hours is None else time_words(hours * HOUR)
 
 
-def peak_table(parts: Sequence[PeakPart]) -> str:
+def _each(cells: Iterable[str]) -> str:
+    """The cells of the models, or the one that all have."""
+    different = [*cells]
+    return " / ".join(different if len({*different}) > 1 else different[:1]) or MISSING
+
+
+def calendar_table(calendar: Sequence[CalendarRow]) -> str:
+    """The plan's table of how long a study takes, a line for each choice of bounds."""
+    rows = [["jobs at once", "trainings", "GPUs at most", "takes at least", "TB on disk"]]
+    for row in calendar:
+        bounds = [str(row.bounds.get(name, MISSING)) for name in ("jobs", "trainings")]
+        disk = f"{total_bytes(row.peak) / 1e12:.2f}" if row.peak else MISSING
+        rows.append([*bounds, str(row.gpus), time_words(row.seconds), disk])
+    note = (
+        "First at the bounds of profiles/slurm/site.yaml, or those given; last without any. Not"
+        " counted: waiting in SLURM's queue, retries, rules whose time is not known."
+    )
+    return f"{markdown_table(rows, left=0)}\n\n{fill(note, 98)}"
+
+
+def peak_table(parts: Sequence[MemoryPart]) -> str:
     """The plan's table of the most that a study has on disk at once, part by part."""
     entries = [("On disk at most", "TB", "how")]
-    entries += [(part.name, f"{part.bytes / 1e12:.2f}", part.how) for part in parts]
-    entries.append(("together", f"{sum(part.bytes for part in parts) / 1e12:.2f}", ""))
+    entries += [(name, f"{size / 1e12:.2f}", how) for name, size, how in parts]
+    entries.append(("together", f"{total_bytes(parts) / 1e12:.2f}", ""))
     return _sum_table(entries)
 
 
@@ -93,28 +155,3 @@ def _sum_table(entries: Sequence[tuple[str, str, str]]) -> str:
     """A table of parts, whose last column of words is flush left."""
     width = max(len(how) for *_, how in entries)
     return markdown_table([[name, size, how.ljust(width)] for name, size, how in entries])
-
-
-def training_state_table(model: str, blocks: int, storage: str) -> str:
-    """The plan's table of a whole training state, by the paper's count, and its digits."""
-    state = training_memory(architecture(model), blocks, storage)
-    computed = memory_in_gb(state)
-    rounded = dict(zip(("snapshot", "total"), rounded_memory(state), strict=True))
-    at_8b = published()["memory_methods"]["rows"]["geosd"]["base"]
-    paper = {"base": at_8b if model == REFERENCE else None}
-    paper |= published()["kfac_memory"]["rows"].get(model, {})
-    names = {
-        "base": "weights, gradients, moments: 16 N",
-        "full": "dense K-FAC covariances, never formed",
-        "kfac": f"K-FAC factors and inverses, g = {blocks}, {storage}",
-        "snapshot": "anchor, bf16: 2 N",
-        "total": "K-FAC and anchor",
-        "increase": "their percentage of 16 N",
-    }
-    rows = [["The whole state, in GB", "here", "from rounded terms", "paper"]]
-    for key, name in names.items():
-        form = ".0f" if key == "increase" else ".1f"
-        term = format(rounded[key], form) if key in rounded else ""
-        printed = MISSING if paper.get(key) is None else format(paper[key], "g")
-        rows.append([name, format(computed[key], form), term, printed])
-    return markdown_table(rows)

@@ -141,8 +141,7 @@ class LogHandler(LogHandlerBase):
             if not self.failed:  # else the error was the last word
                 self.console.print("No job to run.")
         elif self.common_settings.dryrun:
-            jobs = sum(n for rule, n in self.jobs.items() if rule not in TARGETS)
-            self.console.print(f"{jobs} jobs would run.")
+            self.console.print(f"{self.total} jobs would run.")
         else:
             passed = clock(time.time() - self.begin)
             self.console.print(f"{self.done} of {self.total} jobs done in {passed}.")
