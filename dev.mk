@@ -13,7 +13,7 @@ BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help-dev test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema \
-  pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro clean-study unused
+  pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
 	@grep -hE '^[a-z0-9-]+:.*##' dev.mk | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -48,7 +48,8 @@ bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floor
 lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd
 	$(BIN)/ruff format src tests examples analysis workflow benchmarks
 	$(BIN)/ruff check src tests examples analysis workflow benchmarks
-	$(BIN)/snakefmt -l 100 Snakefile workflow/rules
+	$(BIN)/snakefmt Snakefile workflow
+	$(BIN)/snakemake --profile local --lint
 	$(BIN)/lint-imports
 
 schema: .venv/installed  ## write the JSON schema of params.yaml anew
@@ -78,11 +79,16 @@ pages: results  ## docs/results.md as one HTML page that needs no other file: do
 	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
 	@echo "Page     docs/results.html"
 
-dvc: .venv/installed  ## write dvc.yaml anew from params.yaml and the code
-	@$(BIN)/python workflow/dvc/generate.py
+dvc: .venv/installed  ## write a study's stages of DVC; let DVC know its results (STUDY=name PROFILE=slurm)
+	@$(BIN)/python workflow/dvc/generate.py --study $(STUDY) $(if $(PROFILE),--profile $(PROFILE))
+	@$(GEOSD) note --study $(STUDY)
 
-repro: dvc  ## bring study quick up to date with DVC, one job after another
-	@$(BIN)/dvc repro
+repro: .venv/installed  ## bring a study up to date with DVC, one job after another (STUDY=name)
+	@$(BIN)/python workflow/dvc/generate.py --study $(STUDY)
+	@$(BIN)/dvc repro $(if $(filter quick,$(STUDY)),dvc.yaml,pipelines/$(STUDY)/dvc.yaml)
+
+exp: .venv/installed  ## run a study with other settings, keep it for `dvc exp show` (SET="training.steps=50" NAME=x)
+	@$(BIN)/python workflow/dvc/experiment.py --study $(STUDY) --name "$(NAME)" --set "$(SET)"
 
 clean-study:  ## remove what is one study's own: tables, figures, logs; shared runs stay (STUDY=name)
 	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY)
@@ -98,6 +104,11 @@ pins-gpu:  ## resolve envs/gpu.txt anew, versions and hashes, for Linux on x86_6
 	uv pip compile pyproject.toml --extra reproduce --extra math --extra vllm --override envs/gpu-overrides.txt \
 	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes \
 	  --no-annotate --custom-compile-command "make pins-gpu" --output-file envs/gpu.txt
+
+container: envs/geosd.sif  ## envs/gpu.txt in an image, for `snakemake --sdm apptainer`; needs apptainer
+
+envs/geosd.sif: envs/geosd.def envs/gpu.txt pyproject.toml
+	apptainer build --force $@ envs/geosd.def
 
 # TRL, whose trainers `make bench` times.
 .venv-trl-bench/installed: envs/laptop.txt envs/trl.txt

@@ -21,10 +21,25 @@ from yaml import safe_load  # of the site's file alone
 
 from geosd.provenance import code
 from geosd.reporting import specs
-from geosd.config import resolve, settings
+from geosd.config import load, resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots, weight_readers
 from geosd.problems.sources import reads_raw
+
+# As a module of another workflow: programs read from the folder that they run in. What that folder
+# has itself, as a params.yaml of its own, stays.
+HOME = Path(workflow.current_basedir.get_path_or_uri(False)).parents[1]
+for part in ("params.yaml", "selected", "base_models", "profiles", "workflow", "envs", "src"):
+    if not Path(part).exists():
+        Path(part).symlink_to(HOME / part)
+if not Path("workflow/scripts/launch.py").exists():
+    raise ValueError(
+        "The folder `workflow` here is another workflow's, and geosd's programs look for their own.\n"
+        "Hint: let Snakemake run in a folder beside it: snakemake --directory FOLDER"
+    )
+
+PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
+config.setdefault("study", PARAMS.study)
 
 STUDY = resolve(PARAMS, config["study"])
 MAX_MINUTES = safe_load(Path("profiles/slurm/site.yaml").read_text())["max_minutes"]

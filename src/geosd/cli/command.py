@@ -21,8 +21,8 @@ from geosd.freed_memory import keep_freed_memory
 GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary preview figures report stale unused",
-    "share": "publish restore redraw results-page merge-claims transfer",
-    "develop": "accept base-model gpu-check",
+    "share": "publish restore note redraw results-page merge-claims transfer",
+    "develop": "accept base-model extras gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"
     " environment front-page ship remove-weights",
@@ -37,6 +37,7 @@ ELSEWHERE = {
     "figures": "run",
     "front-page": "pages",
     "merge-claims": "claims",
+    "note": "publish",
     "redraw": "ship",
     "report": "run",
     "restore": "publish",

@@ -6,12 +6,14 @@ keeps Snakemake's records of them and the hash of each. A clone that gets both h
 until code, parameters or inputs are not those of the records. A file whose hash is not the recorded
 one gets no record, and is made again.
 
-Folders that are outputs of a stage of dvc.yaml are kept by the stage, every other folder by a file
-of its own, published/<folder>.dvc: studies that share a folder share the file.
+Folders that are outputs of a stage of a dvc.yaml are kept by the stage, every other folder by a
+file of its own, published/<folder>.dvc: studies that share a folder share the file. Results, DVC's
+cache and a store on the same file system are one copy, by hard links where there are no reflinks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -35,9 +37,8 @@ from geosd.reporting.shipping import MANIFEST
 PUBLISHED = Path("published")
 LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 PIPELINE = "dvc.yaml"
-CHECK = "check"  # the stage of dvc.yaml that makes no result
-WRITE_CODE = (sys.executable, "workflow/dvc/generate.py", "--check")
-"""Writes the digests of code that stages depend on."""
+FIRST = "quick"  # its pipeline is the one in the root
+CHECK = "check"  # the stage of a pipeline that makes no result
 SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src", "base_models")
 
 
@@ -59,28 +60,84 @@ def all_folders(study: str) -> list[Path]:
     return [path for path in folders if path.exists() and not (path / MANIFEST).exists()]
 
 
+def pipeline_of(stage: str) -> str:
+    """The dvc.yaml of a stage, by the stage's name."""
+    return stage.rpartition(":")[0] or PIPELINE
+
+
+def write_code(pipeline: str) -> tuple[str, ...]:
+    """The command that writes the digests of code that the stages of a pipeline depend on."""
+    study = FIRST if pipeline == PIPELINE else Path(pipeline).parent.name
+    return (sys.executable, "workflow/dvc/generate.py", "--check", "--study", study)
+
+
 def stage_outputs() -> dict[Path, str]:
-    """Each output of a stage of dvc.yaml, and the stage's name."""
+    """Each output of a stage of a dvc.yaml that DVC keeps, and the stage's name."""
     with Repo() as repo:
         root = Path(repo.root_dir)
         return {
             Path(out.fs_path).relative_to(root): stage.addressing
             for stage in repo.index.stages
-            if stage.path_in_repo == PIPELINE
+            if stage.path_in_repo.endswith(PIPELINE)
             for out in stage.outs
             if out.use_cache
         }
 
 
 def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
-    """The targets once each, with dvc.yaml for its stages where all of them are among the targets.
+    """The targets once each, with a dvc.yaml for its stages where all of them are there.
 
     DVC reads dvc.yaml and dvc.lock anew for every target, a second or two each time.
     """
-    targets, stages = list(dict.fromkeys(targets)), set(stages)
-    if not stages or not stages <= set(targets):
-        return targets
-    return [PIPELINE, *(target for target in targets if target not in stages)]
+    named, of_pipeline = dict.fromkeys(targets), {}
+    for stage in stages:
+        of_pipeline.setdefault(pipeline_of(stage), set()).add(stage)
+    whole = [name for name, all_of in of_pipeline.items() if all_of <= named.keys()]
+    inside = {stage for name in whole for stage in of_pipeline[name]}
+    return [*whole, *(target for target in named if target not in inside)]
+
+
+def commit(targets: Iterable[str], folders: Iterable[Path]) -> list[str]:
+    """Let DVC take what lies in the folders as what the targets make, linked to its cache.
+
+    --force: trust the files, which Snakemake has just called up to date. Snakemake compares large
+    files by their time, so each keeps its own.
+
+    Returns:
+        The pipelines that have a target.
+    """
+    targets = list(targets)
+    names = [name for name in targets if not name.endswith(".dvc")]
+    files = list(dict.fromkeys(n if n.endswith(PIPELINE) else pipeline_of(n) for n in names))
+    for file in files:
+        run(*write_code(file))
+    checks = [CHECK if f == PIPELINE else f"{f}:{CHECK}" for f in files if f not in targets]
+    found = (path for folder in folders for path in folder.rglob("*"))
+    times = {path: path.stat().st_mtime_ns for path in found if path.is_file()}
+    run("dvc", "commit", "--force", *checks, *targets)
+    for path, time in times.items():
+        os.utime(path, ns=(time, time))
+    return files
+
+
+def link_to_store(targets: Iterable[str]) -> None:
+    """Link what a store on this file system lacks of some targets there: `dvc push` copies it."""
+    with Repo() as repo:
+        cache, store = repo.cache.local, repo.cloud.get_remote_odb()
+        if store.fs.protocol != "local":
+            return
+        infos = [info for name in targets for info in repo.stage.collect_granular(name)]
+        outs = [out for info in infos for out in info.stage.outs if out.use_cache]
+        oids = {out.hash_info.value for out in outs if out.hash_info}
+    for oid in list(oids):
+        if oid.endswith(".dir"):
+            tree = json.loads(Path(cache.oid_to_path(oid)).read_text(encoding="utf-8"))
+            oids |= {entry["md5"] for entry in tree}
+    for oid in oids:
+        source, target = Path(cache.oid_to_path(oid)), Path(store.oid_to_path(oid))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # it is there, or the store is on another file system
+            os.link(source, target)
 
 
 def write_pointer(folder: Path) -> Path:
@@ -185,8 +242,7 @@ def main(study: str) -> None:
             f"Not committed yet:\n{changed}Hint: commit first; what is published names the commit"
             " that it can be made again from."
         )
-    planned = run("snakemake", "--profile", "local", "--config", f"study={study}", "--dry-run")
-    if "Nothing to be done" not in planned:
+    if not is_finished(study):
         raise SystemExit(
             f"Study {study} is not finished, or not up to date.\n"
             f"Hint: `make plan STUDY={study}` says what is missing."
@@ -195,29 +251,45 @@ def main(study: str) -> None:
     tracked, targets = [], []
     for folder in folders:
         inside = [out for out in stages if out == folder or folder in out.parents]
-        tracked += inside or [folder]
-        targets += [stages[out] for out in inside] or [str(write_pointer(folder))]
+        others = [] if inside else [folder]
+        if inside and folder.parts[1] in SHARED:  # what no rule declares, as snapshots on the way
+            covered = {path for out in inside for path in (out, *out.parents)}
+            others = [path for path in sorted(folder.iterdir()) if path not in covered]
+        tracked += inside + others
+        targets += [stages[out] for out in inside] + [str(write_pointer(path)) for path in others]
     targets = short_targets(targets, stages.values())
-    pointers = [name for name in targets if name.endswith(".dvc")]
-    has_stages = targets != pointers
-    if has_stages:
-        run(*WRITE_CODE)
-    # --force: trust the files, which Snakemake has just called up to date.
-    checked = [CHECK] if has_stages and PIPELINE not in targets else []
-    run("dvc", "commit", "--force", "--no-relink", *checked, *targets)
+    pipelines, pointers = commit(targets, folders), [n for n in targets if n.endswith(".dvc")]
     outputs = collect(folders, tracked)
     packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
     records_file(study).parent.mkdir(exist_ok=True)
     records_file(study).write_bytes(gzip.compress(packed, mtime=0))
-    committed = [str(records_file(study)), *pointers]
     # DVC names a folder that it keeps in the .gitignore of the folder above.
-    committed += [name for name in ("dvc.lock", "figures/.gitignore") if Path(name).exists()]
+    locks = [name.replace(".yaml", ".lock") for name in pipelines]
+    committed = [str(records_file(study)), *pointers, *locks]
+    committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
-    # All of dvc.yaml in place of some of its stages: what else dvc.lock has was pushed before.
-    print(run("dvc", "push", *([PIPELINE] if has_stages else []), *pointers).strip())
+    link_to_store([*pipelines, *pointers])
+    # All of a dvc.yaml in place of some of its stages: what else its lock has was pushed before.
+    print(run("dvc", "push", *pipelines, *pointers).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
+
+
+def note(study: str) -> None:
+    """Let DVC record the results of a study that has a pipeline, where the study is finished."""
+    pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
+    if not is_finished(study):
+        print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
+        return
+    commit([pipeline], all_folders(study))
+    print(f"DVC knows the results of study {study}: `dvc status` has nothing to say of {pipeline}.")
+
+
+def is_finished(study: str) -> bool:
+    """Whether Snakemake finds nothing to do."""
+    config = ("--config", f"study={study}")
+    return "Nothing to be done" in run("snakemake", "--profile", "local", *config, "--dry-run")
 
 
 def not_fetched(error: str) -> str:
@@ -257,7 +329,8 @@ def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional
     except SystemExit as error:
         raise SystemExit(not_fetched(str(error))) from error
     # Without an error: where params.yaml was edited here, the stages of DVC say so themselves.
-    subprocess.run(WRITE_CODE, capture_output=True)
+    for pipeline in (PIPELINE, *(n for n in published["targets"] if n.endswith(f"/{PIPELINE}"))):
+        subprocess.run(write_code(pipeline), capture_output=True)
     same, others, absent = install(study, published["outputs"])
     print(f"{same} files are as published, {len(others)} are others, {absent} are not here.")
     if others:

@@ -14,14 +14,12 @@ from rich.markdown import Markdown
 
 from geosd.cli.ship import redraw
 from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_VERDICTS, verdict_counts
 from geosd.reporting.shipping import MANIFEST
 from geosd.reporting.specs import output_specs
 from geosd.scores.tidy import read_tidy
-
-DVC_STUDY = "quick"
-"""The study whose stages dvc.yaml has."""
 
 
 def main(study: str = "quick", outputs_only: bool = False) -> None:
@@ -32,8 +30,6 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     """
     snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
     write_provenance(study)
-    if study == DVC_STUDY:
-        note_in_dvc()
     if not outputs_only:
         summary(study)
         print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
@@ -46,14 +42,36 @@ def rules_of_outputs() -> list[str]:
 
 
 def figures(study: str = "quick") -> None:
-    """Make the tables and figures alone, of a study that was run or is shipped.
+    """Make the tables and figures alone, of a study that is finished or shipped; nothing is run.
 
     A clone that has run nothing has the tidy tables of a shipped study, which are enough.
+
+    Raises:
+        SystemExit: The study is not shipped, and what tables are made of is not there.
     """
-    if Path("figures", study, MANIFEST).exists() and not Path("results", study).exists():
+    missing = missing_tidy_files(study)
+    if not missing:
+        snakemake(study, *rules_of_outputs(), "tables", "figures", "--", "tables", "figures")
+    elif Path("figures", study, MANIFEST).exists():
         redraw(study)
+        print(f"Figures  figures/{study}/, of the tables in figures/{study}/source/")
     else:
-        snakemake(study, "--", "tables", "figures")
+        listed = "\n".join(f"  {file}" for file in missing)
+        raise SystemExit(
+            f"Study {study} is neither finished nor shipped; its figures are made of these files,"
+            f" which are not there:\n{listed}\nHint: `make run STUDY={study}` makes them;"
+            f" `make plan STUDY={study}` says what that costs."
+        )
+
+
+def missing_tidy_files(study: str) -> list[str]:
+    """The files that a study's tables and figures are made of, and that are not there."""
+    resolved = resolve(load("params.yaml"), study)
+    specs, files = output_specs(), RunFolders(resolved).tidy_files()
+    reads = {tidy for name in resolved.outputs if name in specs for tidy in specs[name].reads}
+    return [
+        file for tidy in files if tidy in reads for file in files[tidy] if not Path(file).exists()
+    ]
 
 
 def report(study: str = "quick") -> None:
@@ -88,28 +106,6 @@ def write_provenance(study: str) -> None:
     style = ("--report-stylesheet", "workflow/report/style.css")
     snakemake(study, "--quiet", "all", "--report", str(partial), *style)
     partial.replace(page)
-
-
-def note_in_dvc() -> None:
-    """Let DVC record the finished study quick: `dvc status` agrees that nothing is to be done.
-
-    All of dvc.yaml is one target, because DVC reads dvc.lock anew for each: 12 seconds on a quiet
-    core. --force: trust the files, which Snakemake has just called up to date; --no-relink: leave
-    them be. Where DVC refuses, its reason is printed and the run stays what it is.
-    """
-    lock = Path("dvc.lock")
-    if _is_current(lock, [Path("dvc.yaml"), *Path("figures", DVC_STUDY).glob("*")]):
-        return
-    check = ["workflow/dvc/generate.py", "--check"]
-    for words in (check, "-m dvc commit --force --no-relink dvc.yaml".split()):
-        done = subprocess.run(
-            [sys.executable, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        if done.returncode:
-            reason = done.stdout.rpartition("ERROR: ")[2].strip()
-            print(f"DVC does not know of this run, and dvc.lock is as it was: {reason}")
-            return
-    lock.touch()
 
 
 def _is_current(target: Path, sources: Iterable[Path]) -> bool:

@@ -171,6 +171,21 @@ class RunFolders:
             )
         return rows
 
+    def tidy_files(self) -> dict[str, list[str]]:
+        """The tidy files, of which tables and figures are made, by their tables' names."""
+        study, own = self.study, f"{RESULTS}/{self.study.name}"
+        tables = ("scores", "drift", "consensus", "training_curves", "drift_over_steps")
+        aligned = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
+        runs = itertools.product(study.models, aligned, study.seeds)
+        return {
+            **{name: [f"{own}/analyse/{name}.csv"] for name in tables},
+            "states": [f"{self.states(model)}/states.csv" for model in study.models],
+            ALIGNMENT.removeprefix("figure_"): [
+                f"{own}/alignment/{model}/{variant}/{seed}/alignment.csv"
+                for model, variant, seed in runs
+            ],
+        }
+
     def shared(self) -> list[str]:
         """The shared results folders that the study uses."""
         models, draws = self.study.models, {0, *self.study.base_draws}

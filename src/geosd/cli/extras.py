@@ -1,0 +1,22 @@
+"""Print the extras of geosd that a study's models need: what `make run` installs before it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from geosd.config import load, resolve
+from geosd.prerequisites.packages import locked_versions
+
+
+def main(study: str, locks: Path = Path("envs")) -> None:
+    """Print the extras of geosd that a study's models need, each with a lock of its own."""
+    resolved = resolve(load("params.yaml"), study)
+    checkpoints = [resolved.section("base", model)["checkpoint"] for model in resolved.models]
+    carriers = {canonicalize_name(c["package"]) for c in checkpoints if c and c.get("package")}
+    for extra in importlib.metadata.metadata("geosd").get_all("Provides-Extra", []):
+        lock = locks / f"{extra}.txt"
+        if lock.exists() and carriers & locked_versions(lock).keys():
+            print(extra)
