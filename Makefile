@@ -30,7 +30,7 @@ help:
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: .venv/installed  ## install what is missing, run the study, and write its report (STUDY=name)
-	@for extra in $$($(GEOSD) extras --study $(STUDY) 2>&-); do $(again) .venv/installed-$$extra; done
+	@for extra in $$($(GEOSD) extras --study $(STUDY) 2>/dev/null); do $(again) .venv/installed-$$extra; done
 	@$(GEOSD) run --study $(STUDY)
 
 smollm2:  ## a real language model of 135M parameters, on a laptop

@@ -72,8 +72,9 @@ select-rates: .venv/installed  ## write the rates that STUDY_selection chose int
 	@$(GEOSD) select-rates --study $(STUDY)_selection \
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
-results: .venv/installed  ## write docs/results.md anew from the studies that are shipped
+results: .venv/installed  ## write docs/results.md and docs/metrics anew from the studies that are shipped
 	@$(GEOSD) results-page
+	@$(GEOSD) metrics
 
 pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
 	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html

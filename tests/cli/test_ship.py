@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from dvc.repo import Repo
 
-from geosd.cli import claims, ship
+from geosd.cli import claims, metrics, ship
 from geosd.config import load, resolve
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
@@ -247,3 +248,17 @@ def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path):
 def test_the_page_of_results_is_that_of_what_is_shipped():
     page = ROOT / "docs/results.md"
     assert page.read_text() == results_markdown([path.parent for path in REPOSITORY], page)
+
+
+def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
+    kept = ROOT / "docs/metrics"
+    metrics.main(ROOT / "figures", tmp_path)
+    assert {file.name: file.read_text() for file in kept.iterdir()} == {
+        file.name: file.read_text() for file in tmp_path.iterdir()
+    }, "make results"
+    with Repo(str(ROOT)) as repo:  # `dvc metrics show` in a fresh clone
+        shown = repo.metrics.show(["docs/metrics/miniature.json"])[""]["data"]
+    (numbers,) = (file["data"] for file in shown.values())
+    table = pd.read_csv(ROOT / "figures/miniature/table_main.csv", index_col="method")
+    of_table = round(table.loc["GeoSD", "mini-llama.id"], 2)
+    assert numbers["mini-llama"]["geosd"]["ID avg@16"] == of_table

@@ -82,14 +82,15 @@ BY_HAND = (
     " --out selected/rates.yaml",
     "python -m geosd redraw --study small",
     "python -m geosd results-page",
+    "python -m geosd metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
     "python -m geosd grade --in given/rows.jsonl --out graded.jsonl --workers 1",
     "python -m geosd accept --study rates",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
 """What the programs import only when they need it."""
-WRITES_NOTHING = {"doctor", "gpu-check", "plan", "stale", "summary", "unused"}
-CALLS_OTHERS = {"figures", "publish", "report", "restore", "run"}
+WRITES_NOTHING = {"doctor", "extras", "gpu-check", "plan", "stale", "summary", "unused"}
+CALLS_OTHERS = {"figures", "note", "publish", "report", "restore", "run"}
 """Snakemake, DVC and git, which write."""
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
 """Names that a killed `atomic_write` leaves; nothing reads them."""

@@ -64,7 +64,7 @@ def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done, path, o
     (done.folder / path).write_text(text.replace(old, new, 1))
     assert text.count(old)
     checked = generate(done.folder, "--check")
-    assert checked.returncode and "Hint: run `make dvc`" in checked.stderr
+    assert checked.returncode and "Hint: run `make dvc STUDY=quick`" in checked.stderr
     assert generate(done.folder).returncode == 0
     assert generate(done.folder, "--check").returncode == 0
 
@@ -72,12 +72,13 @@ def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done, path, o
 def test_every_stage_checks_and_forces_exactly_its_rule_on_an_output_of_that_rule(stages, fresh):
     outputs = fresh.outputs()
     for stage in stages:
-        check, _, command = stage.cmd.partition(" && ")
-        assert check == "python workflow/dvc/generate.py --check"
+        path, check, command = stage.cmd.split(" && ")
+        assert path == 'export PATH="$PWD/.venv/bin:$PATH"'
+        assert check == "python workflow/dvc/generate.py --study quick --check"
         words = shlex.split(command)
-        assert words[:5] == ["snakemake", "--profile", "local", "--nolock", "--force"]
-        assert words[5:8] == ["--allowed-rules", rule_of(stage), "--"]
-        assert [outputs.get(target) for target in words[8:]] == [rule_of(stage)], stage.name
+        assert words[:5] == ["snakemake", "--profile", "local", "--config", "study=quick"]
+        assert words[5:9] == ["--nolock", "--force", "--allowed-rules", rule_of(stage)]
+        assert [outputs.get(target) for target in words[10:]] == [rule_of(stage)], stage.name
 
 
 def test_stages_and_jobs_are_the_same_ones(stages, fresh):
@@ -88,6 +89,94 @@ def test_stages_and_jobs_are_the_same_ones(stages, fresh):
     for stage in stages:
         counted[rule_of(stage)] += 1
     assert counted == jobs
+
+
+STOPS = """  stops:
+    extends: quick
+    about: Runs that end early in longer ones.
+    kind: main
+    methods: [pi_0, fwdkl, geosd]
+    seeds: [0, 3]
+    outputs: [figure_alignment, table_main]
+    variants: {geosd: {training: {snapshots: [25, 75]}}}
+    grid: {fwdkl: {steps: [50, 100]}}
+
+  quick_selection:
+"""
+
+
+def expanded(file: Path) -> dict[str, dict]:
+    """Each stage of a dvc.yaml by its name, with its item's values in it."""
+    found = {}
+    for name, entry in yaml.safe_load(file.read_text())["stages"].items():
+        for key, item in entry.get("foreach", {"": {}}).items():
+            text = json.dumps(entry.get("do", entry))
+            for word, value in item.items():
+                text = text.replace(f"${{item.{word}}}", value)
+            found[f"{name}@{key}" if key else name] = json.loads(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("study", "profile", "unlike_quick"),
+    [
+        ("stops", "local", {"early_stop", "states", "alignment"}),
+        ("paper_ablation", "slurm", {"fetch", "states", "alignment", "drift_over_steps"}),
+    ],
+)
+def test_each_job_of_any_study_is_a_stage_that_reads_what_the_job_reads(
+    fresh, tmp_path, study, profile, unlike_quick
+):
+    workflow = type(fresh)(tmp_path / "copy")
+    shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
+    workflow.edit("params.yaml", "  quick_selection:\n", STOPS)
+    made = generate(workflow.folder, "--study", study)
+    assert made.returncode == 0, made.stderr
+    at = workflow.folder / f"pipelines/{study}"
+    own, first = expanded(at / "dvc.yaml"), expanded(workflow.folder / "dvc.yaml")
+    assert unlike_quick <= {name.partition("@")[0] for name in own}
+    assert all(entry["wdir"] == "../.." for entry in own.values())
+    values = yaml.safe_load((at / "settings.yaml").read_text())
+    outs = {next(iter(out)): n for n, e in {**first, **own}.items() for out in e["outs"]}
+    assert len(outs) == sum(len(entry["outs"]) for entry in (*first.values(), *own.values()))
+
+    config = ("--config", f"study={study}")
+    printed = workflow.snakemake("--profile", "local", "--dry-run", *config)
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .+\n)+)", printed, re.M)
+    assert len(jobs) > 20
+    seen = set()
+    for rule, text in jobs:
+        lines = dict(line.split(": ", 1) for line in text.strip().splitlines() if ": " in line)
+        lines = {key.strip(): value.split(", ") for key, value in lines.items()}
+        if rule in (*REPORT_ONLY, "remove_weights", "all") or "output" not in lines:
+            continue
+        for path in lines["output"]:
+            owners = {name for out, name in outs.items() if f"{path}/".startswith(f"{out}/")}
+            if study == "paper_ablation" and path.endswith("model.safetensors") and rule == "train":
+                assert not owners  # weights go once they are sampled
+                continue
+            (name,) = owners
+            assert name.partition("@")[0] == rule, path
+            seen.add(name)
+        entry = {**first, **own}[name]
+        assert entry["cmd"].startswith(f"${{snakemake}} {rule} -- ")
+        (read,) = entry["params"][0][f"pipelines/{study}/settings.yaml"] if name in own else [""]
+        value = values
+        for key in filter(None, read.split(".")):
+            value = value[key]
+        folders = {path.rpartition("/")[0] for path in entry.get("deps", ())}
+        for path in lines.get("input", ()):
+            read_whole = any(f"{path}/".startswith(f"{dep}/") for dep in entry.get("deps", ()))
+            assert read_whole or path.rpartition("/")[0] in folders, (name, path)
+    assert set(own) - {"check"} <= seen
+    (command,) = yaml.safe_load((at / "dvc.yaml").read_text())["vars"]
+    assert f"--profile {profile} --config study={study} " in command["snakemake"]
+    assert generate(workflow.folder, "--study", study, "--check").returncode == 0
+    codes = yaml.safe_load((at / "code.yaml").read_text())
+    assert codes.keys() == values.keys()
+    generate(workflow.folder, "--study", study, "--profile", "other")
+    assert generate(workflow.folder, "--study", study, "--check").returncode == 0  # it stays
+    assert "--profile other " in (at / "dvc.yaml").read_text()
 
 
 def test_a_run_is_a_stage_by_its_model_variant_and_seed(stages, root):
@@ -176,22 +265,17 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
     for path in [Path(dep.fs_path) for dep in deps if dep.fs_path and not dep.exists]:
         path.write_text(path.name)
 
-    def make_lock() -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", "from geosd.cli import run; run.note_in_dvc()"],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder / "src")},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    assert make_lock() == ""
+    noted = "from geosd.cli import publish as p; p.commit(['dvc.yaml'], p.all_folders('quick'))"
+    done = subprocess.run(
+        [sys.executable, "-c", noted],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
     with Repo(str(folder)) as repo:
         assert repo.status() == {}
-    made = (folder / "dvc.lock").stat().st_mtime_ns
-    assert make_lock() == "" and (folder / "dvc.lock").stat().st_mtime_ns == made
 
     def changed() -> set[str]:
         with Repo(str(folder)) as repo:
@@ -218,5 +302,6 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
     assert generate(folder, "--check").returncode == 0
     assert changed() == set()
 
+    (folder / "figures/quick/claims.md").unlink()  # a link into DVC's cache
     (folder / "figures/quick/claims.md").write_text("other")
     assert changed() == {"claims"}

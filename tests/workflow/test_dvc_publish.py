@@ -146,6 +146,26 @@ def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
     assert up_to_date(origin)
 
 
+def test_results_cache_and_store_are_one_copy_which_a_job_may_replace(origin, tmp_path):
+    weights = first_geosd_run(origin) / "model.safetensors"
+    assert weights.stat().st_nlink == 3 and not weights.stat().st_mode & 0o222
+    for place in (".dvc/cache", "dvc-store"):
+        found = [path for path in (origin.folder / place).rglob("*") if path.is_file()]
+        assert any(path.samefile(weights) for path in found)
+        alone = [path for path in found if path.stat().st_nlink < 2]
+        assert not [path for path in alone if path.parts[-4:-2] == ("files", "md5")]
+    index = origin.folder / "results/quick/runs.csv"
+    kept, mode = index.read_text(), index.stat().st_mode
+    linked = tmp_path / "linked.csv"
+    os.link(index, linked)
+    # Without the right of root to write where nobody may.
+    bounded = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+    command = "snakemake --profile local --force results/quick/runs.csv"
+    call(origin, *bounded, sys.executable, "-m", *command.split())
+    assert not mode & 0o222 and not index.samefile(linked)
+    assert index.read_text() == kept == linked.read_text()
+
+
 def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(restored):
     assert restored.planned_jobs() == {}
     assert up_to_date(restored)
@@ -192,9 +212,42 @@ def test_dvc_says_what_has_changed_since_the_published_study(restored):
     }
 
 
+RUN = """
+import subprocess, sys
+from pathlib import Path
+def main(study: str) -> None:
+    metrics = Path("results/quick/analyse/metrics.json")
+    metrics.unlink()
+    metrics.write_text('{"mini-qwen3": {"geosd": {"OOD avg@16": 50.0}}}')
+    command = [sys.executable, *"-m snakemake --profile local --touch --forceall".split()]
+    raise SystemExit(subprocess.run(command).returncode)
+"""
+
+
+def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
+    (restored.folder / "src/geosd/cli/run.py").write_text(RUN)
+    call(restored, "git", "commit", "--quiet", "-a", "-m", "Stand in for the run")
+    files = [restored.folder / name for name in ("params.yaml", "dvc.yaml", "dvc.lock")]
+    before = [file.read_text() for file in files]
+    changed = ("--name", "short", "--set", "evaluation.pass_k=[1,4,16]")
+    said = call(restored, sys.executable, "workflow/dvc/experiment.py", *changed)
+    assert "dvc exp apply short" in said
+    assert call(restored, "git", "status", "--porcelain") == ""
+    assert [file.read_text() for file in files] == before
+    found = json.loads(call(restored, "dvc", "exp", "diff", "--json", "HEAD", "short"))
+    assert found["metrics"][METRICS]["mini-qwen3.geosd.OOD avg@16"] == {
+        "old": 46.5,
+        "new": 50.0,
+        "diff": 3.5,
+    }
+    assert "[1, 4, 16]" in str(found["params"])
+
+
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
     call(clone, "dvc", "pull")
-    (first_geosd_run(clone) / "model.safetensors").write_text("somebody else's")
+    weights = first_geosd_run(clone) / "model.safetensors"
+    weights.unlink()  # a link into DVC's cache
+    weights.write_text("somebody else's")
     call(clone, sys.executable, "-c", INSTALL)
     assert clone.planned_jobs()["train"] == 1
 
@@ -233,6 +286,21 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
     restored.snakemake("--profile", "local", "--touch", "--forceall", *config)
     call(restored, "git", "add", ".")
     call(restored, "git", "commit", "--quiet", "-m", "Add a study")
+    # One of its stages by DVC; what study quick has is no second stage.
+    call(restored, sys.executable, "workflow/dvc/generate.py", "--study", "again")
+    pipeline = "pipelines/again/dvc.yaml"
+    with Repo(str(restored.folder)) as repo:
+        names = {stage.addressing for stage in repo.index.stages}
+    assert f"{pipeline}:train@mini-qwen3-geosd-3" in names
+    assert f"{pipeline}:train@mini-qwen3-geosd-0" not in names
+    trained = restored.folder / restored.folders("again").train("mini-qwen3", "geosd", 3)
+    shutil.rmtree(trained)
+    call(
+        restored, "dvc", "repro", "-s", f"{pipeline}:check", f"{pipeline}:train@mini-qwen3-geosd-3"
+    )
+    assert (trained / "settings.json").read_text().endswith(" 3")
+    shutil.rmtree(restored.folder / "pipelines")
+    restored.snakemake("--profile", "local", "--touch", "--forceall", *config)
     published(restored, "publish", study="again")
     assert call(restored, "git", "status", "--porcelain") == ""
     run = restored.folders().train("mini-qwen3", "geosd", 0).removesuffix("/0")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.cli import run
+from geosd.cli import extras, run
 
 
 @pytest.fixture
@@ -31,7 +31,6 @@ def stand_in(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "rules"),
     [
-        (run.figures, {"tables", "figures"}),
         (run.report, {"front_page"}),
     ],
 )
@@ -57,13 +56,47 @@ def test_make_ship_hands_snakemake_its_rule(root):
     assert printed.splitlines()[0].endswith("--config study=small -- ship")
 
 
-def test_a_shipped_study_without_results_is_redrawn(stand_in, tmp_path, monkeypatch):
-    redrawn = []
+def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
+    done, stand_in, tmp_path, monkeypatch, capsys
+):
+    redrawn, words = [], tmp_path / "words"
     monkeypatch.setattr(run, "redraw", redrawn.append)
-    (tmp_path / "figures/quick").mkdir(parents=True)
-    (tmp_path / "figures/quick/shipped.json").touch()
+    monkeypatch.chdir(done.folder)
+    stand_in(f'echo "$@" >> {words}')
+    done.append("src/geosd/training/loop.py", "\nEDITED = True\n")  # what is there is stale
+    done.append("src/geosd/reporting/table_main.py", "\nEDITED = True\n")
     run.figures("quick")
-    assert redrawn == ["quick"] and not (tmp_path / "words").exists()
+    _, _, *arguments = shlex.split(words.read_text())
+    words.unlink()
+    planned = done.snakemake("--dry-run", *arguments)
+    jobs = {line.split()[0] for line in planned.splitlines() if line.split()[1:] == ["1"]}
+    assert jobs - {"tables", "figures"} == {"table_main"} and redrawn == []
+
+    scores = Path("results/quick/analyse/scores.csv")
+    scores.unlink()  # the folder of results is there, half-made
+    with pytest.raises(SystemExit, match=rf"(?s)  {scores}\nHint: `make run STUDY=quick`") as told:
+        run.figures("quick")
+    assert "training_curves" not in str(told.value)  # which is there
+    Path("figures/quick/shipped.json").touch()
+    run.figures("quick")
+    assert redrawn == ["quick"] and not words.exists()
+    assert capsys.readouterr().out.startswith("Figures  figures/quick/")
+
+
+@pytest.mark.parametrize(
+    ("study", "needed"), [("quick", []), ("smollm2_methods", ["smollm2"]), ("own", ["smollm2"])]
+)
+def test_what_make_run_installs_follows_from_the_models_of_the_study(
+    root, tmp_path, monkeypatch, capsys, study, needed
+):
+    own = "  own: {extends: smollm2, about: A name of its own.}\n\n  quick_selection:\n"
+    text = (root / "params.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(text.replace("  quick_selection:\n", own, 1))
+    for name in ("selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    extras.main(study, root / "envs")
+    assert capsys.readouterr().out.split() == needed
 
 
 @pytest.mark.parametrize("given", ["", "/a b:/c;d", "$(touch pwned)'\""])
@@ -103,16 +136,3 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     os.utime(table, (page.stat().st_mtime + 1,) * 2)
     with pytest.raises(SystemExit):
         run.write_provenance("quick")
-
-
-def test_where_dvc_cannot_note_a_run_its_reason_is_the_last_line(stand_in, tmp_path, capsys):
-    Path("dvc.yaml").touch()
-    reason = "failed to commit dvc.yaml - '/x/results/data' is outside of git repository '/x'"
-    stand_in(f'[ "$2" != dvc ] || {{ echo noise; echo "ERROR: {reason}" >&2; exit 255; }}')
-    run.note_in_dvc()
-    last = f"DVC does not know of this run, and dvc.lock is as it was: {reason}"
-    assert capsys.readouterr().out.splitlines() == [last]
-    assert not Path("dvc.lock").exists()
-    stand_in("echo noise")
-    run.note_in_dvc()
-    assert capsys.readouterr().out == "" and Path("dvc.lock").exists()

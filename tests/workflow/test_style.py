@@ -16,9 +16,10 @@ PYTHON = ("src", "tests", "examples", "analysis", "workflow")
     [
         ["ruff", "check", "--no-cache", *PYTHON],
         ["ruff", "format", "--no-cache", "--check", *PYTHON],
-        ["snakefmt", "-l", "100", "--check", "Snakefile", "workflow/rules"],
+        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakemake", "--profile", "local", "--lint"],
     ],
-    ids=["ruff check", "ruff format", "snakefmt"],
+    ids=["ruff check", "ruff format", "snakefmt", "snakemake --lint"],
 )
 def test_the_formatter_has_nothing_to_say(root, command):
     done = subprocess.run(

@@ -113,7 +113,9 @@ def main(study: str, name: str, changes: str) -> None:
         call("-m", "geosd", "run", "--study", study)
         call("-m", "geosd", "note", "--study", study)
         at = Pipeline.of(study)
-        added = [word for file in (at.file, at.settings, at.lock) for word in ("-I", str(file))]
+        untracked = ["git", "ls-files", "--others", "--", at.file, at.settings, at.lock]
+        new = subprocess.run(untracked, capture_output=True, text=True, check=True).stdout.split()
+        added = [word for file in new for word in ("-I", file)]
         call("-m", "dvc", "exp", "save", "--force", "--name", name, *added, str(at.file))
     finally:
         for file, content in before.items():

@@ -49,9 +49,10 @@ HEAD = """\
 """
 TRAINED = ("model.safetensors", "config.json", "tokenizer.json", "steps.csv", "settings.json")
 """Files that the rules train and early_stop declare, beside the manifest."""
-DRAWN = ("train", "select_train", "select_validation", "test")
-"""Files of problems that the rule data declares."""
-ANALYSED = ("scores.csv", "drift.csv", "consensus.csv", "training_curves.csv", "metrics.json")
+DRAWN = "train.jsonl select_train.jsonl select_validation.jsonl test.jsonl".split()
+DRAWN += ["card.json", "manifest.json"]
+ANALYSED = "scores.csv drift.csv consensus.csv training_curves.csv metrics.json".split()
+ANALYSED += ["manifest.json"]
 CHOSEN = ("data", "pool", "train", "evaluate", "states")
 """Rules whose settings choose their code."""
 
@@ -80,231 +81,144 @@ class Pipeline(NamedTuple):
 
 
 def stage(
-    desc: str, rule: str, target: str, deps: Iterable[str], item: str = "", outs: Iterable[str] = ()
+    rule: str,
+    target: str,
+    deps: Iterable[str] = (),
+    item: str = "",
+    outs: Iterable[str] = (),
+    items: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Stage:
-    """A stage that forces one rule.
+    """A stage that forces one rule, or one for each item: `stage@item`; ${item.key} is its value.
 
     Args:
-        desc: What it does.
-        rule: The rule.
         target: One of its outputs.
         deps: What it reads.
         item: What a stage for each item adds to its key in settings.yaml and code.yaml.
         outs: What it makes, where this is not all of the target's folder.
     """
-    return {
-        "desc": desc,
+    one = {
         "cmd": f"${{snakemake}} {rule} -- {target}",
         "deps": list(deps),
         "read": ".".join(filter(None, [rule.removesuffix("_pi_0"), item])),
         "outs": [{out: {"persist": True}} for out in outs or [target.rpartition("/")[0]]],
     }
-
-
-def each(items: Mapping[str, Mapping[str, str]], *of_stage: Any, **more: Any) -> Stage:
-    """Stages, one for each item: `stage@item`; ${item.key} is the item's value."""
-    return {"foreach": dict(items), "do": stage(*of_stage, **more)}
+    return one if items is None else {"foreach": dict(items), "do": one}
 
 
 def shared_stages(folders: RunFolders) -> dict[str, Stage]:
     """The stages whose results studies share: data, base models, students, samples, states."""
-    study, rows = folders.study, folders.rows()
-    shown, models, problems = set(study.outputs), study.models, folders.train_problems
-    runs_of_pi_0 = {ALIGNMENT: study.base_draws, **dict.fromkeys(STATE_FIGURES, (0,))}
-    draws_of_states = {draw for name in shown & {*runs_of_pi_0} for draw in runs_of_pi_0[name]}
-    draws = {
-        f"{model}-{draw}": {
+    study, problems, shown = folders.study, folders.train_problems, set(folders.study.outputs)
+    seen_of = {ALIGNMENT: study.base_draws, **dict.fromkeys(STATE_FIGURES, (0,))}
+    seen_draws = {draw for name in shown & seen_of.keys() for draw in seen_of[name]}
+    draws = {}
+    for model, draw in itertools.product(study.models, sorted({*study.base_draws, *seen_draws})):
+        checkpoint = settings("base", study, model, draw=draw)["checkpoint"] or {}
+        draws[f"{model}-{draw}"] = {"model": model, "draw": str(draw)} | {
             "base": folders.base(model, draw),
             "pool": folders.pool(model, draw),
             "states": folders.states(model, draw),
-            "checkpoint": (settings("base", study, model, draw=draw)["checkpoint"] or {}).get(
-                "folder", ""
-            ),
-            "model": model,
-            "draw": str(draw),
+            "checkpoint": checkpoint.get("folder", ""),
         }
-        for model, draw in itertools.product(models, sorted({*study.base_draws, *draws_of_states}))
-    }
-    seen = {name: draw for name, draw in draws.items() if int(draw["draw"]) in draws_of_states}
-    runs: dict[str, dict[str, dict[str, str]]] = {
-        rule: {} for rule in ("train", "early_stop", "evaluate", "evaluate_pi_0")
-    }
-    for row in rows:
-        name = f"{row.model}-{row.variant}-{row.seed}" if row.train else f"{row.model}-{row.seed}"
+    seen = {name: draw for name, draw in draws.items() if int(draw["draw"]) in seen_draws}
+    train, stop, student, pi_0 = {}, {}, {}, {}
+    for row in folders.rows():
+        model, variant = row.model, row.variant
+        name = f"{model}-{variant}-{row.seed}" if row.train else f"{model}-{row.seed}"
+        longer, _, stopped = row.train.partition("/stopped_")
+        made = {"longer": longer} if stopped else {"base": row.base, "pool": row.pool}
         if row.train:
-            longer = row.train.partition("/stopped_")[0]
-            made = {"base": row.base, "pool": row.pool}
-            runs["train" if longer == row.train else "early_stop"][name] = {
-                "model": row.model,
-                "variant": row.variant,
-                **(made if longer == row.train else {"longer": longer}),
-                "train": row.train,
-            }
-        runs["evaluate" if row.train else "evaluate_pi_0"][name] = {
-            "model": row.model,
-            "checkpoint": row.train or row.base,
-            "samples": row.evaluate,
-        }
-    # Where weights go once they are sampled, the manifest has their hash.
-    kept = TRAINED if study.overlay.keep == "weights" else TRAINED[1:]
-    weights = TRAINED[0] if study.overlay.keep == "weights" else "manifest.json"
-    files = [f"${{item.train}}/{name}" for name in (*kept, "manifest.json")]
-    whole = study.overlay.keep == "weights" and not study.early_stops  # nothing is inside, or goes
+            run = {"model": model, "variant": variant, **made, "train": row.train}
+            (stop if stopped else train)[name] = run
+        sampled = {"checkpoint": row.train or row.base, "samples": row.evaluate}
+        (student if row.train else pi_0)[name] = {"model": model, **sampled}
+    keeps = study.overlay.keep == "weights"
+    files = [f"${{item.train}}/{name}" for name in (*TRAINED[not keeps :], "manifest.json")]
     base, pool = "${item.base}/model.safetensors", "${item.pool}/pool.jsonl"
-    of_variant = "${item.model}.${item.variant}"
-    checkpoint = ["${item.checkpoint}"] if all(d["checkpoint"] for d in draws.values()) else []
-    return {
-        **data_stages(folders),
-        "base": each(
-            draws,
-            "Make each draw of each base model.",
-            "base",
-            base,
-            checkpoint,
-            "${item.model}.${item.draw}",
-        ),
-        "pool": each(
-            draws if study.trained else seen,
-            "Collect verified solutions of each draw of each base model.",
-            "pool",
-            pool,
-            [base, problems],
-            "${item.model}",
-        ),
-        "states": each(
-            seen,
-            "Look at the states that each draw of each base model visits.",
-            "states",
-            "${item.states}/states.csv",
-            [base, problems, pool],
-            "${item.model}",
-        ),
-        "train": each(
-            runs["train"],
-            "Train every variant.",
-            "train",
-            "${item.train}/model.safetensors",
-            [base, pool, problems],
-            of_variant,
-            () if whole else files,
-        ),
-        "early_stop": each(
-            runs["early_stop"],
-            "Take runs that are the beginning of longer ones from these.",
-            "early_stop",
-            "${item.train}/model.safetensors",
-            [f"${{item.longer}}/{weights}"],
-            of_variant,
-            () if study.overlay.keep == "weights" else files,
-        ),
-        "evaluate": each(
-            runs["evaluate"],
-            "Sample every student on the test problems.",
-            "evaluate",
-            "${item.samples}/samples.jsonl",
-            [f"${{item.checkpoint}}/{weights}", folders.test_problems],
-            "${item.model}",
-        ),
-        "evaluate_pi_0": each(
-            runs["evaluate_pi_0"],
-            "Sample every base model on the test problems.",
-            "evaluate_pi_0",
-            "${item.samples}/samples.jsonl",
-            ["${item.checkpoint}/model.safetensors", folders.test_problems],
-            "${item.model}",
-        ),
+    model, run = "${item.model}", "${item.model}.${item.variant}"
+    trained, samples = "${item.train}/model.safetensors", "${item.samples}/samples.jsonl"
+    copied = ["${item.checkpoint}"] if all(draw["checkpoint"] for draw in draws.values()) else []
+    weights = weights_of(study)
+    sampled = [f"${{item.checkpoint}}/{weights}", folders.test_problems]
+    based = ["${item.checkpoint}/model.safetensors", folders.test_problems]
+    # A run's folder is one output, but where early stops lie inside, or weights go.
+    whole = keeps and not study.early_stops
+    rules: dict[str, tuple[Any, ...]] = {
+        "base": (draws, base, copied, "${item.model}.${item.draw}"),
+        "pool": (draws if study.trained else seen, pool, [base, problems], model),
+        "states": (seen, "${item.states}/states.csv", [base, problems, pool], model),
+        "train": (train, trained, [base, pool, problems], run, () if whole else files),
+        "early_stop": (stop, trained, [f"${{item.longer}}/{weights}"], run, () if keeps else files),
+        "evaluate": (student, samples, sampled, model),
+        "evaluate_pi_0": (pi_0, samples, based, model),
     }
+    by_item = {rule: stage(rule, *more, items=items) for rule, (items, *more) in rules.items()}
+    return {**data_stages(folders), **by_item}
+
+
+def weights_of(study: Study) -> str:
+    """The file by which later stages know a run's weights: their hash, where the weights go."""
+    return "model.safetensors" if study.overlay.keep == "weights" else "manifest.json"
 
 
 def data_stages(folders: RunFolders) -> dict[str, Stage]:
     """The stages of a study's problems: two where a catalogue says which raw files to fetch."""
-    study, folder = folders.study, folders.data
-    source, raw = (study.section("data")[key] for key in ("source", "raw"))
+    source, raw = (folders.study.section("data")[key] for key in ("source", "raw"))
     catalogue = Path("src", *module_of("source", source).split(".")).with_suffix(".yaml")
-    draw = partial(stage, "Draw and split the problems.", "data", f"{folder}/train.jsonl")
+    data, train = folders.data, f"{folders.data}/train.jsonl"
     if not catalogue.exists():
-        return {"data": draw([raw] if raw and reads_raw(source) else [])}
-    fetched = f"{folder}/raw.json"
-    drawn = [*(f"{name}.jsonl" for name in DRAWN), "card.json", "manifest.json"]
-    desc = "Fetch and check the raw files."
+        return {"data": stage("data", train, [raw] if raw and reads_raw(source) else [])}
+    fetched, drawn = f"{data}/raw.json", [f"{data}/{name}" for name in DRAWN]
     return {
-        "fetch": stage(desc, "fetch", fetched, [str(catalogue)], outs=[fetched]),
-        "data": draw([fetched], outs=[f"{folder}/{name}" for name in drawn]),
+        "fetch": stage("fetch", fetched, [str(catalogue)], outs=[fetched]),
+        "data": stage("data", train, [fetched], outs=drawn),
     }
 
 
 def study_stages(folders: RunFolders) -> dict[str, Stage]:
     """The stages for the study's own results."""
     study, rows, tidy = folders.study, folders.rows(), folders.tidy_files()
-    results, figures = f"results/{study.name}", f"figures/{study.name}"
-    index, index_manifest = f"{results}/runs.csv", f"{results}/runs.manifest.json"
+    own = f"results/{study.name}"
+    index = f"{own}/runs.csv"
+    logs = {row.train: f"{row.train}/steps.csv" for row in rows if row.train}
     samples = [f"{row.evaluate}/samples.jsonl" for row in rows]
-    logs = [f"{row.train}/steps.csv" for row in rows if row.train]
     pools = sorted({f"{row.pool}/counts.json" for row in rows if row.pool})
+    tables = [f"{own}/analyse/{name}" for name in ANALYSED]
     stages = {
-        "runs": stage(
-            "Write which folders are the runs.", "runs", index, [], outs=[index, index_manifest]
-        ),
+        "runs": stage("runs", index, outs=[index, f"{own}/runs.manifest.json"]),
         "analyse": stage(
-            "Turn samples and step logs into tidy tables of numbers.",
-            "analyse",
-            f"{results}/analyse/{ANALYSED[0]}",
-            [index, *samples, *logs, *pools],
-            outs=[f"{results}/analyse/{name}" for name in (*ANALYSED, "manifest.json")],
+            "analyse", tables[0], [index, *samples, *logs.values(), *pools], outs=tables
         ),
     }
     reads = {
-        name: specs.output_specs()[name].reads if name != "claims" else claims_read(study)
+        name: claims_read(study) if name == "claims" else specs.output_specs()[name].reads
         for name in study.outputs
     }
     read = {name for names in reads.values() for name in names}
     if "alignment" in read:
-        weights = "model.safetensors" if study.overlay.keep == "weights" else "manifest.json"
-        items = {}
-        for run in itertools.product(
-            study.models, settings(ALIGNMENT, study)["methods"], study.seeds
-        ):
-            model, variant, seed = run
-            draw = study.draw(seed)
-            items[f"{model}-{variant}-{seed}"] = {
-                "model": model,
-                "variant": variant,
-                "base": folders.base(model, draw),
-                "states": folders.states(model, draw),
-                "checkpoint": folders.train(*run),
-                "alignment": f"{results}/alignment/{model}/{variant}/{seed}",
+        methods, items = settings(ALIGNMENT, study)["methods"], {}
+        for model, variant, seed in itertools.product(study.models, methods, study.seeds):
+            items[f"{model}-{variant}-{seed}"] = {"model": model, "variant": variant} | {
+                "base": folders.base(model, study.draw(seed)),
+                "states": folders.states(model, study.draw(seed)),
+                "checkpoint": folders.train(model, variant, seed),
+                "alignment": f"{own}/alignment/{model}/{variant}/{seed}",
             }
-        stages["alignment"] = each(
-            items,
-            "Follow each run over its checkpoints.",
-            "alignment",
-            "${item.alignment}/alignment.csv",
-            [
-                "${item.base}/model.safetensors",
-                f"${{item.checkpoint}}/{weights}",
-                "${item.states}/states.jsonl",
-            ],
-            "${item.model}.${item.variant}",
-        )
+        of_run = (("base", "model.safetensors"), ("checkpoint", weights_of(study)))
+        deps = [f"${{item.{key}}}/{name}" for key, name in (*of_run, ("states", "states.jsonl"))]
+        table, run = "${item.alignment}/alignment.csv", "${item.model}.${item.variant}"
+        stages["alignment"] = stage("alignment", table, deps, run, items=items)
     if "drift_over_steps" in read:
         (table,) = tidy["drift_over_steps"]
         drifting = settings("drift_over_steps", study)["methods"]
-        stages["drift_over_steps"] = stage(
-            "Collect the drift of every run over its steps.",
-            "drift_over_steps",
-            table,
-            [index, *(f"{row.train}/steps.csv" for row in rows if row.variant in drifting)],
-            outs=[table, table.replace(".csv", ".manifest.json")],
-        )
+        deps = [index, *(logs[row.train] for row in rows if row.variant in drifting)]
+        outs = [table, table.replace(".csv", ".manifest.json")]
+        stages["drift_over_steps"] = stage("drift_over_steps", table, deps, outs=outs)
     for name in study.outputs:
-        if name == "claims":
-            outs, desc = ("csv", "md", "manifest.json"), "Judge the claims of the paper."
-        else:
-            kind, title = specs.output_kind(name), specs.output_specs()[name].title
-            outs, desc = kind.extensions, f"{kind.label}: {title}."
-        files = [f"{figures}/{name}.{ending}" for ending in outs]
+        claims = ("csv", "md", "manifest.json")
+        endings = claims if name == "claims" else specs.output_kind(name).extensions
+        outs = [f"figures/{study.name}/{name}.{ending}" for ending in endings]
         deps = [file for table in reads[name] for file in tidy[table]]
-        stages[name] = stage(desc, name, files[0], deps, outs=files)
+        stages[name] = stage(name, outs[0], deps, outs=outs)
     return stages
 
 
@@ -381,28 +295,20 @@ def generated(
     more = [study.params.studies[name].selected_rates, str(SUMS) if based else None]
     shipped = Path("figures", name, MANIFEST).exists()  # git keeps its figures, so DVC must not
     first = {
-        "desc": "See that this file is current, and write which code each stage has.",
         "cmd": f'export PATH="$PWD/.venv/bin:$PATH" && {check}',
-        "deps": [
-            "params.yaml",
-            *filter(None, more),
-            "workflow/dvc/generate.py",
-            "src/geosd",
-        ],
+        "deps": ["params.yaml", *filter(None, more), "workflow/dvc/generate.py", "src/geosd"],
         "outs": [{str(at.code): {"cache": False, "persist": True}}],
     }
 
     def placed(entry: Stage) -> Stage:
         if "do" in entry:
             return {**entry, "do": placed(entry["do"])}
-        wdir = {"wdir": at.root.rstrip("/")} if at.root else {}
-        head = {"desc": entry["desc"], "cmd": entry["cmd"], **wdir}
+        head = {"cmd": entry["cmd"], **({"wdir": at.root.rstrip("/")} if at.root else {})}
         read = [entry["read"]] if "read" in entry else []
         params = [{str(file): read} for file in (at.settings, at.code)] if read else []
+        git = {"cache": False} if shipped else {}
         outs = [
-            {path: {"cache": False, **how}}
-            if shipped and path.startswith("figures/")
-            else {path: how}
+            {path: {**git, **how} if path.startswith("figures/") else how}
             for out in entry["outs"]
             for path, how in out.items()
         ]
@@ -430,34 +336,20 @@ def generated(
 
 def of_stages(study: Study, value: Callable[..., Any]) -> dict[str, Any]:
     """A value for each stage by rule, model and variant or draw, where it has these."""
-    models = study.models
-
-    def by_variant(rule: str, variants: Iterable[str]) -> dict[str, Any]:
-        return {
-            model: {name: value(rule, model=model, variant=name) for name in variants}
-            for model in models
-        }
-
-    own = ("runs", "analyse", "drift_over_steps", *study.outputs)
-    draws = sorted({0, *study.base_draws})
-    aligned = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
-    return {
-        **{rule: value(rule) for rule in ("fetch", "data")},
-        "base": {
-            model: {draw: value("base", model=model, draw=draw) for draw in draws}
-            for model in models
-        },
-        **{
-            rule: {model: value(rule, model=model) for model in models}
-            for rule in ("pool", "states", "evaluate")
-        },
-        "train": by_variant(
-            "train", (name for name in study.trained if name not in study.early_stops)
-        ),
-        "early_stop": by_variant("early_stop", study.early_stops),
-        "alignment": by_variant("alignment", aligned),
-        **{name: value(name) for name in own},
+    models, draws = study.models, sorted({0, *study.base_draws})
+    variants = {
+        "train": [name for name in study.trained if name not in study.early_stops],
+        "early_stop": study.early_stops,
+        "alignment": settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else (),
     }
+    found: dict[str, Any] = {rule: value(rule) for rule in ("fetch", "data")}
+    found["base"] = {m: {d: value("base", model=m, draw=d) for d in draws} for m in models}
+    for rule in ("pool", "states", "evaluate"):
+        found[rule] = {m: value(rule, model=m) for m in models}
+    for rule, names in variants.items():
+        found[rule] = {m: {v: value(rule, model=m, variant=v) for v in names} for m in models}
+    own = ("runs", "analyse", "drift_over_steps", *study.outputs)
+    return found | {name: value(name) for name in own}
 
 
 def codes(study: Study) -> str:

@@ -6,20 +6,7 @@ geosd.reporting. What a rule reads and is called, that module declares.
     <figures>/figure_*.{pdf,svg,png}
 """
 
-TIDY = {
-    "scores": rules.analyse.output.scores,
-    "drift": rules.analyse.output.drift,
-    "consensus": rules.analyse.output.consensus,
-    "training_curves": rules.analyse.output.curves,
-    "drift_over_steps": rules.drift_over_steps.output.drift,
-    "states": [f"{FOLDERS.states(model)}/states.csv" for model in STUDY.models],
-    "alignment": collect(
-        rules.alignment.output.table,
-        model=STUDY.models,
-        variant=settings("figure_alignment", STUDY)["methods"],
-        seed=STUDY.seeds,
-    ),
-}
+TIDY = FOLDERS.tidy_files()
 
 for name, spec in specs.output_specs().items():
     kind = specs.output_kind(name)

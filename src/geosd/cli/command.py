@@ -21,7 +21,7 @@ from geosd.freed_memory import keep_freed_memory
 GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary preview figures report stale unused",
-    "share": "publish restore note redraw results-page merge-claims transfer",
+    "share": "publish restore note redraw results-page metrics merge-claims transfer",
     "develop": "accept base-model extras gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"

@@ -6,11 +6,11 @@ from pathlib import Path
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.run_folders import read_index
-from geosd.files import write_json, write_text
+from geosd.files import write_text
 from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import StepManifest, environment_markdown
-from geosd.reporting.shipping import MANIFEST, read_shipped, source_tables
+from geosd.reporting.shipping import MANIFEST
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
     CLAIMS,
@@ -19,8 +19,6 @@ from geosd.reporting.study_page import (
     front_page_markdown,
     results_markdown,
 )
-from geosd.scores.dvc_metrics import dvc_metrics
-from geosd.scores.tidy import read_tidy
 
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",
@@ -94,16 +92,10 @@ def front_page(
 
 
 def results_page(figures: Path = Path("figures"), out: Path = Path("docs/results.md")) -> None:
-    """Write the page of shipped results, in the alphabetical order of studies, and DVC's metrics.
-
-    Beside the page, metrics/<study>.json has the accuracies of each study with a main table.
+    """Write the page of shipped results, in the alphabetical order of studies.
 
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.
     """
     folders = sorted(path.parent for path in figures.glob(f"*/{MANIFEST}"))
     write_text(out, results_markdown(folders, out))
-    for folder in folders:
-        if "table_main" in read_shipped(folder).outputs:
-            scores = read_tidy("scores", source_tables(folder)["scores"])
-            write_json(out.parent / "metrics" / f"{folder.name}.json", dvc_metrics(scores))

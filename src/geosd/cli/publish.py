@@ -8,7 +8,7 @@ one gets no record, and is made again.
 
 Folders that are outputs of a stage of a dvc.yaml are kept by the stage, every other folder by a
 file of its own, published/<folder>.dvc: studies that share a folder share the file. Results, DVC's
-cache and a store on the same file system are one copy, by hard links where there are no reflinks.
+cache and a store on the same file system are one copy, by hard links.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 PIPELINE = "dvc.yaml"
 FIRST = "quick"  # its pipeline is the one in the root
 CHECK = "check"  # the stage of a pipeline that makes no result
-SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "workflow", "src", "base_models")
+SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "pipelines", "workflow", "src", "base_models")
 
 
 def run(*command: str) -> str:
@@ -116,7 +116,8 @@ def commit(targets: Iterable[str], folders: Iterable[Path]) -> list[str]:
     times = {path: path.stat().st_mtime_ns for path in found if path.is_file()}
     run("dvc", "commit", "--force", *checks, *targets)
     for path, time in times.items():
-        os.utime(path, ns=(time, time))
+        if path.stat().st_mtime_ns != time:  # DVC would hash it again where it is set in vain
+            os.utime(path, ns=(time, time))
     return files
 
 
@@ -129,10 +130,9 @@ def link_to_store(targets: Iterable[str]) -> None:
         infos = [info for name in targets for info in repo.stage.collect_granular(name)]
         outs = [out for info in infos for out in info.stage.outs if out.use_cache]
         oids = {out.hash_info.value for out in outs if out.hash_info}
-    for oid in list(oids):
-        if oid.endswith(".dir"):
-            tree = json.loads(Path(cache.oid_to_path(oid)).read_text(encoding="utf-8"))
-            oids |= {entry["md5"] for entry in tree}
+    for path in (Path(cache.oid_to_path(oid)) for oid in [*oids] if oid.endswith(".dir")):
+        if path.exists():  # not of a stage that was never run
+            oids |= {entry["md5"] for entry in json.loads(path.read_text(encoding="utf-8"))}
     for oid in oids:
         source, target = Path(cache.oid_to_path(oid)), Path(store.oid_to_path(oid))
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -264,8 +264,8 @@ def main(study: str) -> None:
     records_file(study).parent.mkdir(exist_ok=True)
     records_file(study).write_bytes(gzip.compress(packed, mtime=0))
     # DVC names a folder that it keeps in the .gitignore of the folder above.
-    locks = [name.replace(".yaml", ".lock") for name in pipelines]
-    committed = [str(records_file(study)), *pointers, *locks]
+    kept = ["dvc.lock" if name == PIPELINE else str(Path(name).parent) for name in pipelines]
+    committed = [str(records_file(study)), *pointers, *kept]
     committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
