@@ -88,7 +88,7 @@ def test_dvc_has_the_same_jobs_from_the_same_draws(drawn):
     for seed in SEEDS:
         read = {dep.def_path for dep in stages[f"train@{MODEL}-geosd-{seed}"].deps}
         base, pool = folders.base(MODEL, seed % 2), folders.pool(MODEL, seed % 2)
-        assert {base, f"{pool}/pool.jsonl"} <= read
+        assert {f"{base}/model.safetensors", f"{pool}/pool.jsonl"} <= read
     for draw in (0, 1):
         read = {dep.def_path for dep in stages[f"base@{MODEL}-{draw}"].deps}
         assert f"base_models/{MODEL}/{draw}" in read

@@ -89,7 +89,7 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
 def test_what_make_run_installs_follows_from_the_models_of_the_study(
     root, tmp_path, monkeypatch, capsys, study, needed
 ):
-    own = "  own: {extends: smollm2, about: A name of its own.}\n\n  quick_selection:\n"
+    own = "  own: {extends: smollm2, kind: main, about: A name of its own.}\n\n  quick_selection:\n"
     text = (root / "params.yaml").read_text(encoding="utf-8")
     (tmp_path / "params.yaml").write_text(text.replace("  quick_selection:\n", own, 1))
     for name in ("selected", "base_models"):

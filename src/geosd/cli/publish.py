@@ -252,7 +252,8 @@ def main(study: str) -> None:
     for folder in folders:
         inside = [out for out in stages if out == folder or folder in out.parents]
         others = [] if inside else [folder]
-        if inside and folder.parts[1] in SHARED:  # what no rule declares, as snapshots on the way
+        if inside and folder not in inside and folder.parts[1] in SHARED:
+            # What no rule declares, as weights on the way.
             covered = {path for out in inside for path in (out, *out.parents)}
             others = [path for path in sorted(folder.iterdir()) if path not in covered]
         tracked += inside + others
