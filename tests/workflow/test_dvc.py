@@ -99,7 +99,7 @@ STOPS = """  stops:
     seeds: [0, 3]
     outputs: [figure_alignment, table_main]
     variants: {geosd: {training: {snapshots: [25, 75]}}}
-    grid: {fwdkl: {steps: [50, 80]}}
+    grid: {fwdkl: {steps: [50, 120]}}
 
   quick_selection:
 """
