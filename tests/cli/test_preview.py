@@ -14,7 +14,7 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.files import sha256, write_jsonl
 from geosd.problems.records import ID, Sample
-from geosd.provenance.manifest_file import write_manifest
+from geosd.provenance.manifest import write_manifest
 from geosd.scores.statistics import Group, final_contrast
 
 METHODS = ["pi_0", "fwdkl", "geosd"]

@@ -13,7 +13,7 @@ from geosd.cli.analyse import analysed
 from geosd.config import load, resolve, settings
 from geosd.config.output_needs import unmet_needs
 from geosd.config.run_folders import RunFolders, RunRow
-from geosd.provenance.manifest_file import DamagedManifestError, read_manifest
+from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import specs, tables
 from geosd.reporting.preview_table import open_signs, preview_table
 from geosd.scores.score_table import Run
