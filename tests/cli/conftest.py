@@ -67,7 +67,12 @@ def small(tmp_path_factory):
     )
     problems = folder / "data/train.jsonl"
     pool.main(
-        model="mini-qwen3", base=folder / "base", problems=problems, out=folder / "drawn", **shared
+        model="mini-qwen3",
+        base=folder / "base",
+        problems=problems,
+        out=folder / "drawn",
+        scratch=folder / "scratch",
+        **shared,
     )
     draw, checks = random.Random(0), replace(BLIND, check=1.0)
     rows = [
@@ -104,6 +109,7 @@ def small(tmp_path_factory):
             checkpoint=checkpoint,
             problems=folder / "data/test.jsonl",
             out=out,
+            scratch=out.with_name(out.name + "-scratch"),
             **shared,
         )
         return out

@@ -120,7 +120,13 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
     assert model.config.vocab_size == published["vocab_size"]
     assert model.config.tie_word_embeddings == published["tie_word_embeddings"]
 
-    pool.main(base=tmp_path / "base", problems=questions, out=tmp_path / "pool", **shared)
+    pool.main(
+        base=tmp_path / "base",
+        problems=questions,
+        out=tmp_path / "pool",
+        scratch=tmp_path / "s",
+        **shared,
+    )
     counts = json.loads((tmp_path / "pool/counts.json").read_text())
     assert (counts["problems"], counts["rollouts_drawn"]) == (4, 8)
     # Random weights solve nothing, so that solutions are made up.

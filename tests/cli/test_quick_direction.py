@@ -52,7 +52,14 @@ def gains(tmp_path_factory) -> dict[tuple[str, bool], float]:
     problems = folder / "data/train.jsonl"
     data.main(out=folder / "data", **SHARED)
     base.main(model=MODEL, out=folder / "base", scratch=folder / "scratch", **SHARED)
-    pool.main(model=MODEL, base=folder / "base", problems=problems, out=folder / "pool", **SHARED)
+    pool.main(
+        model=MODEL,
+        base=folder / "base",
+        problems=problems,
+        out=folder / "pool",
+        scratch=folder / "scratch",
+        **SHARED,
+    )
 
     def sampled(variant: str, checkpoint: Path) -> dict[bool, float]:
         evaluate.main(

@@ -15,6 +15,7 @@ from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts
 from geosd.problems.records import Problem, Sample
+from geosd.sampling.graded_sampler import GradedSampler
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.seeds import seed_of
 
@@ -56,8 +57,16 @@ class Dice:
             for text in texts
         ]
 
-    def sample_batches(self, batches, decoding):
-        return [self.sample(batch.prompts, decoding, batch.seed) for batch in batches]
+    chunk = 1
+
+    def sample_chunks(self, batches, decoding, finished=()):
+        first = 0
+        for batch in batches:
+            yield dict(enumerate(self.sample(batch.prompts, decoding, batch.seed), first))
+            first += len(batch.prompts)
+
+    def record(self):
+        return {}
 
 
 PROBLEMS = [
@@ -68,7 +77,8 @@ PROBLEMS = [
 
 
 def run(seed=0, problems=PROBLEMS, sampler=None, grade=GRADER, coverage=4):
-    return evaluate(sampler or Dice(), ENCODING, grade, problems, 4, coverage, DECODING, seed)
+    graded = GradedSampler(sampler or Dice(), ENCODING, grade)
+    return evaluate(graded, problems, 4, coverage, DECODING, seed)
 
 
 def test_a_sample_in_a_thought_that_the_prompt_opened_is_judged_as_one(monkeypatch):

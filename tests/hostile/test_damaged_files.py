@@ -146,7 +146,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             raise GoesOnError
 
         patch.setattr(train, "ResumeState", go_on)
-        patch.setattr(evaluate, "resolve_engine", go_on)
+        patch.setattr(evaluate, "open_checkpoint", go_on)
         patch.setattr(alignment, "load_model", go_on)
         values = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
         values["studies"][STUDY] |= {"methods": ["pi_0", "geosd"], "seeds": [0, 1]}
@@ -246,7 +246,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             train.main(*of_run.values(), *paths, params=params)
 
         def examine(out: Path) -> None:
-            evaluate.main(*of_run.values(), base, problem_file, out, params)
+            evaluate.main(*of_run.values(), base, problem_file, out, out / "scratch", params)
 
         def follow(out: Path) -> None:
             alignment.main(*of_run.values(), base, student, data / "states.jsonl", out, params)

@@ -87,5 +87,6 @@ def test_the_problem_is_that_of_the_place_over_all_batches(model):
         pytest.raises(NonFiniteLogitsError, match="problem train-2") as raised,
         named_problems(problems),
     ):
-        sampler.sample_batches([alone, alone, PromptBatch(PROMPTS, 2)], SamplingParams(1.0, 1.0, 6))
+        batches = [alone, alone, PromptBatch(PROMPTS, 2)]
+        list(sampler.sample_chunks(batches, SamplingParams(1.0, 1.0, 6)))
     assert raised.value.place == 2

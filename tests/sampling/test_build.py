@@ -19,7 +19,7 @@ TOKENIZER = build_tokenizer(VOCABULARY)
 ENCODING = Encoding(TOKENIZER, MiniaturePrompts())
 PROMPTS = [TOKENIZER(f"Q: {i} + {i} S:").input_ids for i in range(5)]
 COLD = SamplingParams(0.0, 1.0, 6)
-LAPTOP = {"engine": "transformers", "sequences": 3}
+LAPTOP = {"engine": "transformers", "sequences": 3, "precision": "float32"}
 CLUSTER = {
     "engine": "vllm",
     "sequences": 3,

@@ -6,6 +6,7 @@ from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
+from geosd.sampling.graded_sampler import Draw, GradedSampler
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.sampling.solution_pool import (
     count_pool,
@@ -24,25 +25,24 @@ class Scripted:
     def __init__(self, texts, finish="stop"):
         self.texts, self.finish = texts, finish
 
-    def sample(self, prompts, sampling, seed):
-        assert len(prompts) == len(self.texts)
+    chunk = 1
+
+    def sample_chunks(self, batches, sampling, finished):
+        assert [len(batch.prompts) for batch in batches] == [len(self.texts)]
         ids = build_tokenizer(VOCABULARY)
-        return [Completion(tuple(ids(text).input_ids), self.finish) for text in self.texts]
+        for place, text in enumerate(self.texts):
+            yield {place: Completion(tuple(ids(text).input_ids), self.finish)}
+
+    def record(self):
+        return {}
 
 
 def pool(texts, keep=10, finish="stop", grade=None, opens_thought=False):
     encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
     encoding.opens_thought = opens_thought
-    return pool_solutions(
-        PROBLEMS,
-        Scripted(texts, finish),
-        encoding,
-        grade or MiniatureGrader(),
-        rollouts=4,
-        keep=keep,
-        sampling=SamplingParams(1.0, 1.0, 8),
-        seed=0,
-    )
+    sampler = GradedSampler(Scripted(texts, finish), encoding, grade or MiniatureGrader())
+    rollouts = sampler.draw([Draw(PROBLEMS, range(4), 0)], SamplingParams(1.0, 1.0, 8))
+    return pool_solutions(PROBLEMS, rollouts, keep)
 
 
 def test_only_distinct_verified_solutions_are_kept_in_the_order_drawn():

@@ -123,6 +123,10 @@ def sampler(llm, student=None, **options):
     return VllmSampler(lambda: opened(llm), [END, END], weights, **options)
 
 
+def merged(chunks):
+    return {place: completion for chunk in chunks for place, completion in chunk.items()}
+
+
 def test_each_request_has_the_seed_of_its_place():
     llm = StandIn()
     sampler(llm).sample(PROMPTS, DECODING, seed=3)
@@ -135,8 +139,9 @@ def test_each_request_has_the_seed_of_its_place():
 def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
     llm, alone, student = StandIn(), StandIn(), Student()
     batches = [PromptBatch(PROMPTS, 3), PromptBatch([], 5), PromptBatch(PROMPTS[:2], 4)]
-    together = sampler(llm, student).sample_batches(batches, DECODING)
-    assert together == [sampler(alone).sample(b.prompts, DECODING, b.seed) for b in batches]
+    together = merged(sampler(llm, student).sample_chunks(batches, DECODING))
+    each = [sampler(alone).sample(b.prompts, DECODING, b.seed) for b in batches]
+    assert [together[place] for place in range(5)] == sum(each, [])
     ((_, parameters),) = llm.requests
     assert [request.seed for request in parameters] == [
         seed_of(seed, "request", place)
@@ -144,6 +149,20 @@ def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
         for place in range(count)
     ]
     assert llm.calls == ["start", "update", "finish", "reset", "generate"]
+
+
+def test_what_has_finished_is_not_asked_again_and_the_rest_keeps_its_seeds():
+    llm, batches = StandIn(), [PromptBatch(PROMPTS, 3), PromptBatch(PROMPTS[:2], 4)]
+    vllm = sampler(llm)
+    whole = merged(vllm.sample_chunks(batches, DECODING))
+    rest = merged(vllm.sample_chunks(batches, DECODING, finished={0, 2, 4}))
+    assert rest == {place: whole[place] for place in (1, 3)}
+    assert [request.seed for request in llm.requests[-1][1]] == [
+        seed_of(3, "request", 1),
+        seed_of(4, "request", 0),
+    ]
+    unopened = VllmSampler(lambda: pytest.fail("an engine was started for nothing"), [END])
+    assert list(unopened.sample_chunks(batches, DECODING, range(5))) == []
 
 
 def test_a_request_has_the_sampling_parameters_and_no_other_truncation():

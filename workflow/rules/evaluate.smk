@@ -27,13 +27,16 @@ rule evaluate:
         code=code_of_model("evaluate"),
         checkpoint=subpath(input.checkpoint, parent=True),
         out=subpath(output.samples, parent=True),
+        scratch="scratch/evaluate/{model}/{recipe}/{seed}",
     message:
         "Sample {wildcards.model} after {resources.variant}, seed {wildcards.seed}"
     shell:
-        "python -m geosd evaluate --study {resources.study:q}"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
+        " --scratch {params.scratch:q} --"
+        " python -m geosd evaluate --study {resources.study:q}"
         " --model {wildcards.model:q} --variant {resources.variant:q} --seed {wildcards.seed:q}"
         " --checkpoint {params.checkpoint:q} --problems {input.problems:q}"
-        " --out {params.out:q} > {log:q} 2>&1"
+        " --out {params.out:q} --scratch {params.scratch:q} > {log:q} 2>&1"
 
 
 use rule evaluate as evaluate_pi_0 with:

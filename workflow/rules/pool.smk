@@ -27,9 +27,13 @@ rule pool:
         draw=draw_of,
         base=subpath(input.base, parent=True),
         out=subpath(output.pool, parent=True),
+        scratch="scratch/pool/{model}-{digest}",
     message:
         "Collect verified solutions of {wildcards.model}, draw {params.draw}"
     shell:
-        "python -m geosd pool --study {resources.study:q}"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
+        " --scratch {params.scratch:q} --"
+        " python -m geosd pool --study {resources.study:q}"
         " --model {wildcards.model:q} --draw {params.draw:q} --base {params.base:q}"
-        " --problems {input.problems:q} --out {params.out:q} > {log:q} 2>&1"
+        " --problems {input.problems:q} --out {params.out:q}"
+        " --scratch {params.scratch:q} > {log:q} 2>&1"

@@ -49,8 +49,7 @@ def main(
         inputs = _released(settings["checkpoint"], out)
         job.write_manifest(out, inputs, model=model, draw=draw)
         return
-    identity = {**computed_by("base"), "settings": settings, "model": model}
-    resume = ResumeState(scratch, identity)
+    resume = ResumeState(scratch, job.identity({}, model=model))
     _pretrain(model, settings["pretraining"], resume, out)
     job.write_manifest(out, [], model=model, draw=draw)
     resume.clear()

@@ -17,6 +17,7 @@ from typing import Any
 
 from geosd.cli import forkserver
 from geosd.freed_memory import keep_freed_memory
+from geosd.preemption import EXIT_CODE, PreemptionError
 
 GROUPS = {
     "run": "run plan doctor select-rates grade",
@@ -84,6 +85,9 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
 
     try:
         return tyro.cli(program, prog=f"geosd {name}", args=words)
+    except PreemptionError as preemption:
+        print(preemption, file=sys.stderr)
+        return EXIT_CODE
     except ValueError as error:
         from geosd.config import ConfigError  # some programs do without
 

@@ -7,7 +7,13 @@ from typing import Any
 
 from geosd.config import load, resolve, settings
 from geosd.files import remove_leftovers, sha256
-from geosd.provenance.manifest import MANIFEST, code_hashes, manifest, write_manifest
+from geosd.provenance.manifest import (
+    MANIFEST,
+    code_hashes,
+    computed_by,
+    manifest,
+    write_manifest,
+)
 from geosd.provenance.proof import MODEL_CARD
 
 
@@ -41,6 +47,15 @@ class Job:
         self.draw = draw if seed is None else resolved.draw(seed)
         self.settings = settings(rule, resolved, model, variant, self.draw)
         self._code = code_hashes(rule, self.settings)
+
+    def identity(self, inputs: Mapping[Path, str], **more: Any) -> dict[str, Any]:
+        """What a resume state of the job must be of: code, packages, settings, inputs, and `more`.
+
+        A part of `more` takes the place of one of the same name.
+        """
+        computed = computed_by(self._rule, self.settings)
+        parts = {"settings": self.settings, "inputs": list(inputs.values())}
+        return {**computed, **parts, **more}
 
     def write_manifest(
         self,

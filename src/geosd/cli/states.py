@@ -17,9 +17,8 @@ from geosd.evaluation.state_survey import survey_states
 from geosd.files import atomic_write, write_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import read_pool, read_problems
-from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.build import build_sampler
+from geosd.sampling.graded_sampler import open_checkpoint
 from geosd.sampling.sampler import SamplingParams
 from geosd.scores.state_table import most_uncertain
 from geosd.scores.tidy import COLUMNS
@@ -44,9 +43,9 @@ def main(
     job = Job("states", params, study, model)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems, pool])
-    student, tokenizer = load_model(base)
-    source = get_data_source(settings["source"])
-    encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
+    student, _ = load_model(base)
+    opened = open_checkpoint(base, settings, f"states of {model}", student)
+    encoding = opened.encoding
     seed = seed_of(settings["seed"], "states")
     training = read_problems(problems)
     problem_sampler = ProblemSampler(training, read_pool(pool, training), seed)
@@ -58,12 +57,9 @@ def main(
         sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
         privilege=settings["privilege"],
     )
-    sampler = build_sampler(
-        settings["rollout"], base, encoding, model=student, progress=f"states of {model}"
-    )
-    with closing(source.grader()) as grade:
+    with closing(opened.source.grader()) as grade:
         rollout_source = LocalRollouts(
-            student, rollout_settings, problem_sampler, encoding, sampler, grade
+            student, rollout_settings, problem_sampler, encoding, opened.sampler, grade
         )
         rollouts, _ = rollout_source.check_prompts().collect(step=0, measured=False)
     columns = survey_states(

@@ -20,22 +20,16 @@ from geosd.files import atomic_write, write_json
 from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
+from geosd.preemption import PreemptionError, catch_sigterm
 from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
-from geosd.provenance.manifest import computed_by
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.solution_pool import require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.processes import init_processes, local_device
-from geosd.training.resume_state import (
-    EXIT_CODE,
-    PreemptionError,
-    ResumeState,
-    Snapshots,
-    catch_sigterm,
-)
+from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
 from geosd.training.step_log import StepLog, check_trackers
@@ -54,7 +48,7 @@ def main(
     params: Path = Path("params.yaml"),
     snapshots: tuple[int, ...] = (),
     workers: int = 0,
-) -> int:
+) -> None:
     """Train one student: one variant of one model with one seed.
 
     Args:
@@ -74,13 +68,7 @@ def main(
     # No result depends on this share, so no folder's name does.
     least_share = job.study.section("pool", model)["least_share"]
     require_solutions(read_pool(pool, read_problems(problems)), least_share)
-    identity = {
-        **computed_by("train", settings),
-        "settings": resolved,
-        "seed": seed,
-        "inputs": list(inputs.values()),
-    }
-    resume = ResumeState(scratch, identity)
+    resume = ResumeState(scratch, job.identity(inputs, settings=resolved, seed=seed))
     storage = getattr(torch, settings.get("storage", "float32"))
     saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
@@ -88,7 +76,7 @@ def main(
         run_inputs = RunInputs(resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
             serve_trainers(assemble_rollout_worker(run_inputs, link.worker), link)
-            return 0
+            return
         run = assemble_run(run_inputs, ranks, link)
         try:
             log = train(
@@ -99,11 +87,9 @@ def main(
                 saved,
                 stop_requested,
             )
-        except PreemptionError as preemption:
-            print(preemption, file=sys.stderr)
-            return EXIT_CODE
         finally:  # a failure elsewhere ends all processes: accelerate sees to it
-            failed = isinstance(sys.exception(), Exception)
+            error = sys.exception()
+            failed = isinstance(error, Exception) and not isinstance(error, PreemptionError)
             if isinstance(run.rollout_source, RemoteRollouts) and not failed:
                 run.rollout_source.end()
         student = full_model(run.student)
@@ -132,4 +118,3 @@ def main(
             write_model_card(out, model=model, seed=seed, settings=settings, **card)
             resume.clear()
         ranks.barrier()
-    return 0

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
-from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
-from geosd.sampling.sampler import (
-    PromptBatch,
-    Sampler,
-    SamplingParams,
-    named_problems,
-)
+from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.sampling.sampler import SamplingParams
 from geosd.seeds import seed_of
 
 
 def evaluate(
-    sampler: Sampler,
-    encoding: Encoding,
-    grade: Grader,
+    sampler: GradedSampler,
     problems: Sequence[Problem],
     samples: int,
     coverage: int,
@@ -34,9 +25,7 @@ def evaluate(
     the others' samples as they were. The sampler gets all batches at once.
 
     Args:
-        sampler: What draws; it splits one seed into those of single completions.
-        encoding: The checkpoint's tokenizer, and how a question is worded.
-        grade: Judges a whole response.
+        sampler: What draws and grades; it splits one seed into those of single completions.
         problems: In any order.
         samples: Samples of each problem, the k of avg@k; 16 in the paper.
         coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
@@ -49,6 +38,7 @@ def evaluate(
         arguments give the same rows.
 
     Raises:
+        PreemptionError: The scheduler sent SIGTERM; what has ended is kept.
         ValueError: `samples` is below 1, there are no problems, or two share benchmark and id.
 
     Source:
@@ -66,39 +56,16 @@ def evaluate(
                 "Hint: ids must be unique within a benchmark; make the data again."
             )
         benchmarks[problem.benchmark][problem.id] = problem
-    batches: list[PromptBatch] = []
-    places: list[tuple[Problem, int]] = []  # of each prompt: its problem, and the sample's number
+    draws: list[Draw] = []
     for benchmark, members in benchmarks.items():
         calls = {"evaluate": range(samples)}
         if is_out_of_distribution(benchmark) and coverage > samples:
             calls["coverage"] = range(samples, coverage)
-        prompts = [encoding.student(problem) for problem in members.values()]
-        for purpose, numbers in calls.items():
-            ids = [prompt for prompt in prompts for _ in numbers]
-            batches.append(PromptBatch(ids, seed_of(seed, purpose, benchmark)))
-            places += [(problem, n) for problem in members.values() for n in numbers]
-    with named_problems([problem for problem, _ in places]):
-        completions = chain.from_iterable(sampler.sample_batches(batches, decoding))
+        draws += [
+            Draw(list(members.values()), numbers, seed_of(seed, purpose, benchmark))
+            for purpose, numbers in calls.items()
+        ]
     rows: dict[tuple[str, str], list[Sample]] = {}
-    for (problem, number), completion in zip(places, completions, strict=True):
-        text = encoding.text(completion.ids)
-        verdict = judge_response(
-            text,
-            problem.answer,
-            grade,
-            truncated=completion.finish == "length",
-            opened_thought=encoding.opens_thought,
-        )
-        row = Sample(
-            benchmark=problem.benchmark,
-            problem_id=problem.id,
-            sample=number,
-            text=text,
-            tokens=len(completion.ids),
-            answer=verdict.answer,
-            correct=verdict.correct,
-            finish=completion.finish,
-            reason=verdict.reason,
-        )
-        rows.setdefault((problem.benchmark, problem.id), []).append(row)
+    for row in sampler.draw(draws, decoding):
+        rows.setdefault((row.benchmark, row.problem_id), []).append(row)
     return [row for problem in problems for row in rows[problem.benchmark, problem.id]]

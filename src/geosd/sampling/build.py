@@ -20,7 +20,10 @@ from geosd.sampling.vllm_sampler import VllmSampler
 
 
 def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an engine, with the precision that they stand for on this machine."""
+    """The settings of an engine, with the precision that they stand for on this machine.
+
+    It is float32 where it is left out.
+    """
     on_gpu = settings["engine"] == "vllm" and torch.cuda.is_available()  # transformers loads on CPU
     device = torch.device("cuda" if on_gpu else "cpu")
     precision = resolve_precision(settings.get("precision", "float32"), device)
@@ -38,7 +41,7 @@ def build_sampler(
     """A sampler of a checkpoint, or of a model in training.
 
     Args:
-        settings: `engine`, `sequences` and `precision` (float32 where it is left out), and vLLM's
+        settings: `engine`, `sequences` and `precision`, as `resolve_engine` gives them, and vLLM's
             own where it is the engine; see `geosd.sampling.vllm_engine.start_engine`.
         checkpoint: Folder of the weights; of a live model, those that it began with.
         encoding: Says which tokens end a response.
@@ -51,7 +54,6 @@ def build_sampler(
         ValueError: There is no such engine.
         ModuleNotFoundError: The engine is vllm, and it is not installed.
     """
-    settings = resolve_engine(settings)
     engine, options = settings["engine"], {k: v for k, v in settings.items() if k != "engine"}
     if engine == "transformers":
         dtype = getattr(torch, options["precision"])

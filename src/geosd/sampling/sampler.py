@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -106,10 +106,12 @@ class Sampler(Protocol):
         on_finish: Called with each completion that the model ends, while others are still sampled.
         copies_weights: Whether a call copies the model's weights, one after another, before it
             samples. Otherwise it reads the model where it lies, and needs it whole.
+        chunk: Completions of `sample_chunks` that are worth a file of their own.
     """
 
     on_finish: OnFinish | None
     copies_weights: bool
+    chunk: int
 
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
@@ -121,13 +123,16 @@ class Sampler(Protocol):
         """
         ...
 
-    def sample_batches(
-        self, batches: Sequence[PromptBatch], sampling: SamplingParams
-    ) -> list[list[Completion]]:
-        """What `sample` gives for each batch, of weights that stay the same.
+    def sample_chunks(
+        self,
+        batches: Sequence[PromptBatch],
+        sampling: SamplingParams,
+        finished: Collection[int] = (),
+    ) -> Iterator[dict[int, Completion]]:
+        """What `sample` gives for each batch, as it ends, by the prompt's place among all batches.
 
-        An engine that can takes all batches at once: then one wait for the last response, not one a
-        batch.
+        Prompts at the places `finished` need none. An engine that can takes all others at once:
+        then there is one wait for the last response. A chunk may be empty: a chance to stop.
         """
         ...
 

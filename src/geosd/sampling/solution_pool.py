@@ -6,23 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from geosd.problems.encoding import Encoding
-from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
-from geosd.problems.records import PooledSolutions, Problem, Reason
-from geosd.sampling.sampler import Sampler, SamplingParams, named_problems
+from geosd.problems.grading import UNDECIDED, reason_counts
+from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
 
 
 def pool_solutions(
-    problems: Sequence[Problem],
-    sampler: Sampler,
-    encoding: Encoding,
-    grade: Grader,
-    rollouts: int,
-    keep: int,
-    sampling: SamplingParams,
-    seed: int,
+    problems: Sequence[Problem], rollouts: Sequence[Sample], keep: int
 ) -> list[PooledSolutions]:
-    """Sample every problem, and keep distinct solutions whose answer is right.
+    """Keep distinct solutions whose answer is right, of as many rollouts of each problem, in order.
 
     A truncated rollout is no solution: as privileged context it would teach the teacher to stop
     anywhere. The paper (Data) has up to 32 rollouts a problem, at temperature 1, and keeps 10
@@ -32,29 +23,15 @@ def pool_solutions(
         One row per problem, in order, also for those without a solution: the exclusions are counted
         from it.
     """
-    asked = [problem for problem in problems for _ in range(rollouts)]
-    with named_problems(asked):
-        completions = sampler.sample([encoding.student(one) for one in asked], sampling, seed)
-    rows = []
+    rows, each = [], len(rollouts) // len(problems)
     for place, problem in enumerate(problems):
-        drawn = completions[place * rollouts : (place + 1) * rollouts]
-        texts = [encoding.text(one.ids) for one in drawn]
-        verdicts = [
-            judge_response(
-                text,
-                problem.answer,
-                grade,
-                truncated=one.finish == "length",
-                opened_thought=encoding.opens_thought,
-            )
-            for text, one in zip(texts, drawn, strict=True)
-        ]
-        verified = [t for t, verdict in zip(texts, verdicts, strict=True) if verdict.correct]
-        reasons = Counter(verdict.reason for verdict in verdicts)
+        drawn = rollouts[place * each : (place + 1) * each]
+        verified = [one.text for one in drawn if one.correct]
+        reasons = Counter(one.reason for one in drawn)
         undecided = sum(reasons[reason] for reason in UNDECIDED)
         distinct = tuple(dict.fromkeys(verified))[:keep]
         rows.append(
-            PooledSolutions(problem.id, distinct, rollouts, len(verified), undecided, dict(reasons))
+            PooledSolutions(problem.id, distinct, each, len(verified), undecided, dict(reasons))
         )
     return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +55,7 @@ class TransformersSampler:
     """
 
     copies_weights = False
+    chunk = 1  # each batch is
 
     def __init__(
         self,
@@ -71,7 +72,6 @@ class TransformersSampler:
         self.on_finish: OnFinish | None = None
         self._step_record: dict[str, Any] = {"kind": "none yet"}
 
-    @torch.inference_mode()
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
     ) -> list[Completion]:
@@ -84,37 +84,54 @@ class TransformersSampler:
             ContextError: A prompt and its response may be longer than the model's context.
             NonFiniteLogitsError: A row of logits is not finite; see `draw_tokens`.
         """
-        context = getattr(self.model.config, "max_position_embeddings", None)
-        longest = max(map(len, prompts), default=0)
-        check_context(context, longest, sampling.max_new_tokens)
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        starts = range(0, len(order), self.rows)
-        bar = tqdm(starts, desc=self.progress, mininterval=2, disable=self.progress is None)
         done: dict[int, Completion] = {}
+        for chunk in self.sample_chunks([PromptBatch(prompts, seed)], sampling):
+            done |= chunk
+        return [done[place] for place in range(len(prompts))]
+
+    def sample_chunks(
+        self,
+        batches: Sequence[PromptBatch],
+        sampling: SamplingParams,
+        finished: Collection[int] = (),
+    ) -> Iterator[dict[int, Completion]]:
+        """See `Sampler.sample_chunks`.
+
+        A chunk is `rows` prompts of one batch. Which ones does not depend on what has finished, nor
+        on other batches: each chunk has the same rounding alone and among others.
+        """
+        context = getattr(self.model.config, "max_position_embeddings", None)
+        longest = max((len(prompt) for batch in batches for prompt in batch.prompts), default=0)
+        check_context(context, longest, sampling.max_new_tokens)
+        chunks, first = [], 0
+        for batch in batches:
+            order = sorted(range(len(batch.prompts)), key=lambda i: len(batch.prompts[i]))
+            starts = range(0, len(order), self.rows)
+            chunks += [(batch, first, order[start : start + self.rows]) for start in starts]
+            first += len(order)
+        bar = tqdm(chunks, desc=self.progress, mininterval=2, disable=self.progress is None)
+        for batch, first, places in bar:
+            if all(first + place in finished for place in places):
+                continue
+            try:
+                done = self._sample_together(batch, places, sampling)
+            except NonFiniteLogitsError as error:
+                raise NonFiniteLogitsError(first + error.place, error.position) from error
+            yield {first + place: completion for place, completion in done.items()}
+
+    @torch.inference_mode()
+    def _sample_together(
+        self, batch: PromptBatch, places: list[int], sampling: SamplingParams
+    ) -> dict[int, Completion]:
+        """Completions of the prompts at some places of a batch, by their places."""
         training = self.model.training
         self.model.eval()
         try:
-            for start in bar:
-                places = order[start : start + self.rows]
-                with float32_logits(self.model):
-                    session = self._open([prompts[i] for i in places], sampling.max_new_tokens)
-                    done.update(self._complete(session, places, sampling, seed))
+            with float32_logits(self.model):
+                session = self._open([batch.prompts[i] for i in places], sampling.max_new_tokens)
+                return self._complete(session, places, sampling, batch.seed)
         finally:
             self.model.train(training)
-        return [done[i] for i in range(len(prompts))]
-
-    def sample_batches(
-        self, batches: Sequence[PromptBatch], sampling: SamplingParams
-    ) -> list[list[Completion]]:
-        """One batch after another, so that each has the same rounding alone and among others."""
-        done: list[list[Completion]] = []
-        for batch in batches:
-            try:
-                done.append(self.sample(batch.prompts, sampling, batch.seed))
-            except NonFiniteLogitsError as error:
-                place = sum(map(len, done)) + error.place
-                raise NonFiniteLogitsError(place, error.position) from error
-        return done
 
     def record(self) -> dict[str, Any]:
         """Engine, version, rows, how a step is computed, and how requests are seeded."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any
@@ -50,6 +49,8 @@ class VllmSampler:
         part_bytes: Bytes of weights that are on their way at once.
     """
 
+    chunk = 64  # of 256 in flight: at 8B about a minute's
+
     def __init__(
         self,
         open_engine: Callable[[], StartedEngine],
@@ -82,27 +83,34 @@ class VllmSampler:
             NonFiniteLogitsError: A row of logits has a NaN. vLLM does not look for infinities.
             RuntimeError: The engine gave a request up.
         """
-        return self.sample_batches([PromptBatch(prompts, seed)], sampling)[0]
+        done: dict[int, Completion] = {}
+        for chunk in self.sample_chunks([PromptBatch(prompts, seed)], sampling):
+            done |= chunk
+        return [done[place] for place in range(len(prompts))]
 
-    def sample_batches(
-        self, batches: Sequence[PromptBatch], sampling: SamplingParams
-    ) -> list[list[Completion]]:
-        """What `sample` gives for each batch, all in one queue; see `Sampler.sample_batches`.
+    def sample_chunks(
+        self,
+        batches: Sequence[PromptBatch],
+        sampling: SamplingParams,
+        finished: Collection[int] = (),
+    ) -> Iterator[dict[int, Completion]]:
+        """All batches in one queue, and what each of the engine's steps has ended.
 
-        `on_finish` gets a prompt's place among those of all batches.
+        `on_finish` gets a prompt's place among those of all batches. Who does not wait for the last
+        chunk leaves requests in the engine.
         """
-        prompts = [prompt for batch in batches for prompt in batch.prompts]
-        parameters = [
-            self._parameters(sampling, batch.seed, place)
-            for batch in batches
-            for place in range(len(batch.prompts))
-        ]
+        every = [(prompt, b.seed, at) for b in batches for at, prompt in enumerate(b.prompts)]
+        asked = {place: every[place] for place in range(len(every)) if place not in finished}
+        if not asked:
+            return
+        prompts = [prompt for prompt, _, _ in asked.values()]
+        parameters = [self._parameters(sampling, seed, at) for _, seed, at in asked.values()]
         if 0 < sampling.temperature < LOWEST_TEMPERATURE:
             raise ValueError(
                 f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
                 f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
             )
-        longest = max(map(len, prompts), default=0)
+        longest = max(map(len, prompts))
         check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
         if self.weights is not None:
             self.sync(self.weights())
@@ -113,13 +121,19 @@ class VllmSampler:
             use_tqdm=False,
         )
         # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
-        places = {request.partition("-")[0]: place for place, request in enumerate(requests)}
-        done: dict[int, Completion] = {}
-        silent = self.progress is None
-        bar = tqdm(total=len(prompts), desc=self.progress, mininterval=2, disable=silent)
+        names = (request.partition("-")[0] for request in requests)
+        places = dict(zip(names, asked, strict=True))
+        bar = tqdm(
+            desc=self.progress,
+            total=len(every),
+            initial=len(every) - len(asked),
+            mininterval=2,
+            disable=self.progress is None,
+        )
         with bar, _nans_raise(llm.llm_engine.engine_core, places):
             # What generate() does, but each completion is reported when it ends.
             while llm.llm_engine.has_unfinished_requests():
+                done = {}
                 for output in llm.llm_engine.step():
                     if output.finished:
                         place = places[output.request_id]
@@ -127,8 +141,7 @@ class VllmSampler:
                         if self.on_finish is not None and done[place].finish == "stop":
                             self.on_finish(place, done[place])
                         bar.update()
-        completions = iter([done[place] for place in range(len(prompts))])
-        return [list(islice(completions, len(batch.prompts))) for batch in batches]
+                yield done
 
     def sync(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replace the engine's weights by `named_weights`, and forget what it has cached.

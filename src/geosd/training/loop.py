@@ -36,12 +36,13 @@ from tqdm import tqdm
 from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import loss_terms, mean_loss
 from geosd.optim.update import warmup
+from geosd.preemption import PreemptionError
 from geosd.seeds import seed_of
 from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
 from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
 from geosd.training.packing import Microbatch, responses_per_rank
-from geosd.training.resume_state import PreemptionError, ResumeState, Snapshots
+from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
 

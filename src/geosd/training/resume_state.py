@@ -4,13 +4,9 @@ The states lie in a scratch folder that no workflow knows: a scheduler deletes t
 of a job that dies. Before it takes its node back it sends SIGTERM and waits a while.
 """
 
-import hashlib
-import json
 import logging
-import signal
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +15,10 @@ from torch import nn
 
 from geosd.files import atomic_write, remove_leftovers, write_json
 from geosd.models.load_and_save import save_weights
+from geosd.provenance.identity import differing_parts, identity_digests
 from geosd.training.processes import Ranks
 
 logger = logging.getLogger(__name__)
-
-EXIT_CODE = 75
-"""Of a program that saved its state and wants to be started again: EX_TEMPFAIL of sysexits.h."""
 
 
 class DamagedStateError(ValueError):
@@ -43,11 +37,7 @@ class ResumeState:
     def __init__(self, folder: Path, identity: Any) -> None:
         self.path, self.previous = folder / "state.pt", folder / "state.previous.pt"
         self.aside = folder / "state.other.pt"
-        parts = identity if isinstance(identity, Mapping) else {"identity": identity}
-        texts = {name: json.dumps(parts[name], sort_keys=True, default=str) for name in parts}
-        self.digests = {
-            name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()
-        }
+        self.digests = identity_digests(identity)
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Keep the state after `step` steps, tensors and plain values only, and the one before."""
@@ -121,15 +111,13 @@ class ResumeState:
 
     def _set_aside(self, path: Path, digests: Mapping[str, str]) -> None:
         """Set aside the last state of another run, and remove the one before it."""
-        names = sorted(self.digests.keys() | digests.keys())
-        others = [name for name in names if self.digests.get(name) != digests.get(name)]
         if path == self.previous and self.aside.exists():
             path.unlink()
             return
         path.replace(self.aside)
         logger.warning(
-            f"{path} is of a run with other {', '.join(others)}: it is {self.aside.name} now, and"
-            " this run begins anew."
+            f"{path} is of a run with other {differing_parts(self.digests, digests)}: it is"
+            f" {self.aside.name} now, and this run begins anew."
         )
 
 
@@ -193,18 +181,3 @@ class Snapshots:
         """Save the measurement and the weights after `step` updates, in this order."""
         write_json(self.measured_path(step), measured)
         save_weights(student, self.path(step), self.storage)
-
-
-class PreemptionError(Exception):
-    """The run was asked to stop, and its state is saved."""
-
-
-@contextmanager
-def catch_sigterm() -> Iterator[Callable[[], bool]]:
-    """Context in which SIGTERM does not end the process, but asks the run to save its state."""
-    received = []
-    previous = signal.signal(signal.SIGTERM, lambda *_: received.append(True))
-    try:
-        yield lambda: bool(received)
-    finally:
-        signal.signal(signal.SIGTERM, previous)

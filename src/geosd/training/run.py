@@ -19,7 +19,7 @@ from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
-from geosd.sampling.build import build_sampler
+from geosd.sampling.build import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.training.chunked_logits import ChunkedLogits, recomputes, response_logits
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
@@ -100,7 +100,7 @@ class RunInputs:
             problem_sampler=ProblemSampler(training, read_pool(self.pool, training), self.seed),
             encoding=encoding,
             sampler=build_sampler(
-                settings["rollout"], self.base, encoding, model=student, live=True
+                resolve_engine(settings["rollout"]), self.base, encoding, model=student, live=True
             ),
             grade=source.grader(),  # its processes, if it starts any, end with this one
             ranks=ranks,

@@ -1,0 +1,148 @@
+"""Samples of problems, each graded when it ends: what a pool and an evaluation are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from geosd.models.load_and_save import load_tokenizer
+from geosd.preemption import PreemptionError, catch_sigterm
+from geosd.problems.encoding import Encoding
+from geosd.problems.grading import Grader, judge_response
+from geosd.problems.records import Problem, Sample
+from geosd.problems.sources import DataSource, get_data_source
+from geosd.sampling.build import build_sampler, resolve_engine
+from geosd.sampling.kept_samples import KeptSamples
+from geosd.sampling.sampler import (
+    Completion,
+    PromptBatch,
+    Sampler,
+    SamplingParams,
+    named_problems,
+)
+
+
+class Draw(NamedTuple):
+    """Samples of problems that share a seed, whatever is drawn beside them.
+
+    `numbers` are those of each problem's samples.
+    """
+
+    problems: Sequence[Problem]
+    numbers: range
+    seed: int
+
+
+@dataclass(frozen=True)
+class GradedSampler:
+    """Draws samples of problems and grades them; the student's prompt shows no solution.
+
+    Attributes:
+        kept: Where samples are kept that have ended; None keeps none.
+        stop_requested: Asked after each chunk; true ends the job there.
+    """
+
+    sampler: Sampler
+    encoding: Encoding
+    grade: Grader
+    kept: KeptSamples | None = None
+    stop_requested: Callable[[], bool] = lambda: False
+
+    def draw(self, draws: Sequence[Draw], sampling: SamplingParams) -> list[Sample]:
+        """The samples, draw by draw, those of a problem together.
+
+        With the same arguments a job that was killed, and goes on from what was kept, gives the
+        samples of one that was not.
+
+        Raises:
+            PreemptionError: The scheduler sent SIGTERM; what has ended is kept.
+        """
+        places = [(one, number) for d in draws for one in d.problems for number in d.numbers]
+        problems = list(dict.fromkeys(problem for problem, _ in places))
+        prompts = {problem: self.encoding.student(problem) for problem in problems}
+        batches = [
+            PromptBatch([prompts[one] for one in d.problems for _ in d.numbers], d.seed)
+            for d in draws
+        ]
+        rows = self.kept.load() if self.kept else {}
+        new: dict[int, Sample] = {}
+        chunks = self.sampler.sample_chunks(batches, sampling, frozenset(rows))
+        with named_problems([problem for problem, _ in places]):
+            for chunk in chain([{}], chunks):  # a first chance to stop, before anything is sampled
+                new |= {at: self._judged(*places[at], done) for at, done in chunk.items()}
+                stopping = self.stop_requested()
+                if new and (stopping or len(new) >= self.sampler.chunk):
+                    self._keep(new)
+                    rows |= new
+                    new = {}
+                if stopping and len(rows) < len(places):
+                    raise PreemptionError(
+                        f"asked to stop after {len(rows)} of {len(places)} samples; start again to"
+                        " go on from there"
+                    )
+        if new:
+            self._keep(new)
+        rows |= new
+        return [rows[place] for place in range(len(places))]
+
+    def _keep(self, rows: dict[int, Sample]) -> None:
+        if self.kept:
+            self.kept.keep(rows, self.sampler.record())
+
+    def _judged(self, problem: Problem, number: int, completion: Completion) -> Sample:
+        text = self.encoding.text(completion.ids)
+        verdict = judge_response(
+            text,
+            problem.answer,
+            self.grade,
+            truncated=completion.finish == "length",
+            opened_thought=self.encoding.opens_thought,
+        )
+        return Sample(
+            benchmark=problem.benchmark,
+            problem_id=problem.id,
+            sample=number,
+            text=text,
+            tokens=len(completion.ids),
+            answer=verdict.answer,
+            correct=verdict.correct,
+            finish=completion.finish,
+            reason=verdict.reason,
+        )
+
+
+class OpenedCheckpoint(NamedTuple):
+    """What samples a checkpoint; `precision` is that of the engine on this machine."""
+
+    source: DataSource
+    encoding: Encoding
+    sampler: Sampler
+    precision: str
+
+    @contextmanager
+    def graded(self, kept: KeptSamples) -> Iterator[GradedSampler]:
+        """Context of its samples, graded and kept as they end; SIGTERM ends a draw in between."""
+        with closing(self.source.grader()) as grade, catch_sigterm() as stop_requested:
+            yield GradedSampler(self.sampler, self.encoding, grade, kept, stop_requested)
+
+
+def open_checkpoint(
+    folder: Path, settings: Mapping[str, Any], progress: str, model: nn.Module | None = None
+) -> OpenedCheckpoint:
+    """Open a checkpoint to sample it.
+
+    `settings` are a job's: `source` and `thinking` of the section data, and `rollout`; `progress`
+    and `model` as `build_sampler` takes them.
+    """
+    tokenizer, generation = load_tokenizer(folder)
+    source = get_data_source(settings["source"])
+    encoding = source.encoding(tokenizer, settings["thinking"], generation)
+    engine = resolve_engine(settings["rollout"])
+    sampler = build_sampler(engine, folder, encoding, model, progress=progress)
+    return OpenedCheckpoint(source, encoding, sampler, engine["precision"])
