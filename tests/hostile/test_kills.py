@@ -43,7 +43,7 @@ from geosd.scores.tidy import COLUMNS
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SEED, KILLS, RESUMED = 0, 50, 6
+SEED, KILLS, RESUMED = 0, 50, 8
 MODEL, DRAWN = "mini-qwen3", 9
 LINKED = ("Snakefile", "workflow", "profiles", "local", "src", "envs")
 SMALL = {
@@ -358,8 +358,9 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     for command in commands:
         of_program[command.program].append(command)
     drawn = [draw.choice(of_one) for of_one in of_program.values()]
-    resumed = of_program["geosd train"] + of_program["geosd base-model"]
-    drawn += [draw.choice(resumed) for _ in range(RESUMED)]
+    keep_state = ("train", "base-model", "evaluate", "pool")
+    resumed = [of_program[f"geosd {name}"] for name in keep_state]
+    drawn += [draw.choice(resumed[number % 4]) for number in range(RESUMED)]
     drawn += [draw.choice(commands) for _ in range(KILLS - len(drawn))]
     for command in drawn:
         put(folder, command.before)
@@ -369,8 +370,9 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
         status, _ = run(command, folder, finished.log, kill_before=moment)
         assert status == -signal.SIGKILL, case
         done["killed"] += 1
-        for state in sorted((folder / "scratch").rglob("state*.pt")):
-            damage = draw.choice(damages)
+        states = [*(folder / "scratch").rglob("state*.pt"), *(folder / "scratch").rglob("0*.jsonl")]
+        for state in sorted(states):
+            damage = draw.choice(damages if state.suffix == ".pt" else damages[:3])
             damage(state, draw)
             done["states damaged"] += 1
         status, _ = run(command, folder, finished.log)

@@ -20,7 +20,7 @@ from geosd.sampling.transformers_sampler import TransformersSampler
 ENCODING = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
 PROBLEMS = [Problem(f"p{i}", "id", "1 + 1" + " + 1" * (i % 3), "2") for i in range(5)]
 DRAWS = [Draw(PROBLEMS, range(3), 7), Draw(PROBLEMS[:2], range(3, 5), 8)]
-WARM = SamplingParams(1.0, 1.0, 12)
+WARM = SamplingParams(1.0, 1.0, 6)
 ROWS, TOTAL, CHUNKS = 4, 19, 5  # 15 rows in four batches, and 4 in one
 IDENTITY = {"code": "of today", "settings": {"samples": 3}, "inputs": ["a checkpoint", "problems"]}
 
@@ -179,13 +179,13 @@ def test_a_damaged_file_is_never_trusted(damage, life, undisturbed, tmp_path, ca
     assert rows == undisturbed and sampler.sampled == TOTAL - 2 * ROWS
 
 
-def test_a_job_goes_on_in_the_threads_that_it_began_with(life):
+def test_a_job_goes_on_in_the_threads_that_it_began_with(undisturbed, tmp_path):
     threads = torch.get_num_threads()
     try:
-        torch.set_num_threads(2)
-        life(1)
-        torch.set_num_threads(1)
-        life(1)
+        for number, place in ((2, 0), (1, 1)):
+            torch.set_num_threads(number)
+            KeptSamples(tmp_path, IDENTITY).keep({place: undisturbed[place]}, {})
+        KeptSamples(tmp_path, IDENTITY).load()
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)

@@ -1,3 +1,6 @@
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
 from geosd.problems.encoding import Encoding
@@ -7,6 +10,7 @@ from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_to
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
 from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.sampling.solution_pool import (
     count_pool,
@@ -40,8 +44,11 @@ class Scripted:
 def pool(texts, keep=10, finish="stop", grade=None, opens_thought=False):
     encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
     encoding.opens_thought = opens_thought
-    sampler = GradedSampler(Scripted(texts, finish), encoding, grade or MiniatureGrader())
-    rollouts = sampler.draw([Draw(PROBLEMS, range(4), 0)], SamplingParams(1.0, 1.0, 8))
+    with TemporaryDirectory() as scratch:
+        kept = KeptSamples(Path(scratch), "a job")
+        drawn, grade = Scripted(texts, finish), grade or MiniatureGrader()
+        sampler = GradedSampler(drawn, encoding, grade, kept)
+        rollouts = sampler.draw([Draw(PROBLEMS, range(4), 0)], SamplingParams(1.0, 1.0, 8))
     return pool_solutions(PROBLEMS, rollouts, keep)
 
 

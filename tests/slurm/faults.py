@@ -2,14 +2,17 @@
 
     make test-slurm
 
-Needs the cluster of tests/slurm/cluster.sh. Ends with an error where a result differs, a training
-ran twice at the same time, or a job saw other GPUs than its own; prints a table of what happened.
+A training is struck with every fault, an evaluation and the pool with two of them; words on the
+command line choose among them (node_killed-evaluate). Needs the cluster of tests/slurm/cluster.sh.
+Ends with an error where a result differs, a job ran twice at the same time, or one saw other GPUs
+than its own; prints a table of what happened.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,14 +22,29 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
+from study import GPUS, VARIANTS, copy_project, forget, results
 
 SLURM_TESTS = Path(__file__).resolve().parent
 FOLDER = Path(os.environ.get("FOLDER", "/run/geosd-slurm"))
 SNAKEMAKE = [sys.executable, SLURM_TESTS / "driver_snakemake.py", "--profile", "slurm"]
 PATIENCE_S = 900
-STRUCK = "fwdkl"  # the variant whose training is hit
+STRUCK = "fwdkl"  # the variant whose jobs are hit
+
+
+class Target(NamedTuple):
+    """A job that is hit: its run, as a pattern below scratch/ and logs/; what it saves first."""
+
+    run: str
+    saved: str
+
+
+TARGETS = {
+    "train": Target(f"train/mini-qwen3/{STRUCK}-*/0", "state.pt"),
+    "evaluate": Target(f"evaluate/mini-qwen3/{STRUCK}-*/0", "samples/000001.jsonl"),
+    "pool": Target("pool/mini-qwen3-*", "samples/000001.jsonl"),
+}
 
 
 def output_of(*command: str) -> str:
@@ -48,15 +66,15 @@ def wait_for(event: str, happens: Callable[[], object], patience: float = PATIEN
 
 @dataclass
 class Driver:
-    """A running `snakemake --profile slurm`, and how many processes its trainings have.
+    """A running `snakemake --profile slurm`, and how many processes its jobs have.
 
     Attributes:
         project: The folder that it runs in.
         config: What its `--config` says.
-        struck: Part of the name of the training that is hit, as the comment of its job has it.
+        struck: Part of the name of the job that is hit, as its comment has it.
         patience_s: How long the driver may take.
         process: The driver.
-        most: Most launchers that were at work on a variant at the same time.
+        most: Most launchers that were at work on a job at the same time.
         watching: Whether they are counted.
     """
 
@@ -103,40 +121,41 @@ class Driver:
             subprocess.run(command, cwd=self.project)
 
     def watch(self) -> None:
-        """Count, twice a second, the processes at work on each training."""
+        """Count, twice a second, the launchers at work on each job."""
         while self.watching:
             now: dict[str, int] = {}
-            for variant in trainings(self.project):
-                now[variant] = now.get(variant, 0) + 1
-            for variant, count in now.items():
-                self.most[variant] = max(count, self.most.get(variant, 0))
+            for scratch in launched(self.project):
+                now[scratch] = now.get(scratch, 0) + 1
+            for scratch, count in now.items():
+                self.most[scratch] = max(count, self.most.get(scratch, 0))
             time.sleep(0.5)
 
-    def job(self) -> str:
-        """The number of the SLURM job of the training that is hit."""
+    def job(self, rule: str = "train") -> str:
+        """The number of the SLURM job of a rule that is hit."""
         command = ["squeue", "--me", "--noheader", "--states=RUNNING", "--format=%i|%k|%Z"]
         for line in output_of(*command).splitlines():
             number, comment, folder = line.split("|")
-            if "rule_train" in comment and self.struck in comment and folder == str(self.project):
+            hit = f"rule_{rule}_" in comment and (self.struck in comment or rule == "pool")
+            if hit and folder == str(self.project):
                 return number
-        raise LookupError("no running job trains " + self.struck)
+        raise LookupError(f"no job of rule {rule} runs for {self.struck}")
 
 
-def trainings(project: Path) -> Iterator[str]:
-    """The variant of each launcher that is at work on a training of this project."""
+def launched(project: Path) -> Iterator[str]:
+    """The scratch folder of each launcher that is at work in this project."""
     found: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().decode().split("\0")
-            if words[1:2] != ["workflow/scripts/launch.py"] or "--variant" not in words:
+            if words[1:2] != ["workflow/scripts/launch.py"]:
                 continue
             if (entry / "cwd").readlink() == project:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                found[int(entry.name)] = (parent, words[words.index("--variant") + 1])
+                found[int(entry.name)] = (parent, words[words.index("--scratch") + 1])
         except OSError:
             continue  # it has just ended
     # A launcher's child goes by the launcher's name until it is the program itself.
-    yield from (variant for parent, variant in found.values() if parent not in found)
+    yield from (scratch for parent, scratch in found.values() if parent not in found)
 
 
 def processes_in(folder: Path) -> list[str]:
@@ -151,9 +170,9 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
-def attempts(project: Path, variant: str) -> list[dict]:
-    """What the launcher noted of each start and end of a training."""
-    [path] = project.glob(f"scratch/train/mini-qwen3/{variant}-*/0/attempts.jsonl")
+def attempts(project: Path, run: str) -> list[dict]:
+    """What the launcher noted of each start and end of a job."""
+    [path] = project.glob(f"scratch/{run}/attempts.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -227,12 +246,25 @@ def driver_interrupted(driver: Driver, number: str) -> None:
     driver.start()
 
 
-FAULTS = (scancelled, preempted, node_killed, driver_killed, driver_interrupted)
+FAULTS = {
+    f"{fault.__name__}-{rule}": (fault, rule)
+    for rule, faults in {
+        "train": (scancelled, preempted, node_killed, driver_killed, driver_interrupted),
+        "evaluate": (scancelled, node_killed),
+        "pool": (scancelled, node_killed),
+    }.items()
+    for fault in faults
+}
 
 
-def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dict[str, str]:
-    """Run the study to its end, strike when a first state is saved, and say what was seen."""
+def disturbed(project: Path, name: str | None = None) -> dict[str, str]:
+    """Run the study to its end, strike when something is saved, and say what was seen.
+
+    `name` is that of a fault; None strikes nothing.
+    """
     driver = Driver(project)
+    fault, rule = FAULTS[name] if name else (None, "train")
+    target = TARGETS[rule]
     watcher = threading.Thread(target=driver.watch)
     watcher.start()
     began = time.monotonic()
@@ -240,45 +272,48 @@ def disturbed(project: Path, fault: Callable[[Driver, str], None] | None) -> dic
     try:
         driver.start()
         if fault:
-            state = f"scratch/train/mini-qwen3/{STRUCK}-*/0/state.pt"
+            state = f"scratch/{target.run}/{target.saved}"
             wait_for(
                 "a saved state",
                 lambda: [*project.glob(state)] or driver.process.poll() is not None,
             )
-            number, struck = driver.job(), time.time()
+            number, struck = driver.job(rule), time.time()
             fault(driver, number)
-            row = {"fault": fault.__name__.replace("_", " ")}
+            row = {"fault": name.replace("_", " ")}
         driver.end()
     finally:
         driver.stop()
         driver.watching = False
         watcher.join()
     row["seconds"] = f"{time.monotonic() - began:.0f}"
-    starts = [a for a in attempts(project, STRUCK) if a["event"] == "start"]
+    starts = [a for a in attempts(project, target.run) if a["event"] == "start"]
     row["starts"] = str(len(starts))
     if fault:
         again = next((a["time"] for a in starts if a["time"] > struck), None)
-        assert again, "the training went on as if nothing had happened"
+        assert again, "the job went on as if nothing had happened"
         row["again after"] = f"{again - struck:.0f} s"
-        row["went on from"] = resumed_at(project)
+        row["went on from"] = resumed_at(project, target.run)
     row["nodes"] = " ".join(a["host"] for a in starts)
-    assert set(driver.most) == set(VARIANTS) and max(driver.most.values()) == 1, driver.most
+    assert max(driver.most.values()) == 1, driver.most
+    seen = {
+        Path(scratch).parts[-2].partition("-")[0] for scratch in driver.most if "train" in scratch
+    }
+    assert seen == set(VARIANTS), driver.most
     check_gpus(project)
     return row
 
 
-def resumed_at(project: Path) -> str:
-    """The step that the last start of the struck training went on from, as its log says it."""
-    [path] = project.glob(f"logs/quick/train/mini-qwen3/{STRUCK}-*/0.log")
-    log = path.read_text()
-    bars = [part for part in log.replace("\r", "\n").splitlines() if f"/{STEPS}" in part]
-    return bars[0].split(f"/{STEPS}")[0].split()[-1] if bars else "?"
+def resumed_at(project: Path, run: str) -> str:
+    """Where the last start of a job went on from, by the first bar of its log: 6/100 steps."""
+    [path] = project.glob(f"logs/quick/{run}.log")
+    bar = re.search(r"\| (\d+/\d+) \[", path.read_text())
+    return bar[1] if bar else "?"
 
 
 def check_gpus(project: Path) -> None:
     """Every training had a node's two GPUs, every evaluation one, and no two at once the same."""
     for variant in VARIANTS:
-        for attempt in attempts(project, variant):
+        for attempt in attempts(project, f"train/mini-qwen3/{variant}-*/0"):
             assert len(attempt["gpus"].split(",")) == GPUS["train"], attempt
     for path in project.glob("results/evaluate/*/*/*/manifest.json"):
         device = json.loads(path.read_text())["device"]
@@ -289,20 +324,19 @@ def main() -> int:
     """Run all, print the table, and return how many faults changed something."""
     project = copy_project(Path(tempfile.mkdtemp(prefix="geosd-study-")).resolve())
     print(f"study in {project}", flush=True)
-    rows, failures = [disturbed(project, None)], 0
+    rows, failures = [disturbed(project)], 0
     expected = results(project)
     print(rows[0], flush=True)
-    chosen = [fault for fault in FAULTS if not sys.argv[1:] or fault.__name__ in sys.argv[1:]]
-    for fault in chosen:
-        forget(project)
+    for name in sys.argv[1:] or FAULTS:
+        forget(project, pool=FAULTS[name][1] == "pool")
         try:
-            row = disturbed(project, fault)
+            row = disturbed(project, name)
             found = results(project)
             differing = [name for name in expected if found[name] != expected[name]]
             row["results"] = "the same" if not differing else " ".join(differing)
             failures += bool(differing)
         except (AssertionError, RuntimeError, LookupError, TimeoutError) as error:
-            row = {"fault": fault.__name__, "results": f"FAILED: {error}"}
+            row = {"fault": name, "results": f"FAILED: {error}"}
             failures += 1
         subprocess.run([SLURM_TESTS / "cluster.sh", "mend"], check=True)
         rows.append(row)

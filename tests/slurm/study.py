@@ -62,25 +62,29 @@ def shrink(path: Path) -> None:
     quick["data"] |= {"test_id": 8, "test_per_benchmark": 4}
     quick["pool"] |= {"rollouts": 8, "keep": 8}
     quick["training"] |= {"steps": STEPS, "save_every": 5}
-    quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2]}
+    quick["evaluation"] |= {"samples": 8, "pass_k": [1, 2]}
+    quick["rollout"] = {**quick.get("rollout", {}), "sequences": 4}  # so that jobs have many chunks
     path.write_text(yaml.safe_dump(params, sort_keys=False))
 
 
 def results(project: Path) -> dict[str, bytes]:
-    """What must come out the same: every weight, sample and score."""
+    """What must come out the same: the pool, every weight, sample and score."""
     folder = project / "results"
     found = [
         *folder.glob("train/*/*/*/model.safetensors"),
         *folder.glob("evaluate/*/*/*/samples.jsonl"),
+        *folder.glob("pool/*/pool.jsonl"),
         folder / "quick/analyse/scores.csv",
     ]
-    assert len(found) == 2 * len(VARIANTS) + 1, found
+    assert len(found) == 2 * len(VARIANTS) + 2, found
     return {str(path.relative_to(project)): path.read_bytes() for path in found}
 
 
-def forget(project: Path) -> None:
-    """Remove what comes after the pool."""
-    for name in ("train", "evaluate", "quick/analyse", "quick/pages"):
+def forget(project: Path, pool: bool) -> None:
+    """Remove what comes after the pool, and on request the pool."""
+    jobs = ["train", "evaluate", *(["pool"] if pool else [])]
+    for name in (*jobs, "quick/analyse", "quick/pages"):
         shutil.rmtree(project / "results" / name, ignore_errors=True)
-    for name in ("figures/quick", "scratch/train", "logs/quick/train", "logs/slurm"):
+    of_jobs = [f"{folder}/{job}" for folder in ("scratch", "logs/quick") for job in jobs]
+    for name in ("figures/quick", "logs/slurm", *of_jobs):
         shutil.rmtree(project / name, ignore_errors=True)

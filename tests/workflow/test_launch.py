@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -174,3 +175,18 @@ def test_several_processes_start_once_each_and_all_get_the_signal_to_save(starte
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(60) != 0
     assert {path.name for path in tmp_path.glob("saved*")} == {"saved0", "saved1"}
+
+
+def test_every_rule_with_a_resume_state_is_told_ahead_of_its_time_limit(root):
+    told = re.findall(
+        r"^  (\w+): \{slurm_extra: \"'--signal=TERM@300[' ]",
+        (root / "profiles/slurm/config.yaml").read_text(),
+        re.M,
+    )
+    rules = "".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
+    texts = re.split(r"^(?=rule|use rule|def )", rules, flags=re.M)
+    resumed = {text.split()[1].rstrip(":") for text in texts if "  scratch=" in text}
+    resumed |= {
+        new for old, new in re.findall(r"^use rule (\w+) as (\w+)", rules, re.M) if old in resumed
+    }
+    assert sorted(told) == sorted(resumed) and {"train", "pool", "evaluate_pi_0"} <= resumed

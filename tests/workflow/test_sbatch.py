@@ -43,7 +43,8 @@ def test_a_controller_that_does_not_answer_gets_the_same_request_later(submit):
 def test_it_gives_up_in_the_end_and_says_why(submit):
     done, calls = submit(99, "sbatch: error: Unable to contact slurm controller")
     assert done.returncode == 1 and "Unable to contact" in done.stderr
-    assert calls.count("--mem 2000: a script") == 7
+    assert calls.count("--mem 2000: a script") == 80
+    assert 43_000 < sum(int(call.split()[1]) for call in calls if call.startswith("sleep")) < 45_000
 
 
 def test_a_request_that_slurm_refuses_is_not_sent_again(submit):

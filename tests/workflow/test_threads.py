@@ -1,4 +1,4 @@
-"""The threads of a study's jobs as Snakemake plans them, and that they rerun nothing."""
+"""Threads, memory and time of jobs as Snakemake plans them, and that they rerun nothing."""
 
 from __future__ import annotations
 
@@ -23,15 +23,19 @@ with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         snakefile=Path("Snakefile"),
     )
     workflow.dag(DAGSettings()).execute_workflow(executor="dryrun")
-    jobs = workflow._workflow.dag.jobs
-    print(json.dumps({job.rule.name: [job.threads, job.priority] for job in jobs}))
+    jobs = {job.rule.name: job for job in workflow._workflow.dag.jobs}
+    planned = {name: [job.threads, job.priority] for name, job in jobs.items()}
+    for name, job in jobs.items():
+        for job.attempt in range(1, 1 + int(sys.argv[3])):
+            planned[name].append([job.resources.get(key) for key in ("mem_mb", "runtime")])
+    print(json.dumps(planned))
 """
 
 
-def planned(workflow, study, cores):
-    """Threads and priority of the jobs, by rule."""
+def planned(workflow, study, cores, attempts=0):
+    """Threads and priority of the jobs, by rule, and memory and minutes of each attempt."""
     done = subprocess.run(
-        [sys.executable, "-c", PLANNED, study, str(cores)],
+        [sys.executable, "-c", PLANNED, study, str(cores), str(attempts)],
         cwd=workflow.folder,
         env={**os.environ, "PYTHONPATH": str(workflow.folder / "src")},
         capture_output=True,
@@ -60,3 +64,27 @@ def test_other_threads_and_cores_rerun_nothing(done):
     assert default in (done.folder / "params.yaml").read_text()
     done.edit("params.yaml", limits, limits + ", threads: 2")
     assert done.planned_jobs("--cores", "4") == {}
+
+
+def test_what_a_retry_asks_for_grows_up_to_the_limits_of_one_partition(fresh):
+    """An evaluation of SmolLM2 asks for 6 GB and an hour first."""
+    site = fresh.folder / "profiles/slurm/site.yaml"
+    before = site.read_text()
+    cases = {
+        "{}": [[6000, 60], [12_000, 120], [24_000, 240], [48_000, 480]],
+        # Of two partitions that take it, the one of longer jobs.
+        "{small: {max_mem_mb: 5000}, short: {max_runtime: 60},"
+        " long: {max_runtime: '03:00:00', max_mem_mb: 20000}}": [
+            [6000, 60],
+            [12_000, 120],
+            [20_000, 180],
+            [20_000, 180],
+        ],
+        # None takes it: the first request stays, and the doctor has said so.
+        "{short: {max_runtime: 30}}": [[6000, 60]] * 4,
+    }
+    for partitions, expected in cases.items():
+        site.write_text(before.replace("partitions: {}", f"partitions: {partitions}"))
+        jobs = planned(fresh, "smollm2", 1, attempts=4)
+        assert jobs["evaluate"][2:] == expected, partitions
+    site.write_text(before)

@@ -13,9 +13,11 @@ need no `settings`. The study's name is in none of their paths, inputs or params
 """
 
 import json
+import math
 import os
 import re
 import sys
+from functools import cache
 
 from yaml import safe_load  # of the site's file alone
 
@@ -41,8 +43,9 @@ if not Path("workflow/scripts/launch.py").exists():
 PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
 config.setdefault("study", PARAMS.study)
 
+SITE = Path("profiles/slurm/site.yaml")
 STUDY = resolve(PARAMS, config["study"])
-MAX_MINUTES = safe_load(Path("profiles/slurm/site.yaml").read_text())["max_minutes"]
+MAX_MINUTES = safe_load(SITE.read_text())["max_minutes"]
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
 
@@ -183,16 +186,40 @@ def requested(rule, amount, factor=1):
     """Resource function: what params.yaml requests for a job of a rule and its model.
 
     A job that takes longer than the site allows is submitted again, and goes on. Each further retry
-    requests `factor` times as much, three of them at most, and never more time than is allowed.
+    requests `factor` times as much, three of them at most, up to the limit of a partition that
+    takes the job, and never more time than is allowed.
     """
 
     def of_attempt(wildcards, attempt):
         job = PARAMS.resources_of(wildcards.model).job(rule)
-        retry = max(0, attempt - job.pieces(MAX_MINUTES))
-        value = getattr(job, amount) * factor ** min(retry, 3)
-        return min(value, MAX_MINUTES) if amount == "minutes" else value
+        value, limits = getattr(job, amount), {"minutes": MAX_MINUTES}
+        retry = min(3, max(0, attempt - job.pieces(MAX_MINUTES)))
+        if factor > 1 and retry:
+            gpus = job.gpus_per_node if rule == "train" else job.gpus
+            first = min(job.minutes, MAX_MINUTES)
+            most = most_requested(gpus, job.mem_mb, first)
+            limits = {**most, "minutes": min(MAX_MINUTES, most["minutes"])}
+        return min(value * factor**retry, limits.get(amount, math.inf))
 
     return of_attempt
+
+
+@cache
+def most_requested(gpus, mem_mb, minutes):
+    """Memory in MB and minutes that a job may grow to in the partitions of the site.
+
+    Of those that take its first request, the one of the longest jobs; none of them takes more.
+    """
+    from snakemake_executor_plugin_slurm.partitions import read_partition_file  # takes a second
+
+    limits = [each.limits for each in read_partition_file(SITE)]
+    fitting = [
+        (each.max_runtime, each.max_mem_mb)
+        for each in limits
+        if each.max_gpu >= gpus and each.max_mem_mb >= mem_mb and each.max_runtime >= minutes
+    ]
+    most = max(fitting, default=(minutes, mem_mb)) if limits else (math.inf, math.inf)
+    return dict(zip(("minutes", "mem_mb"), most))
 
 
 def resources_of(rule):
@@ -213,7 +240,7 @@ def share_of_cores(rule):
 
 def gpu_model(rule):
     """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
-    site = safe_load(Path("profiles/slurm/site.yaml").read_text())
+    site = safe_load(SITE.read_text())
     return lambda wildcards, attempt=1: (
         site["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
     )

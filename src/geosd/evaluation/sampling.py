@@ -26,7 +26,7 @@ def evaluate(
 
     Args:
         sampler: What draws and grades; it splits one seed into those of single completions.
-        problems: In any order.
+        problems: In any order, each id once in a benchmark.
         samples: Samples of each problem, the k of avg@k; 16 in the paper.
         coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
             Those beyond are drawn apart, so the first `samples` are the same with and without them.
@@ -39,33 +39,19 @@ def evaluate(
 
     Raises:
         PreemptionError: The scheduler sent SIGTERM; what has ended is kept.
-        ValueError: `samples` is below 1, there are no problems, or two share benchmark and id.
 
     Source:
         The paper, Evaluation: avg@16, temperature .6, top-p .95, 8,192 tokens.
     """
-    if samples < 1:
-        raise ValueError(f"samples = {samples}.\nHint: evaluation.samples must be at least 1.")
-    if not problems:
-        raise ValueError("No problems to evaluate on.\nHint: is the test file empty?")
-    benchmarks: dict[str, dict[str, Problem]] = {}
+    benchmarks: dict[str, list[Problem]] = {}
     for problem in problems:
-        if problem.id in benchmarks.setdefault(problem.benchmark, {}):
-            raise ValueError(
-                f"problem id {problem.id} occurs twice in {problem.benchmark}.\n"
-                "Hint: ids must be unique within a benchmark; make the data again."
-            )
-        benchmarks[problem.benchmark][problem.id] = problem
+        benchmarks.setdefault(problem.benchmark, []).append(problem)
     draws: list[Draw] = []
     for benchmark, members in benchmarks.items():
-        calls = {"evaluate": range(samples)}
+        draws.append(Draw(members, range(samples), seed_of(seed, "evaluate", benchmark)))
         if is_out_of_distribution(benchmark) and coverage > samples:
-            calls["coverage"] = range(samples, coverage)
-        draws += [
-            Draw(list(members.values()), numbers, seed_of(seed, purpose, benchmark))
-            for purpose, numbers in calls.items()
-        ]
-    rows: dict[tuple[str, str], list[Sample]] = {}
-    for row in sampler.draw(draws, decoding):
-        rows.setdefault((row.benchmark, row.problem_id), []).append(row)
-    return [row for problem in problems for row in rows[problem.benchmark, problem.id]]
+            further = range(samples, coverage)
+            draws.append(Draw(members, further, seed_of(seed, "coverage", benchmark)))
+    places = {(problem.benchmark, problem.id): place for place, problem in enumerate(problems)}
+    rows = sampler.draw(draws, decoding)
+    return sorted(rows, key=lambda row: (places[row.benchmark, row.problem_id], row.sample))

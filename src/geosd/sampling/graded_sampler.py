@@ -44,14 +44,14 @@ class GradedSampler:
     """Draws samples of problems and grades them; the student's prompt shows no solution.
 
     Attributes:
-        kept: Where samples are kept that have ended; None keeps none.
+        kept: Where samples are kept that have ended.
         stop_requested: Asked after each chunk; true ends the job there.
     """
 
     sampler: Sampler
     encoding: Encoding
     grade: Grader
-    kept: KeptSamples | None = None
+    kept: KeptSamples
     stop_requested: Callable[[], bool] = lambda: False
 
     def draw(self, draws: Sequence[Draw], sampling: SamplingParams) -> list[Sample]:
@@ -70,30 +70,23 @@ class GradedSampler:
             PromptBatch([prompts[one] for one in d.problems for _ in d.numbers], d.seed)
             for d in draws
         ]
-        rows = self.kept.load() if self.kept else {}
-        new: dict[int, Sample] = {}
+        rows, new = self.kept.load(), {}
         chunks = self.sampler.sample_chunks(batches, sampling, frozenset(rows))
         with named_problems([problem for problem, _ in places]):
             for chunk in chain([{}], chunks):  # a first chance to stop, before anything is sampled
-                new |= {at: self._judged(*places[at], done) for at, done in chunk.items()}
+                for place in chunk.keys() - rows.keys():
+                    new[place] = self._judged(*places[place], chunk[place])
                 stopping = self.stop_requested()
-                if new and (stopping or len(new) >= self.sampler.chunk):
-                    self._keep(new)
-                    rows |= new
-                    new = {}
-                if stopping and len(rows) < len(places):
+                last = len(rows) + len(new) == len(places)
+                if new and (last or stopping or len(new) >= self.sampler.chunk):
+                    self.kept.keep(new, self.sampler.record())
+                    rows, new = rows | new, {}
+                if stopping and not last:
                     raise PreemptionError(
                         f"asked to stop after {len(rows)} of {len(places)} samples; start again to"
                         " go on from there"
                     )
-        if new:
-            self._keep(new)
-        rows |= new
         return [rows[place] for place in range(len(places))]
-
-    def _keep(self, rows: dict[int, Sample]) -> None:
-        if self.kept:
-            self.kept.keep(rows, self.sampler.record())
 
     def _judged(self, problem: Problem, number: int, completion: Completion) -> Sample:
         text = self.encoding.text(completion.ids)

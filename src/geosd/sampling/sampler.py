@@ -100,7 +100,7 @@ class PromptBatch(NamedTuple):
 
 
 class Sampler(Protocol):
-    """Anything that completes prompts: transformers on a laptop, vLLM on a cluster.
+    """What completes prompts: transformers on a laptop, vLLM on a cluster.
 
     Attributes:
         on_finish: Called with each completion that the model ends, while others are still sampled.
@@ -119,9 +119,14 @@ class Sampler(Protocol):
         """One completion per prompt, in the prompts' order.
 
         Several samples of a problem are its prompt, as token ids without padding, several times
-        over. The same seed, prompts and weights give the same completions on one machine.
+        over. The same seed, prompts and weights give the same completions on one machine. A
+        request's draws depend on the seed and its place in the call alone, so what shares its batch
+        changes a completion only by rounding.
         """
-        ...
+        done: dict[int, Completion] = {}
+        for chunk in self.sample_chunks([PromptBatch(prompts, seed)], sampling):
+            done |= chunk
+        return [done[place] for place in range(len(prompts))]
 
     def sample_chunks(
         self,

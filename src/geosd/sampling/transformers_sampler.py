@@ -25,6 +25,7 @@ from geosd.sampling.sampler import (
     NonFiniteLogitsError,
     OnFinish,
     PromptBatch,
+    Sampler,
     SamplingParams,
     check_context,
 )
@@ -39,7 +40,7 @@ DecodeSession = PreallocatedSession | ModelCacheSession
 logger = logging.getLogger(__name__)
 
 
-class TransformersSampler:
+class TransformersSampler(Sampler):
     """Samples from a live transformers model, so weights never need to be moved to it.
 
     B = rows of one batch, R = most tokens of a response.
@@ -72,23 +73,6 @@ class TransformersSampler:
         self.on_finish: OnFinish | None = None
         self._step_record: dict[str, Any] = {"kind": "none yet"}
 
-    def sample(
-        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
-    ) -> list[Completion]:
-        """See `Sampler.sample`.
-
-        Prompts of like length share a batch. A request's draws depend on the seed and its place in
-        the call alone, so what shares its batch changes a completion only by rounding.
-
-        Raises:
-            ContextError: A prompt and its response may be longer than the model's context.
-            NonFiniteLogitsError: A row of logits is not finite; see `draw_tokens`.
-        """
-        done: dict[int, Completion] = {}
-        for chunk in self.sample_chunks([PromptBatch(prompts, seed)], sampling):
-            done |= chunk
-        return [done[place] for place in range(len(prompts))]
-
     def sample_chunks(
         self,
         batches: Sequence[PromptBatch],
@@ -97,8 +81,12 @@ class TransformersSampler:
     ) -> Iterator[dict[int, Completion]]:
         """See `Sampler.sample_chunks`.
 
-        A chunk is `rows` prompts of one batch. Which ones does not depend on what has finished, nor
-        on other batches: each chunk has the same rounding alone and among others.
+        A chunk is `rows` prompts of like length of one batch. Which ones does not depend on what
+        has finished, nor on other batches: each has the same rounding alone and among others.
+
+        Raises:
+            ContextError: A prompt and its response may be longer than the model's context.
+            NonFiniteLogitsError: A row of logits is not finite; see `draw_tokens`.
         """
         context = getattr(self.model.config, "max_position_embeddings", None)
         longest = max((len(prompt) for batch in batches for prompt in batch.prompts), default=0)
@@ -109,10 +97,10 @@ class TransformersSampler:
             starts = range(0, len(order), self.rows)
             chunks += [(batch, first, order[start : start + self.rows]) for start in starts]
             first += len(order)
-        bar = tqdm(chunks, desc=self.progress, mininterval=2, disable=self.progress is None)
+        left = [c for c in chunks if not all(c[1] + place in finished for place in c[2])]
+        options = {"initial": len(chunks) - len(left), "total": len(chunks), "mininterval": 2}
+        bar = tqdm(left, desc=self.progress, disable=self.progress is None, **options)
         for batch, first, places in bar:
-            if all(first + place in finished for place in places):
-                continue
             try:
                 done = self._sample_together(batch, places, sampling)
             except NonFiniteLogitsError as error:

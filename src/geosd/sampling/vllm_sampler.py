@@ -25,6 +25,7 @@ from geosd.sampling.sampler import (
     NonFiniteLogitsError,
     OnFinish,
     PromptBatch,
+    Sampler,
     SamplingParams,
     check_context,
 )
@@ -36,7 +37,7 @@ PART_BYTES = 2**31
 LOWEST_TEMPERATURE = 0.01  # vLLM raises any lower temperature to this, and only logs it
 
 
-class VllmSampler:
+class VllmSampler(Sampler):
     """Samples through vLLM.
 
     Args:
@@ -49,7 +50,7 @@ class VllmSampler:
         part_bytes: Bytes of weights that are on their way at once.
     """
 
-    chunk = 64  # of 256 in flight: at 8B about a minute's
+    chunk = 64  # a quarter of the 256 that are in flight
 
     def __init__(
         self,
@@ -71,23 +72,6 @@ class VllmSampler:
         """The engine, started by the first look at it."""
         return self._open_engine()
 
-    def sample(
-        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int
-    ) -> list[Completion]:
-        """See `Sampler.sample`.
-
-        What shares a batch with a request does not change its draws: its seed is of its place.
-
-        Raises:
-            ValueError: A prompt is too long for the engine, or the temperature too low.
-            NonFiniteLogitsError: A row of logits has a NaN. vLLM does not look for infinities.
-            RuntimeError: The engine gave a request up.
-        """
-        done: dict[int, Completion] = {}
-        for chunk in self.sample_chunks([PromptBatch(prompts, seed)], sampling):
-            done |= chunk
-        return [done[place] for place in range(len(prompts))]
-
     def sample_chunks(
         self,
         batches: Sequence[PromptBatch],
@@ -98,6 +82,11 @@ class VllmSampler:
 
         `on_finish` gets a prompt's place among those of all batches. Who does not wait for the last
         chunk leaves requests in the engine.
+
+        Raises:
+            ValueError: A prompt is too long for the engine, or the temperature too low.
+            NonFiniteLogitsError: A row of logits has a NaN. vLLM does not look for infinities.
+            RuntimeError: The engine gave a request up.
         """
         every = [(prompt, b.seed, at) for b in batches for at, prompt in enumerate(b.prompts)]
         asked = {place: every[place] for place in range(len(every)) if place not in finished}
@@ -123,13 +112,9 @@ class VllmSampler:
         # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
         names = (request.partition("-")[0] for request in requests)
         places = dict(zip(names, asked, strict=True))
-        bar = tqdm(
-            desc=self.progress,
-            total=len(every),
-            initial=len(every) - len(asked),
-            mininterval=2,
-            disable=self.progress is None,
-        )
+        total, silent = len(every), self.progress is None
+        bar = tqdm(total=total, desc=self.progress, mininterval=2, disable=silent)
+        bar.update(total - len(asked))
         with bar, _nans_raise(llm.llm_engine.engine_core, places):
             # What generate() does, but each completion is reported when it ends.
             while llm.llm_engine.has_unfinished_requests():
