@@ -1,5 +1,6 @@
 """The programs of the rules `evaluate` and `pool`, killed and told to stop."""
 
+import functools
 import json
 import os
 import random
@@ -13,6 +14,8 @@ import pytest
 import yaml
 
 from geosd.cli import evaluate, pool
+from geosd.config import load
+from geosd.provenance import manifest
 from geosd.sampling.transformers_sampler import TransformersSampler
 
 ROWS, KILLS = 4, 10
@@ -26,9 +29,12 @@ def program(request):
 
 @pytest.fixture
 def options(small, tmp_path, program):
-    """The options of a program by its folder, with small batches."""
+    """The options of a program by its folder, with small batches and short responses."""
     values = yaml.safe_load(small.shared["params"].read_text())
-    values["studies"]["quick"]["rollout"] |= {"sequences": ROWS, "compile": False}
+    quick = values["studies"]["quick"]
+    quick["rollout"] |= {"sequences": ROWS, "compile": False}
+    quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2], "response_tokens": 8}
+    quick["pool"]["response_tokens"] = 8
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     own = {"base": small.base, "problems": small.train}
@@ -37,6 +43,16 @@ def options(small, tmp_path, program):
         own |= {"variant": "pi_0", "seed": 0}
     own |= {"study": "quick", "model": "mini-qwen3", "params": params}
     return lambda folder: {**own, "out": folder / "out", "scratch": folder / "scratch"}
+
+
+@pytest.fixture
+def prepared(options, tmp_path, monkeypatch):
+    """What is the same in each life, done once: the parameters read, the code hashed."""
+    cached = functools.cache(load)
+    cached(options(tmp_path)["params"])
+    monkeypatch.setattr("geosd.cli.job.load", cached)
+    monkeypatch.setattr(manifest, "code_of", lambda *_: {})
+    monkeypatch.setattr(manifest, "_git", lambda *_: None)
 
 
 def life(work, folder, moment=0):
@@ -83,8 +99,8 @@ def life(work, folder, moment=0):
 def results(folder):
     """What a program wrote; of its manifest not the time, the memory and what holds them."""
     found = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
-    manifest = json.loads(found.pop("manifest.json"))
-    return found, {k: v for k, v in manifest.items() if k[:4] not in ("wall", "peak", "dige")}
+    values = json.loads(found.pop("manifest.json"))
+    return found, {k: v for k, v in values.items() if k[:4] not in ("wall", "peak", "dige")}
 
 
 def sampled(folder):
@@ -93,7 +109,7 @@ def sampled(folder):
 
 @pytest.mark.slow
 def test_a_job_killed_anywhere_ends_with_the_same_bytes_and_samples_one_chunk_twice_at_most(
-    program, options, tmp_path
+    program, options, prepared, tmp_path
 ):
     def work(folder):
         return lambda: PROGRAMS[program].main(**options(folder))

@@ -182,9 +182,10 @@ def test_a_damaged_file_is_never_trusted(damage, life, undisturbed, tmp_path, ca
 def test_a_job_goes_on_in_the_threads_that_it_began_with(undisturbed, tmp_path):
     threads = torch.get_num_threads()
     try:
+        kept = KeptSamples(tmp_path, IDENTITY)
         for number, place in ((2, 0), (1, 1)):
             torch.set_num_threads(number)
-            KeptSamples(tmp_path, IDENTITY).keep({place: undisturbed[place]}, {})
+            kept.keep({place: undisturbed[place]}, {})
         KeptSamples(tmp_path, IDENTITY).load()
         assert torch.get_num_threads() == 2
     finally:
