@@ -6,6 +6,7 @@ Weights that are only odd are copied as they are.
 
 import json
 import math
+import os
 import random
 import shutil
 from collections import Counter
@@ -22,7 +23,8 @@ from geosd.problems.search.documents import VOCABULARY
 
 pytestmark = pytest.mark.slow
 
-SEED, FOLDERS, ODD = 0, 180, 24
+SEED = 0
+FOLDERS, ODD = (180, 24) if "GEOSD_ALL_DRAWS" in os.environ else (72, 12)
 WIDTHS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 NO_FLOATS = (torch.int8, torch.uint8, torch.int64, torch.bool, torch.complex64)
 ROWS = len(build_tokenizer(VOCABULARY))

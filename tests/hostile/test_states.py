@@ -96,11 +96,9 @@ def saved(tmp_path):
     return restore
 
 
-@pytest.mark.parametrize(
-    "flips", [200, pytest.param(5_000, marks=pytest.mark.slow)], ids=["few", "many"]
-)
-def test_what_is_loaded_from_a_flipped_or_blanked_state_was_saved(saved, flips, caplog, capsys):
+def test_what_is_loaded_from_a_flipped_or_blanked_state_was_saved(saved, caplog, capsys):
     """Bits that nothing reads may differ (dates, padding): the state comes back all the same."""
+    flips = 600
     expected, steps, draw = {n: bytes_of(state_of(n)) for n in (2, 3)}, Counter(), random.Random(0)
     resume = saved()
     data = resume.path.read_bytes()
@@ -222,18 +220,18 @@ def disturb(work, folder, operations, seed):
 
 
 def pretrained(folder):
-    """Pretrain for 13 steps with a state after each third; hashes of weights and losses."""
+    """Pretrain for 7 steps with a state after each second; hashes of weights and losses."""
     model = build("mini-qwen3-xs", len(VOCABULARY), 0, 1, seed=0)
-    args = PretrainingArguments(steps=13, documents=2, warmup=3)
+    args = PretrainingArguments(steps=7, documents=2, warmup=3)
     resume = ResumeState(folder, "a run")
-    losses = pretrain(model, TOKENIZER, SearchCorpus(), args, 5, resume, save_every=3)
+    losses = pretrain(model, TOKENIZER, SearchCorpus(), args, 5, resume, save_every=2)
     save_weights(model, folder / "weights")
     write_json(folder / "losses.json", losses)
     return [sha256(folder / name) for name in ("weights", "losses.json")]
 
 
-PRETRAINING_OPERATIONS = 25
-"""Of four states, weights and losses; a run of one more ends by itself."""
+PRETRAINING_OPERATIONS = 20
+"""Of three states, weights and losses; a run of one more ends by itself."""
 
 
 @pytest.mark.slow
@@ -251,7 +249,7 @@ def test_a_pretraining_killed_at_any_operation_ends_like_one_undisturbed(tmp_pat
 
 @pytest.mark.slow
 def test_disturbed_pretrainings_end_like_one_undisturbed(tmp_path, capsys):
-    whole, done, seeds = pretrained(tmp_path / "whole"), Counter(), 60
+    whole, done, seeds = pretrained(tmp_path / "whole"), Counter(), 14
     for seed in range(seeds):
         folder = tmp_path / str(seed)
         ended, disturbances = disturb(
@@ -267,6 +265,7 @@ def test_disturbed_pretrainings_end_like_one_undisturbed(tmp_path, capsys):
 @pytest.mark.slow
 def test_disturbed_trainings_end_like_one_undisturbed(tiny, settings, tmp_path, capsys):
     run_to_end = runpy.run_path(str(TRAINING / "test_snapshots.py"))["run_to_end"]
+    settings |= {"response_tokens": 6, "steps": 5, "diagnose_every": 2}
 
     def trained(folder):
         run_to_end(tiny, settings, folder, Snapshots(folder / "snapshots", [1, 4]))
@@ -277,7 +276,7 @@ def test_disturbed_trainings_end_like_one_undisturbed(tiny, settings, tmp_path, 
             if path.is_file()
         }
 
-    whole, done, seeds = trained(tmp_path / "whole"), Counter(), 12
+    whole, done, seeds = trained(tmp_path / "whole"), Counter(), 4
     for seed in range(seeds):
         folder = tmp_path / str(seed)
         ended, disturbances = disturb(lambda folder=folder: trained(folder), folder, 150, seed)
