@@ -39,11 +39,12 @@ SMALL = {
 
 
 def shrunk(params: Path, folder: Path) -> Path:
-    """params.yaml with study quick, and its selection, made small."""
+    """params.yaml with study quick, and its selection, made small; each program checks all."""
     values = yaml.safe_load(params.read_text())
-    for study in ("quick", "quick_selection"):
+    values["studies"] = {name: values["studies"][name] for name in ("quick", "quick_selection")}
+    for study in values["studies"].values():
         for section, changes in SMALL.items():
-            values["studies"][study].setdefault(section, {}).update(changes)
+            study.setdefault(section, {}).update(changes)
     path = folder / "params.yaml"
     path.write_text(yaml.safe_dump(values))
     return path

@@ -1,7 +1,8 @@
-"""The paper's seven models, 128 times narrower and two layers deep, through every step.
+"""The paper's models, 128 times narrower and two layers deep, through every step.
 
-Every method trains one model of each of the three architectures. The larger models of one differ in
-sizes and in tied embeddings alone, which no method but GeoSD, by its K-FAC, reads: it trains each.
+Every method trains one model. Sampling and K-FAC read what differs in other architectures: GRPO and
+GeoSD train one model of each. The larger Qwen3 differ from the smallest in sizes, in embeddings
+that are not tied, and in heads that together are wider than the model: the largest has both.
 
 Their configurations are the published ones; vocabulary, tokenizer, chat template and problems too.
 So grouped queries, head widths other than d / heads, tied embeddings, sliding windows and rope
@@ -18,7 +19,7 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from paper_models import PUBLISHED, load_narrow, published_config
+from paper_models import load_narrow, published_config
 
 from geosd.cli import analyse, base, data, evaluate, pool, train
 from geosd.config.run_folders import RunRow, write_index
@@ -28,7 +29,12 @@ from geosd.models.load_and_save import load_model, save_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 
 METHODS = ["sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"]
-ARCHITECTURES = ("qwen3-1.7b", "olmo-3-7b-think", "ds-r1-llama-8b")
+TRAINED_BY = {
+    "qwen3-1.7b": METHODS,
+    "qwen3-32b": ["geosd"],
+    "olmo-3-7b-think": ["grpo", "geosd"],
+    "ds-r1-llama-8b": ["grpo", "geosd"],
+}
 NARROWER, FEWER_HEADS = 128, 8
 
 
@@ -51,7 +57,7 @@ def tokenizers_once():
 
 
 def released(shared_data, name, folder):
-    """A released checkpoint of one of the seven, with random weights in bfloat16."""
+    """A released checkpoint of one of them, with random weights in bfloat16."""
     model, tokenizer = load_narrow(shared_data, name, NARROWER, FEWER_HEADS, None)
     # Releases sample so; the protocol's decoding must not be mixed with it.
     model.generation_config.update(do_sample=True, top_k=20, temperature=0.1)
@@ -92,11 +98,11 @@ def problems(shared_data, root, tmp_path_factory):
     del two_methods["training"]["learning_rate"]  # quick has a selected one
     # The others would be checked again by each of 105 steps, at half a second each.
     values["studies"] = {"quick": values["studies"]["quick"]}
-    values["studies"] |= {"seven": {**study, "models": list(PUBLISHED)}}
+    values["studies"] |= {"narrow": {**study, "models": list(TRAINED_BY)}}
     values["studies"] |= {
-        f"two-methods-{name}": {**two_methods, "models": [name]} for name in PUBLISHED
+        f"two-methods-{name}": {**two_methods, "models": [name]} for name in TRAINED_BY
     }
-    for name in PUBLISHED:
+    for name in TRAINED_BY:
         values["models"][name] = {
             "about": "narrow",
             "base": {"source": "released", "checkpoint": {"folder": str(folder / name)}},
@@ -104,16 +110,16 @@ def problems(shared_data, root, tmp_path_factory):
         values["resources"].pop(name, None)  # two problems cannot be shared by eight GPUs
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
-    data.main(study="seven", out=folder / "data", params=params)
+    data.main(study="narrow", out=folder / "data", params=params)
     return folder, params
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", TRAINED_BY)
 def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_path):
     folder, params = problems
     published = released(shared_data, name, folder / name)
-    shared = {"study": "seven", "model": name, "params": params}
+    shared = {"study": "narrow", "model": name, "params": params}
     questions = folder / "data/train.jsonl"
     base.main(out=tmp_path / "base", scratch=tmp_path / "s", **shared)
     model, _ = load_model(tmp_path / "base")
@@ -139,7 +145,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
         ],
     )
     before = {k: v.clone() for k, v in model.state_dict().items()}
-    for method in METHODS if name in ARCHITECTURES else ["geosd"]:
+    for method in TRAINED_BY[name]:
         out = tmp_path / f"train/{method}"
         train.main(
             variant=method,

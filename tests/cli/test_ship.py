@@ -7,19 +7,29 @@ import json
 import re
 import shutil
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from dvc.repo import Repo
+from matplotlib.figure import Figure
 
 from geosd.cli import claims, metrics, ship
 from geosd.config import load, resolve
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
-from geosd.reporting.shipping import LARGE, changed_files, read_shipped, ship_tidy_tables, shows_all
+from geosd.reporting.shipping import (
+    LARGE,
+    PACKAGES,
+    ShippedManifest,
+    changed_files,
+    read_shipped,
+    ship_tidy_tables,
+    shows_all,
+)
 from geosd.reporting.specs import output_specs, output_title
 from geosd.reporting.study_page import claims_on, results_markdown
 from geosd.scores.tidy import COLUMNS, read_tidy
@@ -225,10 +235,38 @@ def test_shipped_files_are_those_of_their_manifest(manifest):
     assert not changed_files(manifest.parent, {**recorded.inputs, **recorded.files})
 
 
+LARGEST = ("miniature", "miniature_rates")
+"""Studies that take half a minute each to draw."""
+WRITERS = ("geosd/files.py", "geosd/provenance/")
+"""Code behind an output that draws nothing of it."""
+
+
+def is_of_today(shipped: ShippedManifest) -> bool:
+    """Whether the code that draws a shipped study, and its packages, are those of its manifest."""
+    today, recorded = ship.code_hashes(shipped.outputs), shipped.code
+    changed = [n for n in today.keys() | recorded.keys() if today.get(n) != recorded.get(n)]
+    packages = {name: version(name) for name in PACKAGES}
+    return shipped.packages == packages and all(name.startswith(WRITERS) for name in changed)
+
+
+@pytest.fixture
+def no_png(monkeypatch):
+    """Leave PNG files empty: git keeps none, and each takes as long as the rest of its figure."""
+    save = Figure.savefig
+
+    def saved(figure, path, *, format, **options):
+        Path(path).touch() if format == "png" else save(figure, path, format=format, **options)
+
+    monkeypatch.setattr(Figure, "savefig", saved)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
-def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path):
+def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
+    """The largest studies are drawn where code or packages are others than in their manifests."""
     study = manifest.parent.name
+    if study in LARGEST and is_of_today(read_shipped(manifest.parent)):
+        return
     shutil.copytree(manifest.parent, tmp_path / study)
     ship.redraw(study, tmp_path)
     redrawn = json.loads((tmp_path / study / "shipped.json").read_text())["files"]

@@ -53,16 +53,13 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
     params.write_text(yaml.safe_dump(values))
     given = small.training_options(params=params)
 
-    def trained(name, processes, workers, nodes):
-        out, scratch = tmp_path / name, tmp_path / f"{name}-scratch"
-        launcher = [sys.executable, str(ROOT / "workflow/scripts/launch.py"), "--gpus", "0"]
-        launcher += ["--nodes", str(nodes), "--processes", str(processes)]
-        launcher += ["--scratch", str(scratch), "--", sys.executable, "-m", "geosd", "train"]
-        where = ["--out", str(out), "--scratch", str(scratch), "--workers", str(workers)]
-        subprocess.run([*launcher, *given, *where], check=True, timeout=500)
-        return out
-
-    single, several = trained("single", 1, 0, 1), trained("several", processes, workers, nodes)
+    several, scratch = tmp_path / "several", tmp_path / "scratch"
+    launcher = [sys.executable, str(ROOT / "workflow/scripts/launch.py"), "--gpus", "0"]
+    launcher += ["--nodes", str(nodes), "--processes", str(processes)]
+    launcher += ["--scratch", str(scratch), "--", sys.executable, "-m", "geosd", "train"]
+    where = ["--out", str(several), "--scratch", str(scratch), "--workers", str(workers)]
+    subprocess.run([*launcher, *given, *where], check=True, timeout=500)
+    single = small.trained(tmp_path / "single", params=params)
     assert json.loads((several / "manifest.json").read_text())["ranks"] == processes - workers
     weights = [load_file(folder / "model.safetensors") for folder in (single, several, small.base)]
     expected, found, base = weights

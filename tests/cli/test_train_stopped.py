@@ -9,7 +9,7 @@ import time
 import pytest
 import yaml
 
-LONG = 30
+LONG = 20
 """Enough steps for a signal to arrive before the last one."""
 
 
@@ -24,15 +24,20 @@ TWO = (
 )
 
 
-def command(small, out, steps, launcher=(), *more):
-    """The command by which the workflow starts the program."""
+def params_of(small, folder, steps):
+    """The small study with another number of steps."""
     values = yaml.safe_load(small.shared["params"].read_text())
     values["studies"]["quick"]["training"]["steps"] = steps
-    params = out.with_name("params.yaml")
+    params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
+    return params
+
+
+def command(small, out, params, launcher=()):
+    """The command by which the workflow starts the program."""
     scratch = out.with_name(out.name + "-scratch")
     options = small.training_options(params=params, out=out, scratch=scratch)
-    return [sys.executable, "-m", *launcher, "geosd", "train", *options, *more]
+    return [sys.executable, "-m", *launcher, "geosd", "train", *options]
 
 
 def until_it_has_logged(out, process):
@@ -50,10 +55,10 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
     small, tmp_path
 ):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run(command(small, tmp_path / "whole", LONG), env=environment, check=True)
-    out = tmp_path / "stopped"
+    params, out = params_of(small, tmp_path, LONG), tmp_path / "stopped"
+    small.trained(tmp_path / "whole", params=params)
     process = subprocess.Popen(
-        command(small, out, LONG), env=environment, stderr=subprocess.PIPE, text=True
+        command(small, out, params), env=environment, stderr=subprocess.PIPE, text=True
     )
     until_it_has_logged(out, process)
     process.send_signal(signal.SIGTERM)
@@ -62,7 +67,7 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
     assert "asked to stop after" in stderr and "Traceback" not in stderr
     assert (out.with_name("stopped-scratch") / "state.pt").exists()
     assert not (out / "model.safetensors").exists()
-    subprocess.run(command(small, out, LONG), env=environment, check=True)
+    small.trained(out, params=params)
     for name in ("model.safetensors", "steps.csv"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert not (out.with_name("stopped-scratch") / "state.pt").exists()
@@ -73,9 +78,11 @@ def test_accelerate_starts_the_same_program_and_the_first_rank_writes(small, tmp
     from safetensors.torch import load_file
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    out_double, out_single = tmp_path / "two", tmp_path / "one"
-    subprocess.run(command(small, out_double, 4, TWO), env=environment, check=True, timeout=300)
-    subprocess.run(command(small, out_single, 4), env=environment, check=True)
+    params, out_double = params_of(small, tmp_path, 4), tmp_path / "two"
+    subprocess.run(
+        command(small, out_double, params, TWO), env=environment, check=True, timeout=300
+    )
+    out_single = small.trained(tmp_path / "one", params=params)
     assert sorted(p.name for p in out_double.iterdir()) == sorted(
         p.name for p in out_single.iterdir()
     )

@@ -12,8 +12,8 @@ from geosd.config import load
 
 STUDIES = ("paper_ablation", "paper_ladder", "paper")  # the order of docs/paper.md
 STEPS, SAVED_AFTER = 4, 2
-# AdamW on a reward and K-FAC on a teacher; the ablation has FwdKL too. All nine methods on each of
-# the seven models: tests/cli/test_paper_models.py.
+# AdamW on a reward and K-FAC on a teacher; the ablation has FwdKL too. All nine methods, and
+# each architecture: tests/cli/test_paper_models.py.
 METHODS = ["pi_0", "grpo", "geosd"]
 SECTIONS: dict[str, dict[str, Any]] = {
     "data": {
