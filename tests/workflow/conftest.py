@@ -10,7 +10,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+planned_once = cache(plan)
+
+
 @dataclass(frozen=True)
 class Workflow:
     """A folder with the workflow in it.
@@ -64,15 +68,17 @@ class Workflow:
         folder: The folder.
         forks: Whether Snakemake plans in a fork of a process that has it imported, see `planner`.
             Jobs are always started by a Snakemake of its own.
+        kept: Whether a plan is made once, because nothing changes the folder.
     """
 
     folder: Path
     forks: bool = True
+    kept: bool = False
 
     def snakemake(self, *arguments: str, check: bool = True) -> str:
         """What Snakemake prints."""
         if self.forks and PLANS & {*arguments}:
-            status, printed = plan(self.folder, arguments)
+            status, printed = (planned_once if self.kept else plan)(self.folder, arguments)
             assert not check or status == 0, printed
             return printed
         done = subprocess.run(
@@ -145,7 +151,7 @@ def untouched() -> Workflow:
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     """The workflow as cloned: nothing has run."""
-    return _copied(ROOT, tmp_path_factory.mktemp("fresh"))
+    return replace(_copied(ROOT, tmp_path_factory.mktemp("fresh")), kept=True)
 
 
 @pytest.fixture(scope="session")

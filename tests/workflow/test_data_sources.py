@@ -13,12 +13,6 @@ def test_only_a_source_with_a_catalogue_is_fetched(fresh, study, fetched):
     assert (jobs["fetch"], jobs["data"]) == (fetched, 1)
 
 
-def test_a_module_of_another_source_reruns_nothing(done):
-    done.append("src/geosd/problems/sources/word_problems.py", "\nEDITED = True\n")
-    done.append("src/geosd/problems/sources/dapo_math.yaml", "\n# edited\n")
-    assert done.planned_jobs() == {}
-
-
 OWN = """from geosd.problems.sources import register
 from geosd.problems.sources.jsonl import JsonLines
 

@@ -45,7 +45,7 @@ def planned(workflow, study, cores, attempts=0):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize(("cores", "alone", "of_two"), [(1, 1, 1), (2, 2, 1), (4, 4, 2)])
+@pytest.mark.parametrize(("cores", "alone", "of_two"), [(1, 1, 1), (4, 4, 2)])
 def test_one_training_takes_all_cores_and_two_evaluations_half_each(fresh, cores, alone, of_two):
     jobs = planned(fresh, "smollm2", cores)
     assert [jobs[rule][0] for rule in ("pool", "train")] == [alone, alone]
