@@ -23,7 +23,6 @@ from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
 CASES = {
-    "fwdkl": {"objective": {"name": "fwdkl"}, "optimiser": ADAMW},
     "geosd": {},
     "geosd, a response a pass, recomputed": {"microbatch": 1, "recompute": True},
     "geosd, a factor without an inverse": {},
@@ -134,6 +133,7 @@ def save(found, path):
 
 def settings_of(settings, case):
     settings = copy.deepcopy(settings) | {"problems": 4, "learning_rate": 1e-3, "steps": 5}
+    settings |= {"diagnose_every": 3}
     return settings | CASES[case]
 
 

@@ -16,6 +16,12 @@ from geosd.training.step_log import StepLog
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture
+def settings(settings):
+    """Shorter responses, which are most of the time of a step."""
+    return settings | {"response_tokens": 6}
+
+
 def run_to_end(tiny, settings, folder, snapshots=None, die_at=None):
     run = assemble_run(
         RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
