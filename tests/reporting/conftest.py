@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from geosd.scores.tidy import COLUMNS
 
@@ -21,6 +24,17 @@ CENTRES = {  # variant: (ID, OOD)
     "geosd": (82, 59),
 }
 BENCHMARKS = ("long", "mulhard", "mixed", "easy")
+
+
+@pytest.fixture
+def svg_alone(monkeypatch):
+    """Leave PDF and PNG files empty: SVG has all that a figure draws, and takes a third."""
+    save = Figure.savefig
+
+    def saved(figure, path, *, format, **options):
+        save(figure, path, format=format, **options) if format == "svg" else Path(path).touch()
+
+    monkeypatch.setattr(Figure, "savefig", saved)
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_at_most_five_methods_have_a_colour_and_a_band():
 
 
 @pytest.mark.slow
-def test_nothing_is_cut_and_every_model_has_its_row(tmp_path):
+def test_nothing_is_cut_and_every_model_has_its_row(tmp_path, svg_alone):
     models = ["mini-qwen3", "mini-olmo3"]
     table = made_up_table(models, ALL, 2, 16)
     figure = consensus.plot(table, models, ALL)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from geosd.reporting import figure_overview as overview
-from geosd.reporting.figures import save
 
 
 @pytest.mark.parametrize("name", overview.WEIGHTS)
@@ -57,11 +56,7 @@ def test_the_drawn_chord_and_arc_are_those_of_the_points():
 
 
 @pytest.mark.slow
-def test_the_overview_is_the_same_bytes_every_time_and_nothing_touches(tmp_path):
-    files = []
-    for folder in ("a", "b"):
-        files.append([p.read_bytes() for p in save(overview.plot(), tmp_path / folder, "o")])
-    assert files[0] == files[1]
+def test_nothing_touches_in_the_overview():
     figure = overview.plot()
     figure.draw_without_rendering()
     axes = figure.axes[2]

@@ -85,7 +85,7 @@ def test_labels_stay_on_the_page_and_apart(models):
 
 
 @pytest.mark.slow
-def test_the_same_scores_draw_the_same_bytes(tmp_path):
+def test_the_same_scores_draw_the_same_bytes(tmp_path, svg_alone):
     files = []
     for folder in ("a", "b"):
         paths = save(

@@ -73,7 +73,7 @@ def test_labels_stay_on_the_page_and_apart():
 
 
 @pytest.mark.slow
-def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path):
+def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path, svg_alone):
     files = []
     for folder in ("a", "b"):
         paths = save(scale.plot(made_up_scores(seeds=1), LADDER, BOTH), tmp_path / folder, "s")

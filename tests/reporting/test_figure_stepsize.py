@@ -166,7 +166,9 @@ def test_labels_are_all_there_on_the_page_and_apart(models):
 
 
 @pytest.mark.slow
-def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(tmp_path):
+def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(
+    tmp_path, svg_alone
+):
     files = []
     for folder in ("a", "b"):
         figure = stepsize.plot(made_up_scores(), ["m"], {"m": points(stops=())})

@@ -34,7 +34,13 @@ def loaded(root, tmp_path, monkeypatch):
     def load_with(study="quick", **changes):
         values = yaml.load(text, Loader=yaml.CSafeLoader)
         values["studies"][study] |= changes
-        (tmp_path / "params.yaml").write_text(yaml.dump(values, sort_keys=False))
+        kept = [study]  # and those that it extends: each takes milliseconds to check
+        while parent := values["studies"][kept[-1]].get("extends"):
+            kept.append(parent)
+        values["studies"] = {name: values["studies"][name] for name in kept}
+        values["study"] = study
+        written = yaml.dump(values, Dumper=yaml.CSafeDumper, sort_keys=False)
+        (tmp_path / "params.yaml").write_text(written)
         return resolve(load("params.yaml"), study)
 
     return load_with

@@ -73,7 +73,7 @@ def figures(states, drift, ridges):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
-def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path):
+def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path, svg_alone):
     first, second = (
         [path.read_bytes() for path in save(figures[name](MODELS[:1]), tmp_path / folder, name)]
         for folder in "ab"

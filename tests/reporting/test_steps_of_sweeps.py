@@ -51,8 +51,6 @@ def study(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("name", "inputs"),
     [
-        ("figure_overview", []),
-        ("figure_consensus", ["consensus"]),
         ("figure_privilege", ["scores"]),
         ("figure_scale", ["scores"]),
         ("figure_stepsize", ["scores"]),
