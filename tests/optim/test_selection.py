@@ -11,6 +11,14 @@ def test_the_seven_projections_of_every_block_and_nothing_else(make_decoder):
         assert not any("lm_head" in name or "embed" in name for name in names)
 
 
+def test_of_an_adapted_projection_the_adapters_matrices_are_taken_and_no_others():
+    block = "base_model.model.model.layers.0.self_attn.q_proj"
+    taken = [f"{block}.lora_A.default", f"{block}.lora_B.default", "layers.0.mlp.up_proj"]
+    left = [f"{block}.lora_dropout.default", "base_model.model.lm_head.lora_A.default"]
+    assert all(is_projection(name, None) for name in taken)
+    assert not any(is_projection(name, None) for name in [*left, f"{block}.base_layer"])
+
+
 def test_any_linear_can_be_chosen_by_its_name():
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     assert list(select_layers(model, lambda name, module: name == "2")) == ["2"]

@@ -60,8 +60,8 @@ def load_from_checkpoint(
 
 
 def _sums(model: nn.Module) -> list[int]:
-    """Sum of the bytes of each parameter."""
-    parts = (parameter.detach().contiguous() for parameter in model.parameters())
+    """Sum of the bytes of each parameter that trains: a base below adapters is no checkpoint's."""
+    parts = (each.detach().contiguous() for each in model.parameters() if each.requires_grad)
     return [int(part.view(-1).view(torch.uint8).sum()) for part in parts]
 
 

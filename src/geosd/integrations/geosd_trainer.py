@@ -5,7 +5,6 @@ B = sequences, T = tokens of the padded responses, D = hidden size.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 from typing import Any, TypeVar
@@ -14,11 +13,10 @@ import torch
 from datasets import Dataset
 from torch import Tensor, nn
 from torch.utils.data import Sampler
-from transformers import TrainerCallback, TrainerState, TrainingArguments
 from trl.experimental.sdft import SDFTConfig, SDFTTrainer
 from trl.trainer.utils import RepeatSampler
 
-from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint
+from geosd.integrations.anchor import AnchorCallback, frozen_copy
 from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback
 from geosd.objectives.reduce import loss_terms
@@ -41,8 +39,9 @@ class GeoSDTrainer(SDFTTrainer):
     A training that continues from a checkpoint has the same bits as one that was never stopped,
     where every step generates its own responses, as is TRL's default.
 
-    A step costs one pass more than SDFT's, through the anchor. Logits exist for a chunk of
-    positions at a time. Arguments that are not named here are SDFTTrainer's.
+    A step costs one pass more than SDFT's, through the anchor, which copies the weights that train:
+    with a `peft_config` the adapters alone. Logits exist for a chunk of positions at a time.
+    Arguments that are not named here are SDFTTrainer's.
 
     Args:
         model: A causal language model, or its name or folder.
@@ -95,7 +94,7 @@ class GeoSDTrainer(SDFTTrainer):
         self.geosd_loss = loss or GeoSDLoss(temperature=args.temperature)
         self.anchor = None
         if self.geosd_loss.objective.drift_penalty:
-            frozen = copy.deepcopy(self.model).requires_grad_(False).eval()
+            frozen = frozen_copy(self.model)
             self.anchor = self.accelerator.prepare_model(frozen, evaluation_mode=True)
             self.add_callback(AnchorCallback(self.anchor, anchor_every))
 
@@ -229,54 +228,6 @@ class EpochSampler(Sampler):
 
     def __len__(self) -> int:
         return len(self.sampler)
-
-
-class AnchorCallback(TrainerCallback):
-    """Gives the anchor the student's weights at steps 0, K, ..., and keeps it in checkpoints."""
-
-    FILE = "anchor.pt"
-
-    def __init__(self, anchor: nn.Module, every: int) -> None:
-        if every < 1:
-            raise ValueError(f"anchor_every is {every}.\nHint: at least 1; the paper has 64.")
-        self.anchor, self.every = anchor, every
-
-    def on_train_begin(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        *control: Any,
-        model: nn.Module,
-        **_: Any,
-    ) -> None:
-        """Continue with the anchor of a checkpoint."""
-        if state.global_step:
-            self.anchor.load_state_dict(load_from_checkpoint(args, state, self.FILE, model))
-
-    @torch.no_grad()
-    def on_step_begin(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        *control: Any,
-        model: nn.Module,
-        **_: Any,
-    ) -> None:
-        """Refresh the anchor, if the step is one of those."""
-        if state.global_step % self.every == 0:
-            for into, value in zip(self.anchor.parameters(), model.parameters(), strict=True):
-                into.copy_(value)
-
-    def on_save(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        *control: Any,
-        model: nn.Module,
-        **_: Any,
-    ) -> None:
-        """Write the anchor into the checkpoint."""
-        save_to_checkpoint(args, state, self.FILE, self.anchor.state_dict(), model)
 
 
 def with_privileged_context(dataset: DataSets, column: str) -> DataSets:

@@ -49,7 +49,8 @@ class KFACCallback(TrainerCallback):
     Args:
         loss_mean: What the trainer's loss is a mean over: "token" (Trainer, SFTTrainer) or
             "sequence" (SDFTTrainer). Without effect where the trainer calls `observe`.
-        settings: Keyword arguments of `KFAC`; the defaults are the paper's values.
+        settings: Keyword arguments of `KFAC`; the defaults are the paper's values, and its layers
+            are those of each block, or the matrices of LoRA in them where these train.
 
     Raises:
         ValueError: At the start of the training: the arguments clip gradients, or train in fp16 or
@@ -150,12 +151,7 @@ class KFACCallback(TrainerCallback):
             )
 
     def on_save(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        *control: Any,
-        model: nn.Module,
-        **_: Any,
+        self, args: TrainingArguments, state: TrainerState, *_: Any, model: nn.Module, **__: Any
     ) -> None:
         """Write K-FAC's state into the checkpoint."""
         save_to_checkpoint(args, state, FILE, self.kfac.state_dict(), model)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # the sizes of factors are counted without torch
     from torch import nn
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+ADAPTERS = ("lora_A", "lora_B")
 # Layers that read one input have one A: storing it once is exact and saves three of seven.
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
@@ -16,8 +17,12 @@ Select = Callable[[str, "nn.Linear"], bool]
 
 
 def is_projection(name: str, module: nn.Linear) -> bool:
-    """Whether a module is one of a block's seven projections by its name (paper, app:exp-kfac)."""
-    return name.rsplit(".", 1)[-1] in PROJECTIONS
+    """Whether a module is one of a block's seven projections by its name (paper, app:exp-kfac).
+
+    Or an adapter's matrix in one: peft names the two of LoRA `q_proj.lora_A.NAME` and `lora_B`.
+    """
+    *path, leaf = name.split(".")
+    return leaf in PROJECTIONS or bool({*path} & {*ADAPTERS} and {*path} & {*PROJECTIONS})
 
 
 def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
