@@ -23,7 +23,7 @@ GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary preview figures report stale unused",
     "share": "publish restore note redraw results-page metrics merge-claims transfer",
-    "develop": "accept base-model extras gpu-check",
+    "develop": "accept base-model conformance extras gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"
     " environment front-page ship remove-weights",
@@ -48,6 +48,8 @@ ELSEWHERE = {
 }
 """Programs that are no `main` of a module of their name, but functions in another module."""
 
+ALONE = ("conformance", "gpu-check")
+"""Programs that read their own arguments: no package but what they check is needed."""
 
 def main() -> None:
     """Run the program that the command line names.
@@ -71,7 +73,7 @@ def main() -> None:
     keep_freed_memory()
     gc.freeze()
     gc.enable()
-    status = program(words) if name == "gpu-check" else _called(program, name, words)
+    status = program(words) if name in ALONE else _called(program, name, words)
     if "RANK" in os.environ:
         from geosd.training.processes import end_process
 
@@ -81,7 +83,7 @@ def main() -> None:
 
 def _called(program: Any, name: str, words: list[str]) -> Any:
     """What a program returns, called with the arguments of the command line."""
-    import tyro  # gpu-check does without
+    import tyro  # `ALONE` do without
 
     try:
         return tyro.cli(program, prog=f"geosd {name}", args=words)
