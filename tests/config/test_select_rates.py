@@ -227,7 +227,9 @@ def test_a_method_whose_every_rate_collapses_is_named(edited, tmp_path):
 
 def test_a_studys_own_rate_that_the_selected_ones_hide_is_refused(edited):
     values = yaml.safe_load(edited().read_text())
-    own = {"extends": "quick", "about": "A rate.", "kind": "main"}
+    # Methods that all have a selected rate, whichever quick has beside them.
+    methods = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
+    own = {"extends": "quick", "about": "A rate.", "kind": "main", "methods": methods}
     values["studies"]["own"] = own | {"training": {"learning_rate": 1e-5}}
     path = edited()
     path.write_text(yaml.safe_dump(values))
