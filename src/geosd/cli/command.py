@@ -51,6 +51,7 @@ ELSEWHERE = {
 ALONE = ("conformance", "gpu-check")
 """Programs that read their own arguments: no package but what they check is needed."""
 
+
 def main() -> None:
     """Run the program that the command line names.
 

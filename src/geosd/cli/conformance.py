@@ -29,19 +29,15 @@ def _on_union(name: str, student: Tensor, teacher: Tensor, top_k: int, **setting
     return divergence(*map(support.restrict, logits), **settings).view(student.shape[:2])
 
 
-def _geosd(
-    student: Tensor, teacher: Tensor, anchor: Tensor, mask: Tensor, top_k: int, drift_penalty: float
-) -> Tensor:
-    return GeoSDLoss(top_k, drift_penalty)(student, teacher, anchor, mask)
-
-
 DIVERGENCES = "forward_kl reverse_kl jsd skew_kl alpha_divergence hellinger fisher_rao"
 LOSSES = {name: partial(_on_union, name) for name in f"{DIVERGENCES} fisher_rao_squared".split()}
-LOSSES["geosd"] = _geosd
+LOSSES["geosd"] = lambda student, teacher, anchor, mask, top_k, drift_penalty: GeoSDLoss(
+    top_k, drift_penalty
+)(student, teacher, anchor, mask)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check losses, geosd's own or a function of any program, against values of 40 digits."""
+    """Check losses, geosd's own or any function, against values of 40 digits."""
     parser = argparse.ArgumentParser(prog="geosd conformance", description=main.__doc__)
     parser.add_argument("function", nargs="?", help="MODULE:FUNCTION; without it geosd's losses")
     parser.add_argument("--loss", default="geosd", help="which loss the function claims to be")

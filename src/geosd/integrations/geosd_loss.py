@@ -107,14 +107,9 @@ class GeoSDLoss:
         self._check(inputs, mask, lm_heads)
         mask = mask.bool()
         at_mask = [each[mask].split(self.chunk) for each in inputs.values()]
+        kept = {"use_reentrant": False, "preserve_rng_state": False}
         pieces = [
-            checkpoint(
-                self._terms_of_chunk,
-                lm_heads,
-                *parts,
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
+            checkpoint(self._terms_of_chunk, lm_heads, *parts, **kept)
             for parts in zip(*at_mask, strict=True)
             if len(parts[0])
         ]

@@ -40,8 +40,9 @@ class GeoSDTrainer(SDFTTrainer):
     where every step generates its own responses, as is TRL's default.
 
     A step costs one pass more than SDFT's, through the anchor, which copies the weights that train:
-    with a `peft_config` the adapters alone. Logits exist for a chunk of positions at a time.
-    Arguments that are not named here are SDFTTrainer's.
+    with a `peft_config` the adapters alone. Dropout in them would count as drift (peft's default
+    is none). Logits exist for a chunk of positions at a time. Arguments that are not named here are
+    SDFTTrainer's.
 
     Args:
         model: A causal language model, or its name or folder.
