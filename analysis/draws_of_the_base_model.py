@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy import stats
-
-from geosd.scores.statistics import detectable_effect
+from scipy.special import nctdtrinc
 
 FAMILIES, DRAWS, SEEDS = 3, 3, 4
 LEVELS = (0.05, 0.05 / 40)
@@ -146,7 +145,7 @@ def _print(title: str, tests: Mapping[str, Test], worlds: Mapping[str, np.ndarra
 def detectable(sd_between: float, draws: int, runs: int, level: float) -> float:
     """Smallest effect that means of draws detect with power .8, the runs divided evenly."""
     squared = (sd_between**2 + draws / runs) / draws
-    return detectable_effect(math.sqrt(squared), draws - 1, level, power=0.8)
+    return math.sqrt(squared) * float(nctdtrinc(draws - 1, 0.2, stats.t.isf(level, draws - 1)))
 
 
 def main() -> None:

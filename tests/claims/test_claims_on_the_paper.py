@@ -13,8 +13,8 @@ import pytest
 
 from geosd.claims import published as paper
 from geosd.claims.evidence import Evidence
+from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
-from geosd.claims.verdicts import judge_claims
 from geosd.scores.tidy import COLUMNS
 
 pytestmark = pytest.mark.slow
@@ -53,28 +53,34 @@ def findings():
         "fwdkl-ood-loss",
         "revkl-ood-loss",
         "revkl-id-gain",
-        "geosd-ood-best",
+        "geosd-ood-lead",
+        "geosd-alone-gains-both",
         "softer-less-degraded",
     ],
 )
 def test_the_papers_main_claims_follow_from_its_own_numbers(findings, claim, model):
-    assert findings[claim, model].verdict == "reproduced"
+    assert findings[claim, model].word == "agrees"
+
+
+def test_intervals_hold_the_papers_numbers_where_they_are_its_own(findings):
+    held = {f.holds_paper for f in findings.values() if f.exercised}
+    assert held <= {"yes", "no number"} and "yes" in held
 
 
 def test_none_of_the_papers_claims_is_refuted_by_its_own_numbers(findings):
-    assert [key for key, f in findings.items() if f.verdict == "not reproduced"] == []
+    assert [key for key, f in findings.items() if f.word == "opposite"] == []
 
 
 def test_best_on_every_benchmark_is_within_the_noise_on_ds_r1s_aime24(findings):
     finding = findings["geosd-each-benchmark-best", "ds-r1-llama-8b"]
-    assert finding.verdict == "undetermined"
+    assert finding.word == "too small to tell"
     assert finding.comparison == "geosd - tip > 0, avg@k of aime24"
     assert finding.effect == pytest.approx(0.4)
 
 
-def test_a_gain_within_the_noise_or_near_its_margin_is_undetermined(findings):
-    assert findings["softer-no-gain", "qwen3-8b"].verdict == "reproduced"
-    assert findings["softer-no-gain", "ds-r1-llama-8b"].verdict == "undetermined"  # -2.2 of 2.5
-    assert findings["grpo-ood-gain", "olmo-3-7b-think"].verdict == "undetermined"  # +0.4
+def test_a_gain_within_the_noise_or_near_its_margin_is_too_small_to_tell(findings):
+    assert findings["softer-no-gain", "qwen3-8b"].word == "agrees"
+    assert findings["softer-no-gain", "ds-r1-llama-8b"].word == "too small to tell"  # -2.2 of 2.5
+    assert findings["grpo-ood-gain", "olmo-3-7b-think"].word == "too small to tell"  # +0.4
     grpo = findings["grpo-ood-gain", "ds-r1-llama-8b"]
-    assert grpo.verdict == "undetermined" and grpo.comparison.startswith("grpo - pi_0 < 3")
+    assert grpo.word == "too small to tell" and grpo.comparison.startswith("grpo - pi_0 < 3")

@@ -14,12 +14,12 @@ from scipy import stats
 
 from geosd.claims.claim import Claim
 from geosd.claims.evidence import Evidence
-from geosd.claims.finding import ALL_MODELS
+from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import accuracy
-from geosd.claims.verdicts import judge_claims
+from geosd.claims.word import ALL_MODELS
 
 DRAWS, SEEDS = 3, 12
-UP = Claim("up", "", "", "", "main", [accuracy("geosd") > accuracy("pi_0")], every_family=True)
+UP = Claim("up", "", "", "", "main", [accuracy("geosd") > accuracy("pi_0")])
 
 
 def study(models=("m",), draws: int | None = DRAWS, seeds: int = SEEDS) -> pd.DataFrame:
@@ -53,9 +53,9 @@ def test_without_the_column_or_with_one_draw_runs_are_the_unit():
     without_column, one_draw = study(draws=None), study(draws=1)
     found = findings(without_column)["m"]
     assert repr(found) == repr(findings(one_draw)["m"])  # NaN differs from itself
-    expected = stats.ttest_1samp(gains(without_column)["gain"], 0, alternative="greater")
-    assert found.p_for == pytest.approx(expected.pvalue)
-    assert found.units == found.n_a == SEEDS and np.isnan(found.draw_sd)
+    interval = stats.ttest_1samp(gains(without_column)["gain"], 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx(tuple(interval))
+    assert found.units == found.n_a == SEEDS
 
 
 def test_with_several_draws_the_test_is_students_on_their_means():
@@ -63,28 +63,16 @@ def test_with_several_draws_the_test_is_students_on_their_means():
     found = findings(table)["m"]
     each = gains(table)
     means = each.groupby(each["seed"] % DRAWS)["gain"].mean()
-    expected = stats.ttest_1samp(means, 0, alternative="greater")
-    assert found.p_for == pytest.approx(expected.pvalue)
-    assert found.p_against == pytest.approx(1 - expected.pvalue)
     assert (found.units, found.n_a) == (DRAWS, SEEDS)
     interval = stats.ttest_1samp(means, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
 
 
-def test_the_spread_between_draws_is_that_of_a_mixed_model():
-    table = study()
-    each = gains(table)
-    model = sm.MixedLM(each["gain"], np.ones(SEEDS), groups=each["seed"] % DRAWS).fit(reml=True)
-    assert findings(table)["m"].draw_sd == pytest.approx(np.sqrt(model.cov_re.iloc[0, 0]), rel=1e-3)
-    # One run a draw: the two spreads cannot be separated.
-    once = findings(study(seeds=DRAWS))["m"]
-    assert np.isnan(once.draw_sd) and once.units == DRAWS
-
-
 def test_a_shift_that_all_runs_of_a_draw_share_changes_nothing():
     table = study()
     shifted = table.assign(value=table["value"] + 7.0 * table["draw"])
-    assert findings(shifted)["m"].p_for == pytest.approx(findings(table)["m"].p_for)
+    ends = [(f.low, f.high) for f in (findings(shifted)["m"], findings(table)["m"])]
+    assert ends[0] == pytest.approx(ends[1])
 
 
 def test_over_all_models_the_base_model_is_the_unit():
@@ -93,19 +81,17 @@ def test_over_all_models_the_base_model_is_the_unit():
     each = gains(table)
     means = each.groupby(["model", each["seed"] % DRAWS])["gain"].mean()
     found = findings(table)
-    expected = stats.ttest_1samp(means, 0, alternative="greater")
-    assert found[ALL_MODELS].p_for == pytest.approx(expected.pvalue)
+    interval = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    over_all = found[ALL_MODELS]
+    assert (over_all.low, over_all.high) == pytest.approx(tuple(interval))
+    assert list(found) == [ALL_MODELS, *models]  # the row over all models comes first
     assert found[ALL_MODELS].units == 9 and found[ALL_MODELS].n_a == 36
     assert found[ALL_MODELS].effect == pytest.approx(means.mean())
-    # Rows over all models and rows of one are families of their own.
-    assert [f.rows for f in found.values()] == [1, 3, 3, 3]
 
 
-def test_one_model_one_draw_or_a_claim_of_one_family_has_no_row_over_all():
+def test_one_model_or_one_draw_has_no_row_over_all():
     assert list(findings(study())) == ["m"]
     assert list(findings(study(("m1", "m2"), draws=None))) == ["m1", "m2"]
-    narrow = Claim("up", "", "", "", "main", UP.holds)
-    assert list(findings(study(("m1", "m2")), narrow)) == ["m1", "m2"]
 
 
 @pytest.fixture(scope="module")

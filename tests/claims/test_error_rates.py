@@ -1,82 +1,66 @@
-"""How often a family of rows has any wrong verdict, of either kind, if every null is at its edge.
-
-Rows share a baseline and claims have one to three comparisons, so neither are independent.
-"""
+"""How often a row has a wrong word, or a family of rows of a primary claim any, at the margin."""
 
 from __future__ import annotations
 
-import math
-from functools import cache
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from geosd.claims.claim import Claim
-from geosd.claims.comparing import ComparisonTest
+from geosd.claims.interval import Estimate
+from geosd.claims.judging import ALPHA, Row, _holm_levels
 from geosd.claims.metrics import accuracy
-from geosd.claims.verdicts import ALPHA, Row, decide
+from geosd.scores.statistics import Group
 
-RUNS = 4
-PARTS = (1, 2, 3, 1, 2, 3)
-"""Comparisons of each claim; those of the first three rows are false, of the others true."""
+RUNS, STUDIES = 5, 600
 UP = accuracy("a") > accuracy("b")
 CLAIM = Claim("c", "", "", "", "main", [UP])
 
 
-@cache
-def verdicts(rows_corrected: int, share: float, families: int = 1500) -> np.ndarray:
-    """Verdicts of families x rows; `share` is how much of the noise is the shared baseline's.
+def row(draw: np.random.Generator, means: list[float], candidates: int = 1) -> Row:
+    """A row of comparisons with true means; their noise is half shared, as that of one baseline."""
+    shared = draw.normal(size=RUNS)
+    groups = [Group.of(mean + draw.normal(size=RUNS) - shared) for mean in means]
+    return Row(CLAIM, "m", [Estimate(UP, [one], candidates, RUNS, RUNS, np.nan) for one in groups])
 
-    A false claim has one comparison at its margin, where it is just false, and others far beyond
-    it; a true claim has all of its comparisons at the margin, just true.
-    """
+
+def rate(words: list[bool]) -> float:
+    return sum(words) / len(words)
+
+
+@pytest.mark.parametrize("means", [[0.0], [0.0, 50.0, 50.0], [0.0, 0.0, 0.0]])
+def test_a_row_at_its_margin_has_a_wrong_word_no_more_often_than_its_level(means):
+    """A comparison at 0 is just false for `agrees`, and just true for `opposite`."""
     draw = np.random.default_rng(11)
-    baseline = math.sqrt(share) * draw.normal(size=(families, 1, 1, RUNS))
-    own = math.sqrt(1 - share) * draw.normal(size=(families, len(PARTS), max(PARTS), RUNS))
-    effects = own - baseline
-    effects[:, : len(PARTS) // 2, 1:] += 50
-    tests = stats.ttest_1samp(effects, 0, axis=-1, alternative="greater")
-    found = np.empty((families, len(PARTS)), dtype=object)
-    for family, of_rows in enumerate(tests.pvalue):
-        for row, (m, p_values) in enumerate(zip(PARTS, of_rows, strict=True)):
-            parts = [_tested(p) for p in p_values[:m]]
-            claim_row = Row(CLAIM, "model", parts, [""] * m)
-            found[family, row] = decide(claim_row, rows_corrected).verdict
-    return found
+    found = [row(draw, means).finding().word for _ in range(STUDIES)]
+    # Each direction has half of the level; three standard errors of 600 studies.
+    assert rate([word == "agrees" for word in found]) < ALPHA / 2 + 0.019
+    assert rate([word == "opposite" for word in found]) < ALPHA / 2 + 0.019
+    assert rate([word != "too small to tell" for word in found]) > ALPHA / 10
 
 
-def _tested(p: float) -> ComparisonTest:
-    return ComparisonTest(
-        UP,
-        *(0.0, -1.0, 1.0, p, 1 - p, 1.0, RUNS - 1.0),
-        *(math.inf, math.inf, math.nan, RUNS, RUNS, RUNS, math.nan),
-    )
+def test_the_strongest_of_several_keeps_its_level_and_would_not_without_its_candidates():
+    """GeoSD equals all of eight baselines; the one with the best mean is compared."""
+    draw = np.random.default_rng(12)
+    strongest = []
+    for _ in range(STUDIES):
+        groups = [Group.of(draw.normal(size=RUNS)) for _ in range(8)]
+        least = min(groups, key=lambda group: group.mean)
+        strongest.append(Row(CLAIM, "m", [Estimate(UP, [least], 8, RUNS, RUNS, np.nan)]))
+    assert rate([one.finding().word == "opposite" for one in strongest]) < ALPHA / 2 + 0.019
+    alone = [replace(r, estimates=[replace(r.estimates[0], candidates=1)]) for r in strongest]
+    assert rate([one.finding().word == "opposite" for one in alone]) > ALPHA
 
 
-def wrong(found: np.ndarray) -> np.ndarray:
-    """Whether a family has a wrong verdict, confirming or refuting."""
-    half = len(PARTS) // 2
-    return np.any(found[:, :half] == "reproduced", axis=1) | np.any(
-        found[:, half:] == "not reproduced", axis=1
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.0, 0.9])
-def test_any_wrong_verdict_of_a_family_is_as_rare_as_its_level(share):
-    families = wrong(verdicts(len(PARTS), share))
-    # Three standard errors; dependence leaves less than the whole level.
-    slack = 3 * math.sqrt(ALPHA * (1 - ALPHA) / len(families))
-    assert 0.2 * ALPHA < families.mean() < ALPHA + slack
-
-
-def test_without_the_correction_it_would_not_be():
-    assert wrong(verdicts(1, 0.0, 200)).mean() > 3 * ALPHA
-
-
-def test_each_kind_of_wrong_verdict_occurs():
-    found, half = verdicts(len(PARTS), 0.0), len(PARTS) // 2
-    assert (found[:, :half] == "reproduced").any()
-    assert (found[:, half:] == "not reproduced").any()
-    assert not (found[:, :half] == "not reproduced").all()
+def test_three_models_of_a_primary_claim_have_any_wrong_word_as_rarely_as_one_row():
+    draw = np.random.default_rng(13)
+    any_wrong, uncorrected = [], []
+    for _ in range(STUDIES):
+        rows = {i: row(draw, [0.0]) for i in range(3)}
+        levels = _holm_levels(rows)
+        words = [rows[i].finding(level).word for i, level in levels.items()]
+        any_wrong.append(any(word != "too small to tell" for word in words))
+        uncorrected.append(any(r.finding().word != "too small to tell" for r in rows.values()))
+    assert 0.3 * ALPHA < rate(any_wrong) < ALPHA + 0.027
+    assert rate(uncorrected) > 2 * ALPHA

@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 
 from geosd.claims.evidence import Evidence, StudyRuns
+from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
-from geosd.claims.undecidable import variants_that_must_move
-from geosd.claims.verdicts import judge_claims
 from geosd.scores.tidy import COLUMNS, DIVERGENCES
 
 pytestmark = pytest.mark.slow
@@ -42,7 +41,7 @@ METHODS = {
     "geosd": (79, 12, 6, 70, 5, 0.16),
     "geosd_jsd": (77, 5, 5, 64, 6, 0.21),
     "geosd_no_prox": (79, 1, 1, 55, 6, 0.32),
-    "geosd_adamw": (78, 6, 6, 63, 6, 0.25),
+    "geosd_adamw": (78, 5.5, 5.5, 63, 6, 0.25),
 }
 
 
@@ -216,6 +215,10 @@ def _scores(world: World, seed: int, noisy):
         passed, false = 60 + sign * (passed - 60), 10 + sign * (false - 10)
         yield row(MODEL, name, "ood_avg", noisy(passed), "pass@k")
         yield row(MODEL, name, "ood_avg", noisy(false), "false_consensus")
+    for teacher in ("fixed", "delayed", "average"):
+        gains = METHODS["geosd"][1:3]
+        ood = {b: BASE[b] + (30 if world.mirrored else gains[b[0] == "e"]) for b in BASE}
+        yield from averages(MODEL, f"geosd-teacher_{teacher}", 79, ood)
     for model, at_id, ood, gain in zip(
         LADDER, world.base_id, world.base_ood, world.gains, strict=True
     ):
@@ -234,6 +237,12 @@ def _drift(world: World, seeds: int, noisy) -> pd.DataFrame:
         (MODEL, name, seed, 0, "drift/pi_0", noisy(0.6 - far if world.mirrored else far, 0.01))
         for name, (*_, far) in METHODS.items()
         if far is not None
+        for seed in range(seeds)
+    ]
+    mass = 0.9 if world.mirrored else 0.9999
+    rows += [
+        (MODEL, name, seed, 0, "support/teacher_mass_mean", noisy(mass, 1e-4))
+        for name in ("fwdkl", "geosd")
         for seed in range(seeds)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["drift"]))
@@ -304,46 +313,36 @@ def _states(world: World, draw: np.random.Generator, noise: float) -> pd.DataFra
 COMPARED = [claim for claim in ledger() if claim.holds]
 
 
-def verdicts(study: Evidence, claims=COMPARED) -> dict[str, str]:
-    return {f.claim.id: f.verdict for f in judge_claims(claims, study, [MODEL])}
+def words(study: Evidence, claims=COMPARED) -> dict[str, str]:
+    return {f.claim.id: f.word for f in judge_claims(claims, study, [MODEL])}
 
 
 @pytest.fixture(scope="module")
 def true() -> dict[str, str]:
-    return verdicts(evidence(TRUE, seeds=6, noise=0.05))
+    return words(evidence(TRUE, seeds=6, noise=0.05))
 
 
 @pytest.fixture(scope="module")
 def false() -> dict[str, str]:
-    return verdicts(evidence(FALSE, seeds=6, noise=0.05))
+    return words(evidence(FALSE, seeds=6, noise=0.05))
 
 
 @pytest.fixture(scope="module")
 def noisy() -> dict[str, str]:
-    return verdicts(evidence(TRUE, seeds=2, noise=80))
+    return words(evidence(TRUE, seeds=2, noise=80))
 
 
 @pytest.mark.parametrize("claim", [claim.id for claim in COMPARED])
-def test_a_claim_is_reproduced_where_it_is_true_and_not_where_it_is_false(true, false, claim):
-    assert (true[claim], false[claim]) == ("reproduced", "not reproduced")
+def test_a_study_agrees_with_a_claim_that_is_true_and_is_opposite_where_it_is_false(
+    true, false, claim
+):
+    assert (true[claim], false[claim]) == ("agrees", "opposite")
 
 
-def test_no_claim_is_decided_by_noise(noisy):
-    of_states = {"mismatch-is-no-tail"}  # its noise is that of the draw of problems
-    decided = {name for name, verdict in noisy.items() if verdict == "reproduced"}
-    assert len(decided - of_states) <= 1  # a few of 80 tests reach any level by chance
-    assert "not reproduced" not in noisy.values()
-
-
-def test_every_claim_needs_methods_that_moved_but_one_that_is_about_not_moving():
-    study = StudyRuns(evidence(TRUE, seeds=1, noise=0.0), MODEL)
-    about_none = {
-        claim.id
-        for claim in COMPARED
-        if set(claim.variants()) != {"pi_0"}
-        and not set().union(*map(variants_that_must_move, claim.comparisons(study)))
-    }
-    assert about_none == {"softer-no-gain"}
+def test_noise_decides_few_claims(noisy):
+    of_states = {claim.id for claim in COMPARED if claim.by_construction}  # noise of problems
+    decided = [name for name, word in noisy.items() if word in ("agrees", "opposite")]
+    assert len(set(decided) - of_states) <= 6  # a row has a wrong word once in twenty
 
 
 def test_no_claims_comparisons_are_all_among_those_of_another():

@@ -11,11 +11,11 @@ import pytest
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
-from geosd.claims.finding import COSTS
+from geosd.claims.judging import judge_claims, without_words
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
-from geosd.claims.verdicts import judge_claims, without_verdicts
+from geosd.claims.word import COSTS
 from geosd.cli import claims
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
@@ -58,34 +58,24 @@ def ledgers(tmp_path):
     """The ledgers of a main study of two models and of a ladder of three."""
     found = []
     for study, models in (("tiny", ("m1", "m2")), ("tiny_ladder", ("s", "m", "l"))):
-        evidence = Evidence(scores(*models), costs={"ratio": 1.23})
+        sizes = models if study == "tiny_ladder" else ()
+        evidence = Evidence(scores(*models), sizes=sizes, costs={"ratio": 1.23})
         write_ledger(judge_claims(CLAIMS, evidence), study, tmp_path / study)
         found.append(tmp_path / study / "claims.csv")
     return found
 
 
 def test_each_claim_is_judged_by_the_kind_of_study_it_is_designed_for(ledgers):
-    found = [(f.claim.id, f.study, f.model, f.verdict) for f in gather(CLAIMS, ledgers)]
+    found = [(f.claim.id, f.study, f.model, f.word) for f in gather(CLAIMS, ledgers)]
     assert found == [
-        ("up", "tiny", "m1", "reproduced"),
-        ("up", "tiny", "m2", "reproduced"),
-        ("down", "tiny", "m1", "not reproduced"),
-        ("down", "tiny", "m2", "not reproduced"),
-        ("ladder-up", "tiny_ladder", "s", "reproduced"),
-        ("ladder-up", "tiny_ladder", "m", "reproduced"),
-        ("ladder-up", "tiny_ladder", "l", "reproduced"),
-        ("swept", "", "stepsize", "not tested"),
+        ("up", "tiny", "m1", "agrees"),
+        ("up", "tiny", "m2", "agrees"),
+        ("down", "tiny", "m1", "opposite"),
+        ("down", "tiny", "m2", "opposite"),
+        ("ladder-up", "tiny_ladder", "s to l", "agrees"),
+        ("swept", "", "no study", "not exercised"),
         ("cost", "tiny", COSTS, "agrees"),
     ]
-
-
-def test_rows_are_corrected_by_kind_of_study_and_not_over_the_whole_ledger(ledgers):
-    found = gather(CLAIMS, ledgers)
-    assert [f.rows for f in found] == [4, 4, 4, 4, 3, 3, 3, 0, 0]
-    up, ladder = found[0], found[4]
-    assert up.p == pytest.approx(4 * up.p_for) and ladder.p == pytest.approx(3 * ladder.p_for)
-    down = found[2]
-    assert down.p == pytest.approx(4 * down.p_against) and down.p_for > 0.99
 
 
 def test_what_a_study_found_is_carried_over_to_the_last_digit(ledgers, tmp_path):
@@ -95,21 +85,21 @@ def test_what_a_study_found_is_carried_over_to_the_last_digit(ledgers, tmp_path)
         for path in (tmp_path / "all.csv", *ledgers)
     )
     kept = merged[["claim", "study", "model"]].merge(pd.concat(own))
-    assert len(kept) == 8
+    assert len(kept) == 6
     pd.testing.assert_frame_equal(kept, merged[merged["study"] != ""].reset_index(drop=True))
 
 
 def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     swept = next(f for f in gather(CLAIMS, ledgers) if f.claim.id == "swept")
     assert swept.note == "needs the ledger of a study of kind stepsize"
-    assert math.isnan(swept.p)
+    assert math.isnan(swept.effect)
     text = ledger_markdown(gather(CLAIMS, ledgers), None)
     assert "- needs the ledger of a study of kind stepsize: `swept`." in text
-    assert "## m1, study tiny" in text and "## l, study tiny_ladder" in text
+    assert "### Study tiny\n" in text and "### Study tiny_ladder\n\nModel: s to l." in text
 
 
-def test_a_ledger_of_estimates_has_no_verdict_to_merge(ledgers, tmp_path):
-    found = without_verdicts(judge_claims(CLAIMS, Evidence(scores("m1"))))
+def test_a_ledger_of_estimates_has_no_word_to_merge(ledgers, tmp_path):
+    found = without_words(judge_claims(CLAIMS, Evidence(scores("m1"))))
     write_ledger(found, "tiny", tmp_path / "tiny")
     with pytest.raises(ValueError, match="(?s)tiny/claims.csv has estimates.*Hint:"):
         gather(CLAIMS, ledgers)
@@ -122,20 +112,24 @@ def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):
         gather([c for c in CLAIMS if c.id not in ("cost", "down")], ledgers)
 
 
-def test_a_verdict_of_the_wrong_sort_is_refused(ledgers):
-    table = pd.read_csv(ledgers[0])
-    table.loc[table["claim"] == "cost", "verdict"] = "reproduced"
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [("word", "opposite"), ("low", "-3"), ("holds_paper", "yes"), ("part", "primary")],
+)
+def test_a_word_that_is_not_its_intervals_is_refused(ledgers, column, cell):
+    table = pd.read_csv(ledgers[0], dtype=str, keep_default_na=False)
+    table.loc[table["claim"] == "up", column] = cell
     table.to_csv(ledgers[0], index=False)
-    with pytest.raises(ValueError, match="(?s)'reproduced' is no verdict on cost.*agrees.*Hint:"):
+    with pytest.raises(ValueError, match="(?s)up on m1 has .* from its interval follows.*Hint:"):
         gather(CLAIMS, ledgers)
 
 
 def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
     claims.merge_claims(tmp_path)
     table = pd.read_csv(tmp_path / "claims_all.csv")
-    assert set(table["verdict"]) == {"not tested"}
+    assert set(table["word"]) == {"not exercised"}
     assert len(table) == len(ledger())
-    assert "## Not tested" in (tmp_path / "claims_all.md").read_text()
+    assert "## Not exercised" in (tmp_path / "claims_all.md").read_text()
 
 
 def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
@@ -146,5 +140,6 @@ def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
     assert len(by_kind) == len(with_claims)
     for entry in ledger():
         study = by_kind[entry.study_kind]
-        swept = {variant for variant, _ in study.candidates.values()}
-        assert set(entry.variants()) <= {*study.methods, *swept}, entry.id
+        known = {*study.methods, *study.candidates}
+        named = [] if callable(entry.holds) else [one.variants() for one in entry.holds]
+        assert {variant for of in named for variant in of} <= known, entry.id

@@ -10,8 +10,8 @@ from scipy import stats
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
+from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import accuracy, early_stop_gaps, gradient_norm_of_states, mismatch
-from geosd.claims.verdicts import judge_claims
 from geosd.scores import state_table as states
 from geosd.scores.statistics import Group, contrast
 from geosd.scores.tidy import COLUMNS
@@ -78,13 +78,13 @@ def test_what_was_not_run_is_named():
         ).own_rate("f")
 
 
-def test_a_claim_on_no_run_of_a_sweep_is_not_tested():
+def test_a_claim_on_no_run_of_a_sweep_is_not_exercised():
     claim = Claim(
         *("c", "", "", "", "ladder"),
         lambda study: [accuracy(s) > accuracy("pi_0") for s in study.sizes("pi_0")[:-2]],
     )
     [found] = judge_claims([claim], study(sizes=("m", "n")).evidence, ["m"])
-    assert (found.verdict, found.note) == ("not tested", "needs a sweep of more values")
+    assert (found.word, found.note) == ("not exercised", "needs a sweep of more values")
 
 
 def judge(comparison, evidence: Evidence):
@@ -100,10 +100,10 @@ def test_runs_of_a_seed_are_paired_and_those_of_two_models_are_not():
     evidence = Evidence(scored, rates_and_steps={"m": POINTS})
     runs = StudyRuns(evidence, "m")
     stopped, full = runs.stops("f")[0], runs.stops("f")[-1]
-    expected = stats.ttest_rel(late, early, alternative="less").pvalue
+    expected = stats.ttest_rel(late, early).confidence_interval(0.95)
     for run in (full, runs.learning_rates("f")[-1]):
         found = judge(accuracy(run) < accuracy(stopped), evidence)
-        assert found.p == pytest.approx(expected) and found.verdict == "reproduced"
+        assert (found.low, found.high) == pytest.approx(tuple(expected)) and found.word == "agrees"
 
     sizes = pd.concat([scored, scored.assign(model="n")])
     far = judge(
@@ -111,8 +111,8 @@ def test_runs_of_a_seed_are_paired_and_those_of_two_models_are_not():
         > accuracy(VariantRuns("f-3e-07", "f-3e-07", "m")),
         Evidence(sizes, sizes=("m", "n")),
     )
-    welch = stats.ttest_ind(early, late, equal_var=False, alternative="greater")
-    assert far.p == pytest.approx(welch.pvalue) and far.verdict == "undetermined"
+    welch = stats.ttest_ind(early, late, equal_var=False).confidence_interval(0.95)
+    assert (far.low, far.high) == pytest.approx(tuple(welch)) and far.word == "too small to tell"
 
 
 def test_a_contrast_of_gains_has_the_spread_of_all_its_terms():
@@ -186,22 +186,22 @@ def test_too_few_states_of_low_overlap_are_not_read():
 
 
 @pytest.mark.parametrize(
-    ("value", "verdict"),
+    ("value", "word"),
     [
         (1.27, "agrees"),
         (1.2799, "agrees"),
-        (1.2801, "differs"),
-        (1.2, "differs"),
+        (1.2801, "opposite"),
+        (1.2, "opposite"),
     ],
 )
-def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(value, verdict):
+def test_a_computed_number_agrees_to_the_last_printed_digit_give_or_take_one(value, word):
     claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("ratio", "1.27")])
     [found] = judge_claims([claim], Evidence(costs={"ratio": value}), [])
-    assert found.verdict == verdict and found.effect == value
+    assert found.word == word and found.effect == value
 
 
 def test_an_upper_bound_is_kept_or_not():
     claim = Claim("c", "", "", "", "main", computed=[ComputedNumber("gb", "< 1")])
-    for value, verdict in ((0.6, "agrees"), (1.5, "differs")):
+    for value, word in ((0.6, "agrees"), (1.5, "opposite")):
         [found] = judge_claims([claim], Evidence(costs={"gb": value}), [])
-        assert found.verdict == verdict
+        assert found.word == word

@@ -208,18 +208,18 @@ def test_the_page_shows_each_output_with_its_caption_and_the_verdicts_on_its_cla
     assert all((page.parent / link).resolve().is_file() for link in links)
     ledger = pd.read_csv(shipped / "claims.csv", keep_default_na=False)
     bearing = ledger[ledger["place"].str.contains("Table main_id_ood")]
-    tested = bearing[bearing["verdict"] != "not tested"]
+    tested = bearing[bearing["word"] != "not exercised"]
     assert len(tested) > 5
     for row in tested.itertuples():
         (line,) = [at for at in text.splitlines() if at.startswith(f"| {row.statement} ")][:1]
-        assert f"| {row.verdict} " in line
+        assert f"| {row.word} " in line
 
 
 def test_a_claim_bears_on_the_item_that_its_place_names_and_on_no_longer_name():
     claims = pd.DataFrame(
         {
             "place": ["Section 1; Figure scale", "Figure scale_b", "Figure scale A"],
-            "verdict": ["reproduced", "reproduced", "not tested"],
+            "word": ["agrees", "agrees", "not exercised"],
         }
     )
     assert claims_on(claims, output_specs()["figure_scale"]).index.tolist() == [0]

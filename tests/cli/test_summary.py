@@ -10,19 +10,22 @@ from geosd.cli import run
 from geosd.reporting.tables import Cell, Column, Row, Table, save
 from geosd.scores.tidy import COLUMNS
 
-VERDICTS = {
-    "mini-qwen3": ["reproduced", "undetermined", "undetermined", "undecidable"],
-    "costs": ["agrees", "agrees", "differs"],
+FOUND = {
+    "costs": ["agrees", "agrees", "opposite"],
+    "mini-qwen3": ["agrees", "too small to tell", "too small to tell", "not exercised"],
 }
 
 
 @pytest.fixture
 def figures(tmp_path):
     rows = [
-        dict.fromkeys(COLUMNS["claims"], 0) | {"model": model, "verdict": verdict}
-        for model, verdicts in VERDICTS.items()
-        for verdict in verdicts
+        dict.fromkeys(COLUMNS["claims"], 0) | {"model": model, "word": word, "part": part}
+        for model, found in FOUND.items()
+        for word in found
+        for part in ("computed" if model == "costs" else "other",)
     ]
+    apart = dict.fromkeys(COLUMNS["claims"], 0) | {"model": "mini-qwen3", "word": "opposite"}
+    rows += [apart | {"part": part} for part in ("primary", "by construction")]
     (tmp_path / "quick").mkdir()
     pd.DataFrame(rows).to_csv(tmp_path / "quick/claims.csv", index=False)
     columns = (Column("m.id", "ID", "mini-qwen3"), Column("m.ood", "OOD avg.", "mini-qwen3"))
@@ -45,9 +48,7 @@ def params(root, folder, **changes):
 
 
 @pytest.mark.parametrize("judged", [True, False])
-def test_table_verdicts_and_what_the_study_is_for_are_shown(
-    root, figures, tmp_path, capsys, judged
-):
+def test_table_words_and_what_the_study_is_for_are_shown(root, figures, tmp_path, capsys, judged):
     run.summary("quick", params(root, tmp_path, verdicts=judged), figures)
     shown = capsys.readouterr().out
     about = yaml.safe_load((root / "params.yaml").read_text())["studies"]["quick"]["about"]
@@ -55,21 +56,15 @@ def test_table_verdicts_and_what_the_study_is_for_are_shown(
     assert "GeoSD" in shown and "61.2 ±0.4" in shown and "47.1 ±1.1" in shown
     assert "|" not in shown
     assert " ".join(shown.split()).endswith(f"Study quick: {about}")
-    words = "reproduced" if judged else "not meant for verdicts"
-    assert ("reproduced" in shown) == judged
+    words = "too small to tell" if judged else "not meant to judge"
+    assert ("agrees" in shown) == judged
     assert shown.index("GeoSD") < shown.index(words) < shown.index("Study quick")
 
 
-def test_every_verdict_is_counted_by_model_and_arithmetic_apart(figures):
-    counts = run.verdict_counts(pd.read_csv(figures / "quick/claims.csv"))
-    assert counts.to_dict("index") == {
-        "mini-qwen3": {
-            "reproduced": 1, "undetermined": 2, "undecidable": 1, "agrees": 0, "differs": 0
-        },
-        "costs": {
-            "reproduced": 0, "undetermined": 0, "undecidable": 0, "agrees": 2, "differs": 1
-        },
-    }  # fmt: skip
+def test_every_word_is_counted_by_model_and_arithmetic_apart(figures):
+    counts = run.word_counts(pd.read_csv(figures / "quick/claims.csv"))
+    assert list(counts) == ["agrees", "opposite", "too small to tell", "not exercised"]
+    assert counts.T.to_dict("list") == {"mini-qwen3": [1, 0, 2, 1], "costs": [2, 1, 0, 0]}
 
 
 def test_a_study_without_tables_and_claims_says_what_it_is_for(root, tmp_path, capsys):

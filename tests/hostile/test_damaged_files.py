@@ -378,7 +378,7 @@ def empty(data: bytes, draw: random.Random) -> bytes:
 
 
 def flip_a_verdict(data: bytes, draw: random.Random) -> bytes:
-    pairs = ((b"true", b"false"), (b"not reproduced", b"reproduced"), (b"True", b"False"))
+    pairs = ((b"true", b"false"), (b"opposite", b"agrees"), (b"True", b"False"))
     old, new = next(((o, n) for o, n in pairs if o in data), (data[:1], b"x"))
     return data.replace(old, new, 1)
 

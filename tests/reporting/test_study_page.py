@@ -24,17 +24,22 @@ OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figur
 
 @pytest.fixture
 def study(tmp_path):
-    """A study with five outputs, a claim reproduced and two not tested."""
+    """A study with five outputs, a primary claim that agrees and two that are not exercised."""
     figures, results = tmp_path / "figures/quick", tmp_path / "results/quick"
     figures.mkdir(parents=True)
     for name in OUTPUTS:
         if name.startswith("table_"):
             (figures / f"{name}.md").write_text("# A title\n\n## mini\n\n| a |\n|---|\n| 1 |\n")
-    more = {"statement": "GeoSD gains", "unit": "points", "published": "+8.6 / +7.6"}
+    more = {"statement": "GeoSD gains", "unit": "points", "paper_effect": 8.6}
     more |= {"place": "Table main_id_ood", "effect": 1.25, "low": 0.5, "high": 2.0}
+    more |= {"claimed_to": float("inf"), "holds_paper": "no"}
     rows = [
-        {**dict.fromkeys(COLUMNS["claims"], 0), **more, "model": "mini", "verdict": verdict}
-        for verdict in ("reproduced", "not tested", "not tested")
+        {**dict.fromkeys(COLUMNS["claims"], 0), **more, "model": "mini", "word": word, "part": part}
+        for word, part in (
+            ("agrees", "primary"),
+            ("not exercised", "other"),
+            ("not exercised", "other"),
+        )
     ]
     pd.DataFrame(rows).to_csv(figures / "claims.csv", index=False)
     page = results / "report.md"
@@ -63,11 +68,11 @@ def test_a_page_says_first_that_the_papers_models_have_not_been_run(study, text)
     assert "have not been run" not in of_the_paper
 
 
-def test_frontier_verdicts_main_table_and_curves_come_first(text):
+def test_frontier_claims_main_table_and_curves_come_first(text):
     assert re.findall(r"^##? (.*)$", text, re.M) == [
         "Study quick",
         "The frontier of gains in and out of distribution",
-        "Verdicts on the paper's claims",
+        "The paper's claims",
         "Accuracy in and out of distribution",
         "Training curves",
         "Accuracy on each benchmark",
@@ -87,22 +92,24 @@ def test_every_output_has_its_caption_its_source_data_and_its_files_by_name(text
     assert "(pages/claims.html)" in text and "[All settings](pages/configuration.html)" in text
 
 
-def test_verdicts_are_counted_and_stand_below_the_table_that_they_are_on(text):
+def test_words_are_counted_and_claims_stand_below_the_table_that_they_are_on(text):
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
-    assert "| mini | 1 | 2 |" in rows
-    assert "| GeoSD gains | reproduced | mini | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
+    assert "| mini | 0 | 0 | 0 | 2 |" in rows
+    claim = "| GeoSD gains | agrees | mini | +1.2 | [+0.5, +2.0] | +8.6 | no |"
+    assert rows.count(claim) == 2  # among the primary claims, and below the main table
+    assert "**agrees** if it lies" in text
 
 
-def test_a_study_without_verdicts_shows_estimates_in_their_place(study):
+def test_a_study_that_judges_no_claim_shows_estimates_in_their_place(study):
     table = pd.read_csv(study.folder / "claims.csv")
-    table["verdict"] = table["verdict"].replace("reproduced", "not judged")
+    table["word"] = table["word"].replace("agrees", "not judged")
     table.to_csv(study.folder / "claims.csv", index=False)
     sections = study_sections(study, level=2)
-    assert "not meant for verdicts" in sections["Estimates for the paper's claims"]
+    assert "not meant to judge" in sections["Estimates for the paper's claims"]
     text = "".join(sections.values())
-    assert "not judged" not in text and "reproduced" not in text
+    assert "not judged" not in text and "agrees" not in text
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
-    assert "| GeoSD gains | mini | +1.2 [+0.5, +2.0] | +8.6 / +7.6 |" in rows
+    assert "| GeoSD gains | mini | +1.2 | [+0.5, +2.0] | +8.6 | no |" in rows
 
 
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])

@@ -8,18 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
-from statsmodels.stats.power import TTestPower
 
 from geosd.scores.statistics import (
     Group,
-    corrected,
-    detectable_effect,
     hedges_g,
     holm,
     replicate_means,
-    sd_between_replicates,
     welch,
 )
 
@@ -127,39 +121,8 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     assert covered / trials == pytest.approx(0.95, abs=0.015)
 
 
-@pytest.mark.parametrize("df", [2, 4.4, 9, 29])
-@pytest.mark.parametrize(("level", "power"), [(0.05, 0.8), (0.05 / 40, 0.8), (0.05 / 12, 0.95)])
-def test_the_detectable_effect_has_the_power_that_statsmodels_gives_it(df, level, power):
-    # statsmodels takes n and the effect in standard deviations: df = n - 1, delta = d sqrt(n).
-    delta = detectable_effect(1.0, df, level, power)
-    statsmodels_power = TTestPower().power(
-        delta / math.sqrt(df + 1), df + 1, level, alternative="larger"
-    )
-    assert statsmodels_power == pytest.approx(power, abs=1e-5)
-    assert detectable_effect(2.5, df, level, power) == pytest.approx(2.5 * delta)
-
-
-def test_a_correction_multiplies_by_the_rows_and_stays_a_probability():
-    assert corrected(0.01, 4) == pytest.approx(0.04) and corrected(0.6, 2) == 1
-    assert math.isnan(corrected(math.nan, 3))
-
-
 def test_draws_count_once_there_are_two():
     runs = pd.Series([1.0, 5.0, 3.0, 9.0], index=[0, 1, 2, 3])
     draws = pd.Series([0, 1, 0, 1], index=[0, 1, 2, 3])
     assert replicate_means(runs, draws).tolist() == [2.0, 7.0]
     assert replicate_means(runs, 0 * draws).tolist() == runs.tolist()
-
-
-def test_the_spread_between_draws_is_that_of_an_analysis_of_variance():
-    draw = np.random.default_rng(5)
-    of = pd.Series(np.repeat([0, 1, 2], [5, 3, 4]))
-    runs = pd.Series(draw.normal(0, 1, 12)) + of.map({0: -4.0, 1: 0.0, 2: 5.0})
-    table = anova_lm(ols("runs ~ C(of)", pd.DataFrame({"runs": runs, "of": of})).fit())
-    between, within = table["mean_sq"]
-    n0 = (12 - (25 + 9 + 16) / 12) / 2
-    assert sd_between_replicates(runs, of) == pytest.approx(math.sqrt((between - within) / n0))
-    alike = pd.Series(np.tile([-1.0, 1.0], 6))
-    assert sd_between_replicates(alike, pd.Series(np.repeat([0, 1, 2], 4))) == 0
-    assert math.isnan(sd_between_replicates(runs, 0 * of))
-    assert math.isnan(sd_between_replicates(runs[:3], pd.Series([0, 1, 2])))

@@ -189,9 +189,7 @@ def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_show
 def test_the_front_page_can_be_read_on_a_telephone_and_in_the_dark(front):
     width = front.viewport_size["width"]
     assert front.evaluate("document.documentElement.scrollWidth") <= width
-    cells = front.locator(
-        "h1, h2, p:not(.picture), td, th, a, .reproduced, .not-reproduced, .paper"
-    )
+    cells = front.locator("h1, h2, p:not(.picture), td, th, a, .agrees, .opposite, .paper")
     colours = {tuple(pair) for pair in cells.evaluate_all(f"all => all.map({INK})")}
     assert min(contrast(*pair) for pair in colours) > 4.5
     dark = front.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
@@ -389,7 +387,7 @@ def test_the_report_can_be_read_on_a_telephone_and_in_the_dark(browser, report, 
     # A table may be wider than the page: it is moved alone.
     assert body.evaluate("e => e.ownerDocument.documentElement.scrollWidth") <= box["width"]
     assert (contrast("rgb(0, 0, 0)", body.evaluate(INK)[1]) < 2) == (scheme == "dark")
-    cells = body.locator("h1, p, td, .reproduced, .not-reproduced, .paper")
+    cells = body.locator("h1, p, td, .agrees, .opposite, .paper")
     colours = {tuple(pair) for pair in cells.evaluate_all(f"all => all.map({INK})")}
     assert min(contrast(*pair) for pair in colours) > 4.5
     page.close()

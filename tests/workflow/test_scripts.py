@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import snakemake
 
-from geosd.claims.finding import VERDICTS
+from geosd.claims.word import WORDS
 
 
 @pytest.fixture
@@ -33,18 +33,18 @@ def test_a_markdown_table_becomes_a_table_and_its_html_stays_text(script):
     assert "<script>" not in html
 
 
-def test_the_papers_columns_and_the_verdicts_stand_apart(script):
+def test_the_papers_columns_and_the_words_stand_apart(script):
     html = script("page").markdown_page(
-        "| claim | effect | paper |\n|:--|--:|--:|\n| a | +1 | +2 |\n| reproduced | 3 | 4 |\n\n"
-        "| paper | b |\n|--|--|\n| 5 | not reproduced |\n"
+        "| claim | effect | paper |\n|:--|--:|--:|\n| a | +1 | +2 |\n| agrees | 3 | 4 |\n\n"
+        "| paper | b |\n|--|--|\n| 5 | opposite |\n"
     )
     marked = {text: of for of, text in re.findall(r'<td[^>]*class="([^"]*)"[^>]*>([^<]*)', html)}
     assert marked == {
         "+2": "paper",
         "4": "paper",
         "5": "paper",
-        "reproduced": "reproduced",
-        "not reproduced": "not-reproduced",
+        "agrees": "agrees",
+        "opposite": "opposite",
     }
 
 
@@ -53,8 +53,8 @@ def test_a_cell_of_words_may_be_broken_into_lines_and_a_number_may_not(script):
     assert re.findall(r'class="words">(\w+)', html) == ["word"]
 
 
-def test_the_coloured_verdicts_are_verdicts(script):
-    assert set(script("page").COLOURED_VERDICTS) < set(VERDICTS)
+def test_the_coloured_words_are_words_of_the_ledger(script):
+    assert set(script("page").COLOURED_WORDS) < set(WORDS)
 
 
 @pytest.mark.slow

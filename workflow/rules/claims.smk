@@ -1,7 +1,7 @@
 """
 Judge each claim of the paper.
 
-    <figures>/claims.{csv,md}  = each claim: reproduced, not reproduced, or why that is not known
+    <figures>/claims.{csv,md}  = each claim: agrees, opposite, too small to tell or not exercised
     <figures>/claims.manifest.json  = code, machine, time, hashes
 """
 

@@ -32,8 +32,8 @@ td { white-space: nowrap; }
 tr:nth-child(even) td { background: light-dark(#f4f4f4, #24272e); }
 td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
 .paper { color: light-dark(#5a5a5a, #adadad); font-weight: normal; padding-left: .3rem; }
-.reproduced { color: light-dark(#00694e, #4fd0a8); font-weight: 600; }
-.not-reproduced { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
+.agrees { color: light-dark(#00694e, #4fd0a8); font-weight: 600; }
+.opposite { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
 code, pre { font: .9em/1.5 ui-monospace, monospace; }
 pre { overflow-x: auto; }
 .picture { background: #fff; border-radius: .4rem; padding: .75rem; overflow-x: auto; }
@@ -44,8 +44,8 @@ img.wide { min-width: 38rem; }
 @media (max-width: 640px) { body { padding: 1rem; } p, li { overflow-wrap: anywhere; } }
 """
 
-# Words in whose colour the eye finds a verdict.
-COLOURED_VERDICTS = ("reproduced", "not reproduced")
+# Words of the ledger that have a colour.
+COLOURED_WORDS = ("agrees", "opposite")
 PIXELS_A_POINT = 150 / 72
 NARROW = 640  # pixels; a wider picture is moved sideways on a telephone, or no letter can be read
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
@@ -105,7 +105,7 @@ def put_pictures_in(tokens: list[Token], folder: Path) -> None:
 
 
 def mark_cells(tokens: list[Token]) -> None:
-    """Mark in a page's tables the paper's columns, the verdicts, and cells full of words."""
+    """Mark in a page's tables the paper's columns, the words on claims, and cells of many words."""
     paper: set[int] = set()
     column = 0
     for token, inside in zip(tokens, tokens[1:], strict=False):
@@ -118,8 +118,8 @@ def mark_cells(tokens: list[Token]) -> None:
                 paper.add(column)
             if column in paper:
                 token.attrJoin("class", "paper")
-            if token.type == "td_open" and inside.content in COLOURED_VERDICTS:
-                token.attrJoin("class", inside.content.replace(" ", "-"))
+            if token.type == "td_open" and inside.content in COLOURED_WORDS:
+                token.attrJoin("class", inside.content)
             if len(inside.content) > LONGEST_NUMBER:
                 token.attrJoin("class", "words")
             column += 1

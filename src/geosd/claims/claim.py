@@ -1,4 +1,4 @@
-"""A claim of the paper: its words, and what must hold of a study's quantities.
+"""A claim of the paper: its words, and the values that it claims for a study's quantities.
 
 Claims are written as inequalities:
 
@@ -12,16 +12,17 @@ The quantities are those of `geosd.claims.metrics`, the claims those of `geosd.c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NoReturn, get_args
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NoReturn
 
 import pandas as pd
 
 from geosd.claims.computed_costs import ComputedNumber
-from geosd.claims.evidence import EXAMPLE, Evidence, MissingDataError, StudyRuns, VariantRuns
+from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
 
-StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize"]
+StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize", "readings"]
 """What a study is designed for; studies of other kinds judge no claim."""
 Direction = Literal["greater", "less", "within"]
 Read = Callable[[Evidence, str, str], pd.Series]
@@ -135,6 +136,13 @@ class Comparison:
         raise TypeError("a comparison has no truth value.\nHint: write a < b and b < c as two.")
 
     @property
+    def claimed(self) -> tuple[float, float]:
+        """The values of a - b that are claimed, between two ends; the finite ones are margins."""
+        if self.direction == "within":
+            return -self.margin, self.margin
+        return (self.margin, math.inf) if self.direction == "greater" else (-math.inf, self.margin)
+
+    @property
     def sides(self) -> tuple[Quantity, ...]:
         """The quantities that the comparison is between: a, and b where there is one."""
         return (self.a,) if self.b is None else (self.a, self.b)
@@ -145,6 +153,12 @@ class Comparison:
         yield from signed
         for sign, side in signed if (baseline := self.a.baseline) else ():
             yield -sign, replace(side, run=VariantRuns(baseline, baseline, side.run.model))
+
+    def variants(self) -> dict[str, None]:
+        """The variants that it is about, outside of sweeps."""
+        runs = [term.run for _, term in self.terms()]
+        named = [run.among or (run.name,) for run in runs if run.among or run.parameter is None]
+        return dict.fromkeys(name for names in named for name in names)
 
     def __str__(self) -> str:
         """In words, e.g. `geosd - fwdkl > 0, avg@k of ood_avg`; what both share comes last."""
@@ -176,9 +190,9 @@ class Claim:
             study swept.
         computed: What must agree, all of it.
         unmeasured: What the claim needs and nothing here measures.
-        published: The paper's numbers, for the reader.
-        every_family: Whether the paper makes it of each of its model families, so that it is also
-            judged over all models of a study together.
+        primary: Whether it is one of the three claims named in advance, corrected over models.
+        by_construction: Beginning of a model's name -> why the claim holds on it whatever a run
+            does; "" is of every model.
     """
 
     id: str
@@ -189,25 +203,19 @@ class Claim:
     holds: Sequence[Comparison] | Callable[[StudyRuns], Sequence[Comparison]] = ()
     computed: Sequence[ComputedNumber] = ()
     unmeasured: str = ""
-    published: str = "figure only"
-    every_family: bool = False
+    primary: bool = False
+    by_construction: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """A claim must say in exactly one way how it is judged, and by which kind of study."""
-        name = self.id or repr(self.statement)  # the ledger adds the id to what a module says
-        if self.study_kind not in get_args(StudyKind):
-            raise ValueError(
-                f"claim {name}: no kind of study is {self.study_kind!r}; allowed are"
-                f" {', '.join(get_args(StudyKind))}.\nHint: see docs/claims.md."
-            )
+        """A claim must say in exactly one way how it is judged."""
         if sum(map(bool, (self.holds, self.computed, self.unmeasured))) != 1:
             raise ValueError(
-                f"claim {name}: needs exactly one of holds, computed and unmeasured.\n"
-                "Hint: see docs/claims.md."
+                f"claim {self.id or self.statement}: needs exactly one of holds, computed and"
+                " unmeasured.\nHint: see docs/claims.md."
             )
 
     def comparisons(self, study: StudyRuns) -> list[Comparison]:
-        """The comparisons that must hold in a study for the claim to be reproduced.
+        """The comparisons that must hold in a study for the study to agree with the claim.
 
         Raises:
             MissingDataError: The study did not run what the claim is about.
@@ -217,15 +225,7 @@ class Claim:
             raise MissingDataError("a sweep of more values")
         return list(comparisons)
 
-    def variants(self, *, in_sweeps: bool = True) -> tuple[str, ...]:
-        """The variants that the claim is about, with or without those of sweeps."""
-        comparisons = self.comparisons(EXAMPLE)
-        runs = [side.run for c in comparisons for side in c.sides]
-        names = [run.variant for run in runs if in_sweeps or run.parameter is None]
-        names += [c.a.baseline for c in comparisons if c.a.baseline is not None]
-        return tuple(dict.fromkeys(names))
-
-    @property
-    def is_about_sizes(self) -> bool:
-        """Whether the claim compares models of several sizes, so that it is judged once for all."""
-        return any(side.run.model for c in self.comparisons(EXAMPLE) for side in c.sides)
+    def why_by_construction(self, model: str) -> str:
+        """Why the claim holds on a model by construction; empty where it need not."""
+        reasons = self.by_construction.items()
+        return next((why for start, why in reasons if model.startswith(start)), "")

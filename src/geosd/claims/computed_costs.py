@@ -42,11 +42,18 @@ class ComputedNumber:
         """How many decimals are printed."""
         return len(self.printed.partition(".")[2])
 
-    def excess(self, computed: float) -> float:
-        """How far a computed number is off the printed one, in units of its last digit."""
+    @property
+    def claimed(self) -> tuple[float, float]:
+        """The ends between which a computed number agrees: one in the last digit, or the bound."""
         if self.printed.startswith("<"):
-            return 1.0 if computed < self.value else math.inf
-        return abs(computed - self.value) * 10**self.decimals
+            return -math.inf, self.value
+        unit = 10**-self.decimals * (1 + 1e-9)
+        return self.value - unit, self.value + unit
+
+    def excess(self, computed: float) -> float:
+        """How far a computed number is off the claimed ends; negative between them."""
+        start, end = self.claimed
+        return max(start - computed, computed - end) * 10**self.decimals
 
     def describe(self, computed: float) -> str:
         """Computed and printed number in words, e.g. `anchor of qwen3-8b: 16.38, printed 16.4`."""

@@ -10,11 +10,14 @@ from typing import Any
 
 import pandas as pd
 
+from geosd.scores.drift_tables import final_drift
 from geosd.scores.score_table import ood_benchmarks, scores_by_seed
 from geosd.scores.tidy import COLUMNS, replicates_by_seed, select_rows
 
 Point = Mapping[str, Any]
 Points = Mapping[str, Sequence[Point]]
+ONE_RATE = "one_rate"
+"""Parameter of runs at a learning rate that several variants share, as in the paper's protocol."""
 
 
 class MissingDataError(Exception):
@@ -34,6 +37,7 @@ class Evidence:
     Attributes:
         privilege: Model -> points of a sweep of the privilege: run, variant, privilege.
         rates_and_steps: Model -> points of a sweep of learning rate and steps: run, variant, both.
+        rates: Model -> variant -> the learning rate of its runs outside of sweeps.
         sizes: Models of several sizes, from small to large.
         costs: Computed quantities by name (`geosd.claims.computed_costs`).
     """
@@ -46,8 +50,21 @@ class Evidence:
     states: pd.DataFrame = _empty("states")
     privilege: Points = field(default_factory=dict)
     rates_and_steps: Points = field(default_factory=dict)
+    rates: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def scored(self) -> Callable[[str], frozenset[str]]:
+        """Model -> the names of its runs that have scores."""
+        return cache(
+            lambda model: frozenset(select_rows(self.scores, model=model)["variant"].unique())
+        )
+
+    @cached_property
+    def drift_of(self) -> Callable[[str, str], pd.Series]:
+        """Model, run -> d_FR from pi_0 at the end of training by seed."""
+        return cache(partial(final_drift, self.drift))
 
     @cached_property
     def replicates(self) -> Callable[[str], pd.Series]:
@@ -71,6 +88,8 @@ class VariantRuns:
         name: What the tables call the runs.
         model: The model, where it is not the one that is judged.
         parameter: What the sweep varies, at `value` here; None outside of sweeps.
+        among: Variants of which these are the runs of the strongest on the OOD average; empty if
+            the variant is named.
     """
 
     variant: str
@@ -78,6 +97,7 @@ class VariantRuns:
     model: str | None = None
     parameter: str | None = None
     value: Any = None
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +145,23 @@ class StudyRuns:
         """The full run at the rate at which runs were stopped early."""
         return at(self.learning_rates(variant), self.stopped_rate(variant))
 
+    def at_one_rate(self, *variants: str) -> list[list[VariantRuns]]:
+        """Runs of full length of several variants at each learning rate that all of them have."""
+        runs: list[dict[float, str]] = []
+        for variant in variants:
+            points = self._points(self.evidence.rates_and_steps, variant)
+            full = max((point["steps"] for point in points), default=0)
+            of_rate = {p["learning_rate"]: p["run"] for p in points if p["steps"] == full}
+            scored = variant in self.evidence.scored(self.model)
+            own = self.evidence.rates.get(self.model, {}).get(variant) if scored else None
+            runs.append(of_rate | ({} if own is None else {own: variant}))
+        if not (shared := sorted(set.intersection(*map(set, runs)))):
+            raise MissingDataError(f"{' and '.join(variants)} at one learning rate")
+        return [
+            [VariantRuns(v, of[r], None, ONE_RATE, r) for v, of in zip(variants, runs, strict=True)]
+            for r in shared
+        ]
+
     def stopped_rate(self, variant: str) -> float | None:
         """The rate at which a variant's runs were stopped early, or None."""
         steps: dict[float, set[int]] = {}
@@ -135,7 +172,7 @@ class StudyRuns:
 
     def _points(self, sweep: Points, variant: str) -> list[Point]:
         """The points of a variant that have scores."""
-        scored = set(select_rows(self.evidence.scores, model=self.model)["variant"])
+        scored = self.evidence.scored(self.model)
         points = sweep.get(self.model, ())
         return [p for p in points if p["variant"] == variant and p["run"] in scored]
 
@@ -157,21 +194,3 @@ def _sweep(variant: str, parameter: str, points: Sequence[Point]) -> list[Varian
         VariantRuns(variant, names[value], parameter=parameter, value=value)
         for value in sorted(names)
     ]
-
-
-class _ExampleRuns(StudyRuns):
-    """A study that swept everything: of its comparisons one reads what a claim is about."""
-
-    @property
-    def ood_benchmarks(self) -> list[str]:
-        return ["ood"]
-
-    def _points(self, sweep: Points, variant: str) -> list[Point]:
-        return [
-            {"run": "", "privilege": rate, "learning_rate": rate, "steps": steps}
-            for rate, steps in ((1.0, 1), (1.0, 2), (0.5, 2), (0.25, 2))
-        ]
-
-
-EXAMPLE = _ExampleRuns(Evidence(sizes=("small", "middle", "large")), "")
-"""A study in which every variant was swept along every parameter."""

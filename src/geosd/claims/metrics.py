@@ -7,7 +7,6 @@ problem. Models are independent. Units are points (percent) unless a function sa
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
 from geosd.evaluation.consensus import is_strong
 from geosd.mismatch_region import in_mismatch_region
-from geosd.scores.drift_tables import final_drift
+from geosd.scores.drift_tables import TEACHER_MASS
 from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.tidy import select_rows, values_by_seed
@@ -43,13 +42,6 @@ def unit_of_metric(metric: str) -> str:
     return {"drift": "rad", "gradient": "norm"}.get(re.split("[/_]", metric)[0], "points")
 
 
-def scale_of_metric(metric: str) -> tuple[float, float]:
-    """The least and the greatest value that a claim's quantity can have, by its metric."""
-    differences = ("mass_gain", "overconfidence", "frontier_gap")
-    scales = {"points": (-100.0 if metric in differences else 0.0, 100.0), "rad": (0.0, math.pi)}
-    return scales.get(unit_of_metric(metric), (0.0, math.inf))
-
-
 def _quantity(
     metric: str, runs: Runs, read: Read, benchmark: str | None = None, **details: object
 ) -> Quantity:
@@ -61,6 +53,11 @@ def _quantity(
 def accuracy(run: Runs, benchmark: str = OOD) -> Quantity:
     """The metric avg@k on `ID`, `OOD` (the average), an OOD benchmark or a half of them."""
     return _score("avg@k", run, benchmark)
+
+
+def strongest(variants: Sequence[str]) -> Quantity:
+    """OOD accuracy of the variant among some whose mean OOD average is the highest."""
+    return accuracy(VariantRuns("strongest", "strongest", parameter="of", among=tuple(variants)))
 
 
 def gain(run: Runs, benchmark: str = OOD) -> Quantity:
@@ -99,7 +96,8 @@ def frontier_gap(variant: str) -> Quantity:
         frontier = ["pi_0", *(run.name for run in rates if run.value <= own)]
         return early_stop_gaps(evidence.scores, model, frontier, [run.name for run in stops[:-1]])
 
-    return _quantity("frontier_gap", variant, read)
+    swept = VariantRuns(variant, variant, parameter="sweep", value="rates and stops")
+    return _quantity("frontier_gap", swept, read)
 
 
 def early_stop_gaps(
@@ -184,7 +182,7 @@ def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -
 # ---- Over training -------------------------------------------------------------------------------
 def drift(run: Runs) -> Quantity:
     """Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
-    return _quantity("drift/pi_0", run, lambda evidence, *of: final_drift(evidence.drift, *of))
+    return _quantity("drift/pi_0", run, lambda evidence, *of: evidence.drift_of(*of))
 
 
 def drift_at(run: Runs, share: float) -> Quantity:
@@ -200,6 +198,16 @@ def drift_at(run: Runs, share: float) -> Quantity:
         return pd.Series(means, dtype=float)
 
     return _quantity("drift_path", run, read, at=share)
+
+
+def teacher_support(run: Runs) -> Quantity:
+    """The teacher's mass on the union of top-K supports after training, a mean over states."""
+
+    def read(evidence: Evidence, model: str, run: str) -> pd.Series:
+        rows = select_rows(evidence.drift, model=model, variant=run, quantity=TEACHER_MASS[0])
+        return 100 * values_by_seed(rows)
+
+    return _quantity("teacher_support", run, read)
 
 
 def teacher_mass(run: Runs, share: float, ranks: Ranks) -> Quantity:

@@ -50,8 +50,8 @@ def published_number(
 ) -> PublishedNumber | None:
     """Look up a result of one of the paper's families; None where the paper does not have it.
 
-    The metric is "avg@k" or "pass@k", k = 16, or "drift/pi_0" (then the benchmark does not matter).
-    The benchmark is "id", "ood_avg" or one of the paper's OOD benchmarks (aime24, ...).
+    The metric is "avg@k" or "pass@k", k = 16, or "drift/pi_0" or "mismatch" (then the benchmark
+    does not matter). The benchmark is "id", "ood_avg" or one of the paper's OOD benchmarks.
     """
 
     def cell(table: str, column: str) -> Any:
@@ -68,6 +68,9 @@ def published_number(
         column = "ood_pass16"
     elif metric == "drift/pi_0":
         column = "d_fr"
+    elif metric == "mismatch" and family == "Qwen3-8B":  # that of its analyses
+        share = next(e for e in published()["text"] if e["key"] == "mismatch_share_percent")
+        return PublishedNumber(share["value"], None, None, share["place"])
     else:
         return None
     value = cell("ablation", column)

@@ -11,9 +11,9 @@ import pandas as pd
 
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
+from geosd.claims.judging import judge_claims, without_words
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
-from geosd.claims.verdicts import judge_claims, without_verdicts
 from geosd.cli.job import Job
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
@@ -66,13 +66,14 @@ def judge(
     evidence = Evidence(
         privilege=settings["privilege"],
         rates_and_steps=settings["plane"],
+        rates=settings.get("rates", {}),
         sizes=tuple(settings["ladder"]),
         **{name: table for name, table in tables.items() if name in known},
         **more,
     )
     findings = judge_claims(ledger(), evidence, settings["models"])
     if not settings.get("verdicts", True):
-        findings = without_verdicts(findings)
+        findings = without_words(findings)
     return write_ledger(findings, study, folder, kind=settings["kind"])
 
 

@@ -16,7 +16,7 @@ from geosd.cli.ship import redraw
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_page import NO_VERDICTS, verdict_counts
+from geosd.reporting.claims_page import NO_WORDS, word_counts
 from geosd.reporting.shipping import MANIFEST
 from geosd.reporting.specs import output_specs
 from geosd.scores.tidy import read_tidy
@@ -117,7 +117,7 @@ def _is_current(target: Path, sources: Iterable[Path]) -> bool:
 def summary(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
-    """Print a study's first table, its verdicts if it is meant for any, and its aim.
+    """Print a study's first table, its words on the claims if it is meant for any, and its aim.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
@@ -138,11 +138,11 @@ def summary(
         ledger = read_tidy("claims", folder / "claims.csv")
         prove([folder / "claims.csv"])
         if resolved.overlay.verdicts:
-            console.print(f"\nVerdicts on the paper's claims ({folder}/claims.md)\n")
-            counts = verdict_counts(ledger).to_string()
+            console.print(f"\nThe paper's claims ({folder}/claims.md)\n")
+            counts = word_counts(ledger).to_string()
             console.print(counts, markup=False, highlight=False, soft_wrap=True)
         else:
-            why = f"\n{NO_VERDICTS} (`verdicts` in params.yaml). Estimates: {folder}/claims.md"
+            why = f"\n{NO_WORDS} (`verdicts` in params.yaml). Estimates: {folder}/claims.md"
             console.print(why, markup=False, highlight=False)
     about = resolved.overlay.about
     console.print(f"\nStudy {resolved.name}: {about}", markup=False, highlight=False)

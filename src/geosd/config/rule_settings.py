@@ -136,6 +136,13 @@ def _claims(study: Study, *_: Any) -> Settings:
         "models": models,
         "privilege": sweep_points(study, "privilege"),
         "plane": sweep_points(study, "learning_rate", "steps"),
+        "rates": {
+            model: {
+                variant: study.training(model, variant)["learning_rate"]
+                for variant in _trained_among(study, ("fwdkl", "geosd"))
+            }
+            for model in models
+        },
         "ladder": models if study.overlay.kind == "ladder" else [],
         "costs": costs if study.overlay.claims_on_costs else None,
     }

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.claims.finding import NOT_JUDGED
+from geosd.claims.word import NOT_JUDGED
 from geosd.models.published_architectures import published_architectures
-from geosd.reporting.claims_page import FORMS, NO_VERDICTS, verdict_counts
+from geosd.reporting.claims_page import LEGEND, NO_WORDS, counts_markdown, printed_cells
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import NOT_KEPT, read_shipped
 from geosd.reporting.specs import (
@@ -26,16 +26,14 @@ from geosd.reporting.specs import (
     output_specs,
     output_title,
 )
-from geosd.reporting.tables import MISSING, markdown_table
+from geosd.reporting.tables import markdown_table
 from geosd.scores.tidy import read_tidy
 
 CLAIMS = "claims"
 FIRST = ("figure_frontier", CLAIMS, "table_main", "figure_training")
 """What a page of a study begins with; its other outputs follow in the study's order."""
-VERDICTS_TITLE = "Verdicts on the paper's claims"
+WORDS_TITLE = "The paper's claims"
 ESTIMATES_TITLE = "Estimates for the paper's claims"
-INTERVAL = ("effect", "low", "high")
-"""Columns of the claims whose numbers the page shows."""
 NOT_RUN = (
     "The paper's own models of 7 and 8 billion parameters have not been run.\n"
     "All numbers that the repository ships are of models of 0.03 to 0.6 million parameters in a"
@@ -197,8 +195,8 @@ def study_sections(study: StudyPage, level: int) -> dict[str, str]:
     sections = {}
     for name in study.ordered:
         if name == CLAIMS:
-            title = VERDICTS_TITLE if _is_judged(claims) else ESTIMATES_TITLE
-            shown = _verdicts(study, claims)
+            title = WORDS_TITLE if _is_judged(claims) else ESTIMATES_TITLE
+            shown = _claims(study, claims)
         else:
             title, shown = output_title(name), _output(study, name, claims)
         sections[title] = f"{'#' * level} {title}\n\n{shown}"
@@ -223,25 +221,26 @@ def title_and_words(caption: str) -> tuple[str, str]:
 
 
 def claims_on(claims: pd.DataFrame, spec: OutputSpec) -> pd.DataFrame:
-    """The tested claims that bear on an output: those whose place names its item of the paper."""
+    """The exercised claims on an output: those whose place names its item of the paper."""
     if not spec.paper:
         return claims.iloc[:0]
     named = claims["place"].str.contains(rf"\b{re.escape(spec.paper)}\b", regex=True)
-    return claims[named & (claims["verdict"] != "not tested")]
+    return claims[named & (claims["word"] != "not exercised")]
 
 
 def _is_judged(claims: pd.DataFrame) -> bool:
-    return NOT_JUDGED not in set(claims["verdict"])
+    return NOT_JUDGED not in set(claims["word"])
 
 
-def _verdicts(study: StudyPage, claims: pd.DataFrame) -> str:
+def _claims(study: StudyPage, claims: pd.DataFrame) -> str:
+    """The primary claims, and how many of the other rows have each word."""
     page = study.link(study.claims_page)
     if not _is_judged(claims):
-        return f"{NO_VERDICTS}. [Every claim with its effect and interval]({page}).\n"
-    counts = verdict_counts(claims)
-    lines = [["model", *counts], *([str(n) for n in row] for row in counts.itertuples())]
-    link = f"[Every claim with its verdict, effect and interval]({page})"
-    return f"{markdown_table(lines, left=1)}\n\n{link}.\n"
+        return f"{NO_WORDS}. [Every claim with its effect and interval]({page}).\n"
+    link = f"[Every claim with its word, effect and interval]({page})."
+    primary = _claims_table(claims[claims["part"] == "primary"])
+    counts = counts_markdown(claims)
+    return "\n\n".join((textwrap.fill(LEGEND, 100), primary, counts, link)) + "\n"
 
 
 def _output(study: StudyPage, name: str, claims: pd.DataFrame | None) -> str:
@@ -256,17 +255,17 @@ def _output(study: StudyPage, name: str, claims: pd.DataFrame | None) -> str:
     links = ", ".join(f"[{name}.{ending}]({study.link(files)}.{ending})" for ending in endings)
     parts.append(f"{title_and_words(caption)[1]} Files: {links}.\n")
     if claims is not None and len(rows := claims_on(claims, output_specs()[name])):
-        lines = [["claim", "verdict", "model", "effect", "paper"]]
-        lines += [list(_line(row)) for row in rows.to_dict("records")]
-        if not _is_judged(claims):
-            lines = [[claim, *others] for claim, _, *others in lines]
-        parts.append(markdown_table(lines, left=len(lines[0]) - 2) + "\n")
+        parts.append(_claims_table(rows) + "\n")
     return "\n".join(parts)
 
 
-def _line(row: Mapping[str, str]) -> Sequence[str]:
-    """A claim's line: what it says, its verdict, where, effect with interval, and the paper's."""
-    form = FORMS.get(row["unit"], "+.3g")
-    effect, low, high = (format(float(row[key]), form) if row[key] else "" for key in INTERVAL)
-    words = f"{effect} [{low}, {high}]" if low and high else effect
-    return [row["statement"], row["verdict"], row["model"], words or MISSING, row["published"]]
+def _claims_table(rows: pd.DataFrame) -> str:
+    """Claims in sentences: the word of each, where, effect with interval, the paper's number."""
+    heads = ["word", "model", "effect", "interval", "paper", "in interval"]
+    if not _is_judged(rows):
+        heads = heads[1:]
+    lines = [["claim", *heads]]
+    for row in rows.to_dict("records"):
+        cells = printed_cells(row)
+        lines.append([row["statement"], *(cells[head] for head in heads)])
+    return markdown_table(lines, left=len(heads) - 3)

@@ -1,4 +1,4 @@
-"""Comparing runs: one-sided Welch tests and contrasts, corrections, intervals, Hedges' g, power.
+"""Comparing runs: one-sided Welch tests and contrasts, Holm's correction, intervals, Hedges' g.
 
 The unit of analysis is the run (one trained seed), as in the paper (Statistical analysis of OOD
 gains), or the pretraining replicate where there are several. Tests are computed from
@@ -15,8 +15,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from scipy.special import gammaln, nctdtrinc
+from scipy.special import gammaln, stdtr, stdtrit
 from statsmodels.stats.multitest import multipletests
 
 Direction = Literal["greater", "less"]
@@ -113,8 +112,8 @@ def contrast(
     shares = [part / se**2 for part in parts]
     df = 1 / math.fsum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
     t = (total - margin) / se
-    p = stats.t.sf(t, df) if direction == "greater" else stats.t.cdf(t, df)
-    half = float(stats.t.ppf((1 + confidence) / 2, df)) * se
+    p = stdtr(df, -t if direction == "greater" else t)
+    half = float(stdtrit(df, (1 + confidence) / 2)) * se
     return ContrastResult(total, total - half, total + half, float(p), math.nan, df, se)
 
 
@@ -191,29 +190,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def corrected(p: float, rows: int) -> float:
-    """Correct a p of a row of a family in which each row is tested both ways: min(1, rows p).
-
-    A row has two nulls, that its claim is false and that it is true. Exactly one of them is true,
-    so of the 2 n nulls of n rows n are, whichever were rejected before: n is Holm's factor at each
-    step, if the factor is how many of the nulls left can be true together. The chance that any row
-    is decided wrongly, in either direction, is at most the level, however rows depend. NaN stays.
-
-    Source: Shaffer 1986 (Holm's method for logically related hypotheses).
-    """
-    return float(np.minimum(1.0, rows * p))
-
-
-def detectable_effect(se: float, df: float, level: float, power: float) -> float:
-    """The smallest effect that a one-sided t-test detects at a level with a given power.
-
-    It is delta se, in the effect's unit: the noncentral t distribution with noncentrality delta and
-    `df` degrees of freedom exceeds the critical value of the level (the largest p that counts,
-    after correction) with a chance of `power`. NaN where se or df is.
-    """
-    return se * float(nctdtrinc(df, 1 - power, stats.t.isf(level, df)))
-
-
 def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
     """Means over the runs of each pretraining replicate, or the runs where all are of one.
 
@@ -223,24 +199,3 @@ def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
     Ibragimov & Mueller 2010). Both arguments have a value for each run, indexed by seed.
     """
     return values.groupby(replicates).mean() if replicates.nunique() > 1 else values
-
-
-def sd_between_replicates(values: pd.Series, replicates: pd.Series) -> float:
-    """Standard deviation between pretraining replicates, without the spread of their runs.
-
-    With k replicates of n_i runs, N in all, and the mean squares between and within them,
-    sd^2 = (MS_between - MS_within) / n0, at least 0, with n0 = (N - sum_i n_i^2 / N) / (k - 1).
-    With equal n_i it is the REML estimate of a random intercept. It is NaN with one replicate, or
-    with one run of each. Both arguments have a value for each run, indexed by seed.
-
-    Source: Searle, Casella & McCulloch 1992, Section 3.6 (analysis of variance).
-    """
-    groups = values.groupby(replicates)
-    sizes, means = groups.size(), groups.mean()
-    k, total = len(sizes), int(sizes.sum())
-    if k < 2 or total == k:
-        return math.nan
-    between = float((sizes * (means - values.mean()) ** 2).sum()) / (k - 1)
-    within = float(((values - groups.transform("mean")) ** 2).sum()) / (total - k)
-    balanced = (total - float((sizes**2).sum()) / total) / (k - 1)
-    return math.sqrt(max(0.0, between - within) / balanced)

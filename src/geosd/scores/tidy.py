@@ -53,7 +53,7 @@ states, a response position of a rollout of pi_0, with p = student and q = teach
     top_token              j* = argmax q
     q_star, p_star         teacher's and student's mass on j*
     gradient_<divergence>  norm of its gradient with respect to the student's logits
-claims, a claim of the paper on a model (`geosd.claims.finding.Finding`)
+claims, a claim of the paper on a model (`geosd.claims.word.Finding`)
 
 Benchmarks weigh equally in OOD averages, as in the paper; "majority_accuracy" is conditioned on C,
 so there each problem counts once.
@@ -104,9 +104,9 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
     ),
     # Numbers are read as text, since float() is exact where pandas may round the last digit.
     "claims": _columns(
-        (str, "claim study model verdict comparison metric note"),
-        (str, "effect low high p_for p_against detectable draw_sd paper_effect"),
-        (int, "rows n_a n_b units"),
+        (str, "claim study model part word comparison metric note"),
+        (str, "effect low high confidence claimed_from claimed_to paper_effect holds_paper"),
+        (int, "n_a n_b units"),
     ),
 }
 """File name without `.csv` -> column -> type, in the order of the columns."""

@@ -29,7 +29,6 @@ CLAIMS = {
     "fwdkl-low-k": claim(
         "FwdKL's OOD pass@2 is above the base model's",
         quote="FwdKL improves low-k pass@k",
-        published="figure only; pass@1 is avg@16, -8.1 / -4.6 / -5.9",
         holds=[pass_at_k("fwdkl", k=2) > pass_at_k("pi_0", k=2)],
     ),
     "fwdkl-flattens": claim(

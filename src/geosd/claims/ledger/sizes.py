@@ -43,7 +43,6 @@ CLAIMS = {
     "ladder-gain-at-every-size": claim(
         "GeoSD raises average OOD accuracy above the base model at every size",
         quote="GeoSD improves OOD accuracy over the base model at every size",
-        published="+2.8 at 1.7B, +4.6 at 4B, +8.6 at 8B, +6.1 at 32B",
         holds=lambda study: [
             accuracy(geosd) > accuracy(base)
             for geosd, base in zip(study.sizes("geosd"), study.sizes("pi_0"), strict=True)
@@ -52,13 +51,11 @@ CLAIMS = {
     "ladder-gain-peaks-in-the-middle": claim(
         "GeoSD's OOD gain is larger at the middle size than at every other",
         quote="The gain is non-monotone in scale, peaking mid-ladder",
-        published="+8.6 at 8B",
         holds=_peaks_in_the_middle,
     ),
     "ladder-gain-of-the-largest": claim(
         "GeoSD's OOD gain is larger at the largest size than at those below the middle",
         quote="still larger than the gains at 1.7B and 4B",
-        published="+6.1 at 32B against +2.8 and +4.6",
         holds=_largest_above_those_below_the_middle,
     ),
 }

@@ -1,6 +1,6 @@
-"""Which verdicts and effects of a study change on another machine: the table of docs/miniature.md.
+"""Which words and effects of a study change on another machine: the table of docs/miniature.md.
 
-    python analysis/verdict_changes.py native/claims.csv avx2/claims.csv two_threads/claims.csv
+    python analysis/word_changes.py native/claims.csv avx2/claims.csv two_threads/claims.csv
 
 Each file is a study's ledger, `figures/<study>/claims.csv`, of the same claims and models. The
 first is compared with each of the others. Arithmetic is left out: no run decides it.
@@ -15,43 +15,43 @@ from typing import Annotated
 import pandas as pd
 import tyro
 
-from geosd.claims.finding import VERDICTS
+from geosd.claims.word import WORDS
 from geosd.reporting.tables import markdown_table
 from geosd.scores.tidy import read_tidy
 
 ROW = ["claim", "study", "model"]
-OPPOSITE = {"reproduced", "not reproduced"}
+OPPOSITE = {"agrees", "opposite"}
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What changes from one ledger to another, over the rows that at least one of them tested.
+    """What changes from one ledger to another, over the rows that at least one of them exercised.
 
     Attributes:
-        verdicts: Rows by verdict in the first ledger (index) and in the other (columns).
+        words: Rows by word in the first ledger (index) and in the other (columns).
         effects: Rows with an effect in both ledgers.
         outside: Those of `effects` where an effect lies outside of the other ledger's interval.
     """
 
-    verdicts: pd.DataFrame
+    words: pd.DataFrame
     effects: int
     outside: int
 
     @property
     def rows(self) -> int:
         """All rows."""
-        return int(self.verdicts.to_numpy().sum())
+        return int(self.words.to_numpy().sum())
 
     @property
     def changed(self) -> int:
-        """Rows with another verdict."""
-        return self.rows - sum(int(self.verdicts.loc[name, name]) for name in VERDICTS)
+        """Rows with another word."""
+        return self.rows - sum(int(self.words.loc[name, name]) for name in WORDS)
 
     @property
     def reversed(self) -> int:
-        """Rows that are reproduced in one ledger and not reproduced in the other."""
+        """Rows that agree in one ledger and are opposite in the other."""
         a, b = sorted(OPPOSITE)
-        return int(self.verdicts.loc[a, b] + self.verdicts.loc[b, a])
+        return int(self.words.loc[a, b] + self.words.loc[b, a])
 
 
 def changes(first: pd.DataFrame, other: pd.DataFrame) -> Changes:
@@ -60,21 +60,21 @@ def changes(first: pd.DataFrame, other: pd.DataFrame) -> Changes:
     Raises:
         ValueError: A row is in one ledger only.
     """
-    runs_decide = [frame[frame["verdict"].isin(VERDICTS)] for frame in (first, other)]
+    runs_decide = [frame[frame["part"] != "computed"] for frame in (first, other)]
     both = pd.merge(*runs_decide, on=ROW, how="outer", suffixes=("", "_other"), indicator=True)
     if len(single := both[both["_merge"] != "both"]):
         names = ", ".join(sorted(single["claim"] + " of " + single["model"]))
         raise ValueError(
             f"rows of one ledger only: {names}.\nHint: give ledgers of one study at one commit."
         )
-    both = both[(both["verdict"] != "not tested") | (both["verdict_other"] != "not tested")]
-    table = pd.crosstab(both["verdict"], both["verdict_other"])
+    both = both[~both[["word", "word_other"]].eq("not exercised").all(axis=1)]
+    table = pd.crosstab(both["word"], both["word_other"])
     measured = both.dropna(subset=["effect", "effect_other", "low", "low_other"])
     measured = measured[measured["comparison"] == measured["comparison_other"]]
     within = measured["effect"].between(measured["low_other"], measured["high_other"])
     within &= measured["effect_other"].between(measured["low"], measured["high"])
     return Changes(
-        table.reindex(index=VERDICTS, columns=VERDICTS, fill_value=0),
+        table.reindex(index=WORDS, columns=WORDS, fill_value=0),
         effects=len(measured),
         outside=int((~within).sum()),
     )
@@ -94,7 +94,7 @@ def main(ledgers: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> None:
     """
     first, *others = ledgers
     start = read_ledger(first)
-    head = ["ledger", "rows", "other verdict", "reversed", "effects", "outside an interval"]
+    head = ["ledger", "rows", "other word", "reversed", "effects", "outside an interval"]
     lines = [head]
     for path in others:
         found = changes(start, read_ledger(path))

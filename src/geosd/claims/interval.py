@@ -1,0 +1,147 @@
+"""The estimate of one comparison of a claim on a study, and its interval.
+
+Runs of one model are paired by seed, which also pairs them within a pretraining replicate. With
+several replicates the replicate is the unit, and over several models the base model (model and
+replicate) is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from geosd.claims import published
+from geosd.claims.claim import Comparison, Quantity
+from geosd.claims.evidence import ONE_RATE, Evidence, MissingDataError
+from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.statistics import ContrastResult, Group, contrast, replicate_means
+
+Terms = Sequence[tuple[float, Quantity, pd.Series]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The value of a comparison's a - b on a study.
+
+    What `geosd.claims.word.Finding` has too means the same there.
+
+    Attributes:
+        groups: Independent samples whose means add up to the value.
+        candidates: Variants from which the data chose the compared one; 1 where it is named.
+    """
+
+    comparison: Comparison
+    groups: Sequence[Group]
+    candidates: int
+    n_a: int
+    n_b: int
+    paper_effect: float
+
+    @property
+    def effect(self) -> float:
+        """The value itself."""
+        return math.fsum(group.mean for group in self.groups)
+
+    @property
+    def units(self) -> int:
+        """Independent values: runs, problems, pretraining replicates, or base models."""
+        return min(group.n for group in self.groups)
+
+    def within(self, alpha: float) -> ContrastResult:
+        """The value with its interval at confidence 1 - alpha, whichever candidate was chosen.
+
+        Its ends are NaN with one unit or no spread.
+        """
+        return contrast(self.groups, confidence=1 - alpha / self.candidates)
+
+
+def estimate(comparison: Comparison, evidence: Evidence, models: Sequence[str]) -> Estimate:
+    """Estimate a comparison on a model, or on several together: the mean over their base models.
+
+    Raises:
+        MissingDataError: The study lacks a quantity.
+    """
+    comparison, candidates = _with_the_strongest(comparison, evidence, models)
+    terms = {
+        model: [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
+        for model in models
+    }
+    sums = [total for model in models for total in _paired_sums(terms[model], evidence, model)]
+    if len(models) == 1:
+        units = [replicate_means(values, replicates) for values, replicates in sums]
+    else:
+        units = [pd.concat([values.groupby(replicates).mean() for values, replicates in sums])]
+    sides = range(len(comparison.sides))
+    counts = [sum(len(of_model[side][2]) for of_model in terms.values()) for side in sides]
+    return Estimate(
+        comparison,
+        # What is left of equal numbers, once one is taken from the other, is no spread.
+        [Group.of(values.where(values.abs() >= 1e-12, 0.0)) for values in units],
+        candidates,
+        n_a=counts[0],
+        n_b=sum(counts[1:]),
+        paper_effect=_published_effect(comparison, models),
+    )
+
+
+def _with_the_strongest(
+    comparison: Comparison, evidence: Evidence, models: Sequence[str]
+) -> tuple[Comparison, int]:
+    """The comparison with b's strongest variant over the models named, and from how many."""
+    b = comparison.b
+    if b is None or not b.run.among:
+        return comparison, 1
+
+    def strength(variant: str) -> float:
+        scores = [evidence.scores_of(model, variant, OOD_AVERAGE, "avg@k") for model in models]
+        return float(np.mean([of_model.mean() for of_model in scores]))
+
+    if missing := [v for v in b.run.among if math.isnan(strength(v))]:
+        raise MissingDataError(", ".join(missing))
+    best = max(b.run.among, key=strength)
+    named = replace(b, run=replace(b.run, variant=best, name=best, parameter=None))
+    return replace(comparison, b=named), len(b.run.among)
+
+
+def _paired_sums(terms: Terms, evidence: Evidence, model: str) -> list[tuple[pd.Series, pd.Series]]:
+    """Sums of paired values with the replicate of each: of one model's runs, or of its states."""
+    paired: dict[tuple[str, str], list[pd.Series]] = {}
+    for sign, term, series in terms:
+        paired.setdefault((term.run.model or model, term.paired_by), []).append(sign * series)
+    sums = []
+    for (of, paired_by), parts in paired.items():
+        total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
+        if total.empty:
+            raise MissingDataError("seeds that both quantities have")
+        replicates = pd.Series(0, total.index)  # the states are those of one replicate
+        if paired_by == "seed":
+            replicates = evidence.replicates(of).reindex(total.index)
+        sums.append((total, replicates))
+    return sums
+
+
+def _published_effect(comparison: Comparison, models: Sequence[str]) -> float:
+    """The paper's value of a comparison outside of sweeps, its mean over models; NaN for none.
+
+    The strongest of several methods is the paper's own, which need not be that of the study.
+    """
+    families = list(map(published.paper_family, models))
+    total = 0.0
+    for sign, term in comparison.terms():
+        run = term.run
+        swept = run.parameter not in (None, ONE_RATE) and not run.among
+        if term.details or run.model or swept:
+            return math.nan
+        means = []
+        for variant in run.among or (run.variant,):
+            of = (variant, term.benchmark or "", term.metric)
+            cells = [published.published_number(family, *of) for family in families]
+            if None in cells:
+                return math.nan
+            means.append(np.mean([cell.mean for cell in cells]))
+        total += sign * float(max(means))
+    return total
