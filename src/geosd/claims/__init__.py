@@ -1,1 +1,1 @@
-"""The paper's claims as data, and their verdicts."""
+"""The paper's claims as data, and the word that a study's interval decides for each."""
