@@ -54,7 +54,6 @@ def findings():
         "revkl-ood-loss",
         "revkl-id-gain",
         "geosd-ood-lead",
-        "geosd-alone-gains-both",
         "softer-less-degraded",
     ],
 )
@@ -79,6 +78,8 @@ def test_best_on_every_benchmark_is_within_the_noise_on_ds_r1s_aime24(findings):
 
 
 def test_a_gain_within_the_noise_or_near_its_margin_is_too_small_to_tell(findings):
+    # Other methods gain up to 3.2 points in the paper, and 3.5 would be substantial.
+    assert {findings["geosd-alone-gains-both", m].word for m in MODELS} == {"too small to tell"}
     assert findings["softer-no-gain", "qwen3-8b"].word == "agrees"
     assert findings["softer-no-gain", "ds-r1-llama-8b"].word == "too small to tell"  # -2.2 of 2.5
     assert findings["grpo-ood-gain", "olmo-3-7b-think"].word == "too small to tell"  # +0.4
