@@ -98,9 +98,9 @@ def study(draw: np.random.Generator) -> Evidence:
 def test_every_row_of_random_studies_has_the_word_of_its_printed_interval(tmp_path):
     draw = np.random.default_rng(5)
     words: Counter[str] = Counter()
-    for _ in range(10):
+    for _ in range(6):
         found = judge_claims(CLAIMS, study(draw))
         markdown = ledger_markdown(found, "random")
         rows = as_text(ledger_frame(found), tmp_path / "claims.csv")
         words.update(check(row, markdown) for row in rows)
-    assert set(words) == set(WORDS) and min(words.values()) >= 5
+    assert set(words) == set(WORDS) and min(words.values()) >= 3
