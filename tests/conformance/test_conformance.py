@@ -133,6 +133,10 @@ def arccos(log_p, log_q, log_a):
     return chord(log_p, log_q) + 4 * overlap.arccos() ** 2
 
 
+def added(log_p, log_q, *_):
+    return (log_q.exp() * (log_q - (log_p.exp() + 1e-8).log())).sum(-1)
+
+
 BOTH = ("student", "teacher")
 
 
@@ -167,6 +171,7 @@ def test_the_loss_without_a_fault_passes_but_where_its_kink_is():
         ),
         ("forward_kl", planted(kl, union=BOTH, log_of_empty=True), "not finite: slots .* empty"),
         ("forward_kl", planted(kl, union=BOTH, log_of_empty=True), "not finite: .* token that ev"),
+        ("forward_kl", planted(added, union=BOTH), "far apart .*the loss is none that is known"),
         ("geosd", planted(arccos), "at the anchor .*not finite: arccos or a root"),
         ("geosd", planted(geosd, mean="token"), "Hint: a mean over tokens in place of sequences"),
         (

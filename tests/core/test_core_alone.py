@@ -114,8 +114,8 @@ def test_every_module_a_step_and_the_examples_of_the_core_need_no_other_package(
 
 
 def test_a_core_import_loads_no_package_that_torch_has_not_loaded():
-    code = "import torch, sys\nbefore = set(sys.modules)\n"
-    code += "import geosd, geosd.geometry, geosd.objectives.geosd, geosd.optim.kfac\n"
+    code = "import torch, sys\nbefore = set(sys.modules)\nimport geosd, geosd.conformance\n"
+    code += "import geosd.geometry, geosd.objectives.geosd, geosd.optim.kfac\n"
     code += "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     loaded = set(run(code).stdout.split()) - set(sys.stdlib_module_names)
     assert loaded and loaded <= {"geosd", "torch"}
@@ -133,7 +133,9 @@ def test_the_wheel_runs_from_a_folder_of_its_own(root, tmp_path):
     )
     (wheel,) = wheels.glob("geosd-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+        names = archive.namelist()
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert "geosd/conformance.json" in names
     subprocess.run([*pip, "install", "--no-deps", "--no-index", "-t", site, wheel], check=True)
     installed = run(ONLY_TORCH + ONE_STEP + "import geosd; print(geosd.__file__)", path=site)
     assert installed.returncode == 0, installed.stderr
