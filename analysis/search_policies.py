@@ -1,24 +1,33 @@
-"""What ideal policies would reach in the search world: the table of docs/search.md.
+"""What policies of the search world reach, exactly: the table of ideal policies in docs/search.md.
 
     python analysis/search_policies.py
 
-No model is involved: solutions are drawn from policies, with temperature and nucleus.
+No model is involved, and nothing is drawn. A policy's choice of x hangs on the values that it has
+tried, of which there are 2^16 sets; the chance of each is reckoned, and of each the answer.
+
+S = sets of tried values as bits of their index, X = values of x.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
+import numpy as np
 import tyro
+from scipy.stats import binom
 
 from geosd.problems.search.documents import BLIND
-from geosd.problems.search.equations import BENCHMARKS, Benchmark, bands, draw_question
-from geosd.problems.search.policies import Policy, search
-from geosd.seeds import seed_of
+from geosd.problems.search.equations import BENCHMARKS, EVEN, MODULUS, Benchmark, bands
+from geosd.problems.search.policies import Policy
+from geosd.reporting.tables import markdown_table
+
+TRIED_SX = (np.arange(1 << MODULUS)[:, None] >> np.arange(MODULUS)) % 2 == 1
+"""Whether a set holds a value."""
+SIZE_S = TRIED_SX.sum(-1)
+TEMPERATURE, TOP_P, CAP = 0.6, 0.95, 52
+"""Of the test samples."""
 
 HABIT = replace(BLIND, weights=tuple(bands(1.0, 0.2, 0.05)))
 """A search that tries small x first, as the ID problems reward."""
@@ -35,13 +44,111 @@ IDEAL_POLICIES = {
 """Policies that a training could lead to, by what they differ in from pi_0's."""
 
 
+@dataclass(frozen=True, eq=False)
+class TabledPolicy:
+    """A policy whose next x hangs on the set of tried values.
+
+    Attributes:
+        next_SX: Probability of each x after each set; 0 for values in the set.
+        check: As of `Policy`.
+        repeat: As of `Policy`.
+    """
+
+    next_SX: np.ndarray
+    check: float
+    repeat: float
+
+    @classmethod
+    def of(cls, policy: Policy) -> TabledPolicy:
+        """The table of a policy that has one weight for each x."""
+        return cls(normalised(np.array(policy.weights) * ~TRIED_SX), policy.check, policy.repeat)
+
+    def sampled(self, temperature: float = TEMPERATURE, top_p: float = TOP_P) -> TabledPolicy:
+        """The policy of a sampler with a temperature, then a nucleus, on each choice."""
+        choices = (
+            nucleus(normalised(p ** (1 / temperature)), top_p)
+            for p in (self.next_SX, *(np.array([[p, 1 - p]]) for p in (self.check, self.repeat)))
+        )
+        next_SX, check, repeat = choices
+        return TabledPolicy(next_SX, float(check[0, 0]), float(repeat[0, 0]))
+
+    def reach(self) -> np.ndarray:
+        """Chance of each set to be the tried values at some time, were each of them to fail [S]."""
+        reach_S = np.zeros(len(TRIED_SX))
+        reach_S[0] = 1
+        for size in range(MODULUS):
+            sets = np.flatnonzero(SIZE_S == size)
+            for x in range(MODULUS):
+                without = sets[~TRIED_SX[sets, x]]
+                reach_S[without | 1 << x] += reach_S[without] * self.next_SX[without, x]
+        return reach_S
+
+
+def normalised(weights: np.ndarray) -> np.ndarray:
+    """Rows of sum 1, but for rows of zeros."""
+    return weights / np.maximum(weights.sum(-1, keepdims=True), np.finfo(float).tiny)
+
+
+def nucleus(p: np.ndarray, top_p: float) -> np.ndarray:
+    """Each row cut to its heaviest values with at least this mass.
+
+    Of equal values, which some are cut of, each is kept with the same chance; the row is the mean.
+    """
+    order = np.argsort(-p, axis=-1, kind="stable")
+    by_rank = np.take_along_axis(p, order, -1)
+    before = np.cumsum(by_rank, -1) - by_rank
+    kept = np.empty_like(p)
+    np.put_along_axis(kept, order, np.where(before < top_p - 1e-12, by_rank, 0), -1)
+    kept = normalised(kept)
+    total, equals = np.zeros_like(p), np.zeros_like(p)
+    for other in range(p.shape[-1]):
+        equal = np.abs(p - p[:, other, None]) < 1e-12
+        total += equal * kept[:, other, None]
+        equals += equal
+    return total / equals
+
+
+def value_prior(benchmark: Benchmark) -> np.ndarray:
+    """Probability of each x in the questions of a benchmark."""
+    low, high = benchmark.low, benchmark.high
+    return np.array(bands(low / 6, (1 - low - high) / 6, high / 4))
+
+
+def patterns(benchmark: Benchmark) -> list[tuple[float, tuple[int, ...]]]:
+    """Shares of a benchmark's first equations by how far from x their other solutions lie."""
+    found = [
+        tuple(step for step in range(1, MODULUS) if factor * step % MODULUS == 0) for factor in EVEN
+    ]
+    ambiguous = [(found.count(steps) / len(EVEN), steps) for steps in dict.fromkeys(found)]
+    shares = [(benchmark.ambiguous * share, steps) for share, steps in ambiguous]
+    return [(1 - benchmark.ambiguous, ()), *shares]
+
+
+def answer_chances(
+    policy: TabledPolicy, reach_S: np.ndarray, x: int, others: Sequence[int], cap: int = CAP
+) -> np.ndarray:
+    """Chance of x, and of each other solution of the first equation, to be answered in the cap.
+
+    A trial has 4 tokens, with the repeat 6; a check has 3; the answer and the end have 3.
+    """
+    trials, checks = np.ogrid[: MODULUS + 2, : len(others) + 2]
+    # So many of the trials may be repeated.
+    fits = binom.cdf((cap - 4 * trials - 3 * checks - 3) // 2, trials, policy.repeat)
+    checked_S = TRIED_SX[:, list(others)].sum(-1)
+    unchecked_S = (1 - policy.check) * fits[SIZE_S + 1, checked_S]
+    right_S = unchecked_S + policy.check * fits[SIZE_S + 1, checked_S + 1]
+    open_S = reach_S * policy.check**checked_S * ~TRIED_SX[:, x]
+    ends = [(x, right_S), *((value, unchecked_S) for value in others)]
+    return np.array([open_S @ (policy.next_SX[:, value] * end_S) for value, end_S in ends])
+
+
 @dataclass(frozen=True)
 class Reached:
     """What a policy reaches on a benchmark, each in [0, 1].
 
     Attributes:
         accuracy: avg@k.
-        pass_at_k: Share of problems that one of the k samples solves.
+        pass_at_k: Share of problems that one of k samples solves.
         false_consensus: Share of problems on which three quarters of the samples agree wrongly.
         truncated: Share of samples that the cap ends.
     """
@@ -52,134 +159,49 @@ class Reached:
     truncated: float
 
 
-def main(
-    problems: int = 1000,
-    samples: int = 16,
-    cap: int = 52,
-    temperature: float = 0.6,
-    top_p: float = 0.95,
-    seed: int = 0,
-) -> None:
-    """Print one row for each ideal policy; all in per cent.
+def reached(
+    policy: TabledPolicy, benchmarks: Sequence[Benchmark], cap: int = CAP, k: int = 16
+) -> list[Reached]:
+    """What a policy reaches on each benchmark with k samples a problem, as it is sampled."""
+    reach_S = policy.reach()
+    rows: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}
+    found = []
+    for benchmark in benchmarks:
+        total = np.zeros(4)
+        for (x, prior), (share, steps) in product(
+            enumerate(value_prior(benchmark)), patterns(benchmark)
+        ):
+            if (x, steps) not in rows:
+                others = [(x + step) % MODULUS for step in steps]
+                right, *wrong = answer_chances(policy, reach_S, x, others, cap)
+                agree = sum(binom.sf(np.ceil(0.75 * k) - 1, k, chance) for chance in wrong)
+                cut = 1 - right - sum(wrong)
+                rows[x, steps] = np.array([right, 1 - (1 - right) ** k, agree, cut])
+            total += prior * share * rows[x, steps]
+        found.append(Reached(*map(float, total)))
+    return found
 
-    Args:
-        problems: Of each benchmark.
-        samples: Of each problem.
-        cap: Tokens of a sample, the end included.
-        temperature: Of the draws.
-        top_p: Nucleus of the draws.
-        seed: Of questions and draws.
-    """
+
+def mean(found: Sequence[Reached], name: str = "accuracy") -> float:
+    """The mean over benchmarks of a number."""
+    return float(np.mean([getattr(each, name) for each in found]))
+
+
+def main() -> None:
+    """Print one row for each ideal policy; all in per cent."""
     names = [benchmark.name for benchmark in BENCHMARKS[1:]]
-    ood = ["OOD", f"pass@{samples}", "false consensus", "truncated", "change ID", "change OOD"]
-    head = ["policy", "ID", *names, *ood]
-    print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|", flush=True)
+    ood = ["OOD", "pass@16", "false consensus", "truncated", "change ID", "change OOD"]
+    lines = [["policy", "ID", *names, *ood]]
     start: tuple[float, float] | None = None
     for name, policy in IDEAL_POLICIES.items():
-        drawn_from = sampled(policy, temperature, top_p)
-        inside, *outside = (
-            simulate(drawn_from, b, cap, problems, samples, seed_of(seed, b.name))
-            for b in BENCHMARKS
-        )
-        mean = average(outside)
-        start = start or (inside.accuracy, mean.accuracy)
-        changes = inside.accuracy - start[0], mean.accuracy - start[1]
-        shares = [inside.accuracy, *(reached.accuracy for reached in outside), *astuple(mean)]
+        inside, *outside = reached(TabledPolicy.of(policy).sampled(), BENCHMARKS)
+        start = start or (inside.accuracy, mean(outside))
+        shares = [each.accuracy for each in (inside, *outside)]
+        shares += [mean(outside, field) for field in Reached.__dataclass_fields__]
         cells = [f"{100 * share:.1f}" for share in shares]
-        cells += [f"{100 * change:+.1f}" for change in changes]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
-
-
-def simulate(
-    policy: Policy, benchmark: Benchmark, cap: int, problems: int, samples: int, seed: int
-) -> Reached:
-    """What samples of a policy reach; no model is involved.
-
-    Args:
-        policy: As sampled: see `sampled`.
-        benchmark: Kind of the questions.
-        cap: Tokens of a response, the end of sequence included.
-        problems: Questions drawn.
-        samples: k, for each question.
-        seed: Of all draws; the same seed draws the same questions for every policy.
-    """
-    questions, rng = random.Random(seed), random.Random(seed_of(seed, "samples"))
-    right = solved = agreed = cut = 0
-    for _ in range(problems):
-        question = draw_question(benchmark, questions)
-        drawn = [search(question, policy, rng).split() for _ in range(samples)]
-        answers = [int(words[-1]) for words in drawn if len(words) + 1 <= cap]
-        votes = Counter(answers)
-        correct = votes[question.answer()]
-        right += correct
-        solved += correct > 0
-        cut += samples - len(answers)
-        if votes:
-            answer, count = votes.most_common(1)[0]
-            agreed += count >= 0.75 * samples and answer != question.answer()
-    drawn_samples = problems * samples
-    return Reached(right / drawn_samples, solved / problems, agreed / problems, cut / drawn_samples)
-
-
-@dataclass(frozen=True)
-class SampledPolicy(Policy):
-    """A policy as a sampler draws from it.
-
-    Attributes:
-        top_p: Nucleus of the choice of x: the smallest set of values with at least this mass.
-    """
-
-    top_p: float = 1.0
-
-    def draw(self, left: Sequence[int], rng: random.Random) -> int:
-        """The next x of the nucleus among those not yet tried."""
-        weights = {x: self.weights[x] for x in left}
-        if self.top_p < 1:
-            weights = _nucleus(weights, self.top_p, rng)
-        (x,) = rng.choices(list(weights), list(weights.values()))
-        return x
-
-
-def sampled(policy: Policy, temperature: float, top_p: float) -> SampledPolicy:
-    """The policy of a sampler that draws from a policy's probabilities.
-
-    Args:
-        policy: The probabilities.
-        temperature: Probabilities are raised to its inverse, as logits are divided by it.
-        top_p: Nucleus of each choice, after the temperature.
-    """
-    return SampledPolicy(
-        weights=tuple(w ** (1 / temperature) for w in policy.weights),
-        check=_sampled(policy.check, temperature, top_p),
-        repeat=_sampled(policy.repeat, temperature, top_p),
-        top_p=top_p,
-    )
-
-
-def _sampled(p: float, temperature: float, top_p: float) -> float:
-    """Probability of one of two choices, after temperature and nucleus."""
-    yes, no = p ** (1 / temperature), (1 - p) ** (1 / temperature)
-    p = yes / (yes + no)
-    return float(p > 0.5) if top_p <= max(p, 1 - p) else p
-
-
-def _nucleus(weights: Mapping[int, float], top_p: float, rng: random.Random) -> dict[int, float]:
-    """The heaviest values, equal ones in a random order, up to a share of the whole weight."""
-    kept: dict[int, float] = {}
-    mass, enough = 0.0, top_p * math.fsum(weights.values())
-    for x in sorted(weights, key=lambda x: (-weights[x], rng.random())):
-        if mass >= enough:
-            break
-        kept[x] = weights[x]
-        mass += weights[x]
-    return kept
-
-
-def average(reached: list[Reached]) -> Reached:
-    """The mean over benchmarks."""
-    return Reached(
-        *(sum(getattr(r, f.name) for r in reached) / len(reached) for f in fields(Reached))
-    )
+        changes = inside.accuracy - start[0], mean(outside) - start[1]
+        lines.append([name, *cells, *(f"{100 * change:+.1f}" for change in changes)])
+    print(markdown_table(lines))
 
 
 if __name__ == "__main__":
