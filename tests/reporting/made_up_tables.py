@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from geosd.config import Study
+from geosd.problems.search.habits import HABITS
 from geosd.scores.tidy import COLUMNS
 
 Row = tuple[object, ...]
@@ -20,6 +21,12 @@ def made_up_tables(study: Study) -> dict[str, pd.DataFrame]:
     rows = {
         "scores": [row for run in _runs(study) for row in _scores(study, run, judged, draw)],
         "consensus": [r for run in _runs(study) if judged for r in _consensus(study, run, draw)],
+        "habits": [
+            (*run, benchmark, habit, draw.uniform(0, 100))
+            for run in _runs(study)
+            for benchmark in ("id", "ood_avg")
+            for habit in HABITS
+        ],
         "drift": [
             (*run, name, draw.uniform(0, 0.3))
             for run in _runs(study, study.trained)

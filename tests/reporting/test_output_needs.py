@@ -17,7 +17,7 @@ from geosd.reporting.tables import Cell, Column, Row, Table, save
 
 SHOWN = {  # by study quick
     *("table_main", "table_benchmarks", "table_significance", "table_architectures"),
-    *("table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
+    *("table_habits", "table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
     *("figure_frontier", "figure_training", "figure_consensus", "figure_overview"),
     *("figure_density", "figure_mechanism", "figure_alignment"),
 }
@@ -77,6 +77,11 @@ def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, name)
         ("miniature_readings", {"grid": {}}, "table_readings shows the candidates of a grid"),
         ("quick_selection", {"outputs": ["table_main"]}, "data.purpose must be study"),
         ("quick", {"outputs": ["table_selection"]}, "table_selection shows scores on validation"),
+        (
+            "smollm2_methods",
+            {"outputs": ["table_habits"]},
+            "table_habits shows habits of the search",
+        ),
         ("quick_selection", {"grid": {}}, "table_selection shows the candidates of a grid"),
         ("quick_selection", {"methods": ["geosd"]}, "table_selection compares with pi_0"),
         (

@@ -25,7 +25,7 @@ def study(tmp_path_factory) -> Path:
         for at, variant in enumerate(resolved.methods):
             for seed in resolved.seeds:
                 rows = [
-                    Sample(b, f"{b}-{p}", k, "", 9, "1" if ok else "2", ok, "stop")
+                    Sample(b, f"{b}-{p}", k, "3 2 5 ok A: 3", 9, "1" if ok else "2", ok, "stop")
                     for b in ("id", "long", "easy")
                     for p in range(4)
                     for k in range(16)
@@ -51,6 +51,14 @@ def study(tmp_path_factory) -> Path:
 def test_a_run_that_left_the_study_leaves_its_scores(study):
     text = (study / "analyse" / "scores.csv").read_text()
     assert "geosd" in text and "left_over" not in text
+
+
+def test_what_the_responses_do_is_collected_and_shown(study, tmp_path):
+    render.main("table_habits", "quick", tmp_path, (study / "analyse" / "habits.csv",), PARAMS)
+    lines = (tmp_path / "table_habits.csv").read_text().splitlines()
+    assert "mini-qwen3.id.first_low" in lines[0]
+    # Each response tries 3 first, and does not check it; no value fails, so none is retried.
+    assert all(line.count("100.0") == 2 and ",," in line for line in lines[1:]), lines
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ Write the index of the study, and turn samples and step logs into tidy tables of
     <study>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
     <study>/analyse/drift.csv      = distance of each run from its base model
     <study>/analyse/consensus.csv  = what the OOD samples of each run agree on
+    <study>/analyse/habits.csv     = what the responses of each run do, in the search world
     <study>/analyse/training_curves.csv  = accuracy of the rollouts, drift and overlap over steps
     <study>/analyse/metrics.json   = accuracies of each variant, for `dvc metrics diff`
     <study>/analyse/manifest.json  = code, machine, time, hashes
@@ -41,6 +42,7 @@ rule analyse:
         scores="<study>/analyse/scores.csv",
         drift="<study>/analyse/drift.csv",
         consensus="<study>/analyse/consensus.csv",
+        habits="<study>/analyse/habits.csv",
         curves="<study>/analyse/training_curves.csv",
         metrics="<study>/analyse/metrics.json",
         manifest="<study>/analyse/manifest.json",

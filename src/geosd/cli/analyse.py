@@ -13,7 +13,7 @@ from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
-from geosd.scores import consensus_table, drift_tables, score_table, training_curves
+from geosd.scores import consensus_table, drift_tables, habit_table, score_table, training_curves
 from geosd.scores.drift_tables import collect_drift_over_steps
 from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples
@@ -52,7 +52,7 @@ def analysed(
     """
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
     files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
-    scored, consensus = {}, {}
+    scored, consensus, habits = {}, {}, {}
     inputs: dict[Path, str] = {}
     problems: dict[str, dict[Path, Counter[tuple[str, str]]]] = {}
     for run, row in rows.items():
@@ -64,9 +64,10 @@ def analysed(
         of_model = problems.setdefault(run.model, {})
         of_model[file] = Counter((sample.benchmark, sample.problem_id) for sample in samples)
         k = settings["samples"]
-        scored[run] = score_table.score_run(
-            [s for s in samples if s.sample < k], settings["pass_k"]
-        )
+        scored_samples = [s for s in samples if s.sample < k]
+        scored[run] = score_table.score_run(scored_samples, settings["pass_k"])
+        if settings["source"] == "search":
+            habits[run] = habit_table.habit_rows(scored_samples)
         consensus[run] = consensus_table.consensus_rows(samples, first=k)
     for run, row in rows.items():
         if row.pool:
@@ -82,6 +83,7 @@ def analysed(
         "scores": score_table.collect_scores(scored),
         "drift": drift,
         "consensus": consensus_table.collect_consensus(consensus),
+        "habits": habit_table.collect_habits(habits),
         "training_curves": training_curves.collect_training_curves(logs),
     }
     return tables, inputs

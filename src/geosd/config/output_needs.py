@@ -47,6 +47,11 @@ def _models(study: Study, _: OutputSpec) -> str:
     return "" if several else "compares models; list two or more under `models`"
 
 
+def _search(study: Study, _: OutputSpec) -> str:
+    judged = study.section("data")["source"] == "search"
+    return "" if judged else "shows habits of the search world; data.source must be search"
+
+
 def _grid(study: Study, _: OutputSpec) -> str:
     return "" if study.candidates else "shows the candidates of a grid; give the study a `grid`"
 
@@ -111,6 +116,7 @@ NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
     "benchmarks": _benchmarks,
     "validation": _validation,
     "models": _models,
+    "search": _search,
     "grid": _grid,
     "grid_methods": _grid_methods,
     "sweep": _sweep,

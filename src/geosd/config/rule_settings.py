@@ -265,6 +265,7 @@ RULES: dict[str, Callable[..., Settings]] = {
     "analyse": lambda study, *_: {
         **_runs(study, study.methods),
         **_only(study.section("evaluation"), "samples", "pass_k"),
+        **_only(study.section("data"), "source"),
     },
     "claims": _claims,
     "configuration": configuration,

@@ -174,7 +174,7 @@ class RunFolders:
     def tidy_files(self) -> dict[str, list[str]]:
         """The tidy files, of which tables and figures are made, by their tables' names."""
         study, own = self.study, f"{RESULTS}/{self.study.name}"
-        tables = ("scores", "drift", "consensus", "training_curves", "drift_over_steps")
+        tables = ("scores", "drift", "consensus", "habits", "training_curves", "drift_over_steps")
         aligned = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
         runs = itertools.product(study.models, aligned, study.seeds)
         return {

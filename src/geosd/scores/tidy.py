@@ -14,6 +14,10 @@ scores, a number of a run on a benchmark
                verified solution
     k          samples or rollouts of a problem that the metric is over
     value      percent (0..100); tokens: mean response length in tokens
+habits, a habit of a run's responses to a benchmark or, "ood_avg", in the mean over the OOD ones;
+    of studies of the search world alone
+    quantity   see `geosd.problems.search.habits`
+    value      percent of the occasions to it
 drift, a quantity of a run at the end of training, measured once, on rollouts of the trained student
     quantity   column of the step log: "drift/pi_0" and "drift/anchor" are mean Fisher-Rao distances
                d_FR (not squared, in radians, at most pi) over response positions, "overlap" is
@@ -85,6 +89,7 @@ def _columns(*groups: tuple[type, str]) -> dict[str, type]:
 
 COLUMNS: Mapping[str, Mapping[str, type]] = {
     "scores": RUN_COLUMNS | _columns((str, "benchmark split metric"), (int, "k"), (float, "value")),
+    "habits": RUN_COLUMNS | _columns((str, "benchmark quantity"), (float, "value")),
     "drift": RUN_COLUMNS | _columns((str, "quantity"), (float, "value")),
     "drift_over_steps": RUN_COLUMNS | _columns((int, "step"), (float, "value")),
     "training_curves": RUN_COLUMNS | _columns((int, "step"), (str, "quantity"), (float, "value")),
@@ -113,6 +118,7 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "scores": ("value",),
+    "habits": ("value",),
     "drift": ("value",),
     "drift_over_steps": ("value",),
     "training_curves": ("value",),
@@ -129,6 +135,7 @@ UNITS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("avg@k", "pass@k", "maj@k", "with_solution"), (0, 100)),
     **dict.fromkeys(("truncated", "no_answer", "unreadable", "timeout", "crash"), (0, 100)),
     **dict.fromkeys(("false_consensus", "majority_accuracy"), (0, 100)),
+    **dict.fromkeys(("first_low", "first_high", "repeats", "checks", "retries"), (0, 100)),
     "tokens": (0, math.inf),
     **dict.fromkeys(("drift/pi_0", "drift/anchor"), (0, math.pi)),
     **dict.fromkeys(("overlap", "rollout/accuracy", "mass", "q_star", "p_star"), (0, 1)),
