@@ -199,7 +199,7 @@ def requested(rule, amount, factor=1):
             first = min(job.minutes, MAX_MINUTES)
             most = most_requested(gpus, job.mem_mb, first)
             limits = {**most, "minutes": min(MAX_MINUTES, most["minutes"])}
-        return min(value * factor**retry, limits.get(amount, math.inf))
+        return min(value * factor**retry, limits[amount]) if amount in limits else value
 
     return of_attempt
 
