@@ -146,24 +146,13 @@ def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
     assert up_to_date(origin)
 
 
-def test_results_cache_and_store_are_one_copy_which_a_job_may_replace(origin, tmp_path):
+def test_cache_and_store_are_one_copy_beside_the_results(origin):
     weights = first_geosd_run(origin) / "model.safetensors"
-    assert weights.stat().st_nlink == 3 and not weights.stat().st_mode & 0o222
-    for place in (".dvc/cache", "dvc-store"):
-        found = [path for path in (origin.folder / place).rglob("*") if path.is_file()]
-        assert any(path.samefile(weights) for path in found)
-        alone = [path for path in found if path.stat().st_nlink < 2]
-        assert not [path for path in alone if path.parts[-4:-2] == ("files", "md5")]
-    index = origin.folder / "results/quick/runs.csv"
-    kept, mode = index.read_text(), index.stat().st_mode
-    linked = tmp_path / "linked.csv"
-    os.link(index, linked)
-    # Without the right of root to write where nobody may.
-    bounded = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-    command = "snakemake --profile local --force results/quick/runs.csv"
-    call(origin, *bounded, sys.executable, "-m", *command.split())
-    assert not mode & 0o222 and not index.samefile(linked)
-    assert index.read_text() == kept == linked.read_text()
+    assert os.access(weights, os.W_OK) and weights.stat().st_mode & 0o200
+    cached = {path.stat().st_ino for path in (origin.folder / ".dvc/cache").rglob("*")}
+    stored = [path for path in (origin.folder / "dvc-store").rglob("*") if path.is_file()]
+    assert stored and {path.stat().st_ino for path in stored} <= cached
+    assert weights.stat().st_ino not in cached
 
 
 def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(restored):

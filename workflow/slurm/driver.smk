@@ -6,7 +6,6 @@ import atexit
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -32,18 +31,6 @@ def check_prerequisites():
         )
 
 
-def unprotect_outputs():
-    """Make writable what jobs will replace: DVC's hard links are read-only, and Snakemake stops there.
-
-    Snakemake removes the file before its job begins, so DVC's own copy stays as it is.
-    """
-    for job in workflow.dag.needrun_jobs():
-        for file in filter(os.path.exists, job.output):
-            mode = os.stat(file).st_mode
-            if not mode & stat.S_IWUSR and not workflow.touch:
-                os.chmod(file, mode | stat.S_IWUSR)
-
-
 onstart:
     # Its limit of submissions a second, 100, makes Snakemake 9.27 look at the ready jobs again a
     # second after each look. Every job that ends adds a look, and none goes away while jobs are
@@ -52,7 +39,6 @@ onstart:
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/orphaned_jobs.py")
     check_prerequisites()
-    unprotect_outputs()
     # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     # Nor may a job in a container.

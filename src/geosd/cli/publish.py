@@ -7,8 +7,8 @@ until code, parameters or inputs are not those of the records. A file whose hash
 one gets no record, and is made again.
 
 Folders that are outputs of a stage of a dvc.yaml are kept by the stage, every other folder by a
-file of its own, published/<folder>.dvc: studies that share a folder share the file. Results, DVC's
-cache and a store on the same file system are one copy, by hard links.
+file of its own, published/<folder>.dvc: studies that share a folder share the file. DVC's cache and
+a store on the same file system are one copy, by hard links.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
 
 
 def commit(targets: Iterable[str], folders: Iterable[Path]) -> list[str]:
-    """Let DVC take what lies in the folders as what the targets make, linked to its cache.
+    """Let DVC take what lies in the folders as what the targets make.
 
     --force: trust the files, which Snakemake has just called up to date. Snakemake compares large
     files by their time, so each keeps its own.

@@ -35,9 +35,14 @@ def main(
     for name in studies:
         study = resolve(loaded, name)
         setting = study.section("data")["conflict"]
-        file = next((shipped / name / "source").glob("scores.csv*"))
-        prove([file])
-        scores = read_tidy("scores", file)
+        files = [*(shipped / name / "source").glob("scores.csv*")]
+        if not files:
+            hint = f"`make ship STUDY={name}` ships it once it has run."
+            raise SystemExit(
+                f"{shipped / name} has no scores: {name} is not shipped.\nHint: {hint}"
+            )
+        prove(files)
+        scores = read_tidy("scores", files[0])
         rates = _rates(study)
         if study.section("data")["purpose"] == "validation":
             best[setting] = best_rates(scores, rates), collapsed_runs(scores)

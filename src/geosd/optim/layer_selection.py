@@ -17,9 +17,11 @@ Select = Callable[[str, "nn.Linear"], bool]
 
 
 def is_projection(name: str, module: nn.Linear) -> bool:
-    """Whether a module is one of a block's seven projections by its name (paper, app:exp-kfac).
+    """Whether a module is one of a block's seven projections by its name.
 
     Or an adapter's matrix in one: peft names the two of LoRA `q_proj.lora_A.NAME` and `lora_B`.
+
+    Source: the paper, "Kronecker factorization" (app:exp-kfac).
     """
     *path, leaf = name.split(".")
     return leaf in PROJECTIONS or bool({*path} & {*ADAPTERS} and {*path} & {*PROJECTIONS})
