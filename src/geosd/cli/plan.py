@@ -79,7 +79,7 @@ def main(
     listed: Annotated[bool, tyro.conf.arg(name="all")] = False,
     planned: Path | None = None,
 ) -> None:
-    """Print what a study, or one of its models, will cost: jobs, GPUs, hours, days, disk.
+    """Print what a study, or one of its models, costs: jobs, GPUs, hours, days, disk.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.

@@ -24,7 +24,7 @@ def main(
     params: Path = Path("params.yaml"),
     out: Path = Path("scratch/preview"),
 ) -> None:
-    """Show the accuracies of a study's runs that are there, and what missing seeds may change.
+    """Show a study's accuracies so far, and what missing seeds may change.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.

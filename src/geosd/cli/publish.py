@@ -278,7 +278,7 @@ def main(study: str) -> None:
 
 
 def note(study: str) -> None:
-    """Let DVC record the results of a study that has a pipeline, where the study is finished."""
+    """Let DVC record the results of a finished study that has a pipeline."""
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
     if not is_finished(study):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")

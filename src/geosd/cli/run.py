@@ -42,7 +42,7 @@ def rules_of_outputs() -> list[str]:
 
 
 def figures(study: str = "quick") -> None:
-    """Make the tables and figures alone, of a study that is finished or shipped; nothing is run.
+    """Make the tables and figures of a finished or shipped study; nothing is run.
 
     A clone that has run nothing has the tidy tables of a shipped study, which are enough.
 
@@ -117,7 +117,7 @@ def _is_current(target: Path, sources: Iterable[Path]) -> bool:
 def summary(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
-    """Print a study's first table, its words on the claims if it is meant for any, and its aim.
+    """Print a study's first table, its words on the claims, if any, and its aim.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.

@@ -68,7 +68,7 @@ def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> Iterat
             yield from (Cell(None), Cell(None))
             continue
         seen, final = contrast(groups), final_contrast(groups, seeds)
-        yield Cell(f"{seen.difference:{form}}{_interval(seen, form)}")
+        yield Cell(format(seen.difference, form) + _interval(seen, form))
         done = all(group.n == seeds for group in groups)
         yield Cell("complete" if done else _interval(final, form).strip() or "any")
 
@@ -82,4 +82,6 @@ def _change(scores: pd.DataFrame, model: str, variant: str) -> list[Group]:
 
 
 def _interval(test: ContrastResult, form: str) -> str:
-    return "" if math.isnan(test.low) else f" [{test.low:{form}}, {test.high:{form}}]"
+    if math.isnan(test.low):
+        return ""
+    return f" [{format(test.low, form)}, {format(test.high, form)}]"
