@@ -2,8 +2,8 @@
 
     python analysis/search_policies.py
 
-No model is involved, and nothing is drawn. A policy's choice of x hangs on the values that it has
-tried, of which there are 2^16 sets; the chance of each is reckoned, and of each the answer.
+No model is involved, and nothing is drawn. A policy chooses x by the set of values that it has
+tried. There are 2^16 such sets, and the program reckons the chance and the answer of each.
 
 S = sets of tried values as bits of their index, X = values of x.
 """
