@@ -172,6 +172,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
             checkpoint=tmp_path / checkpoint,
             problems=folder / "data/test.jsonl",
             out=results / f"evaluate/{name}/{variant}/0",
+            scratch=tmp_path / "s",
             **shared,
         )
     samples = read_jsonl(results / f"evaluate/{name}/geosd/0/samples.jsonl", Sample)

@@ -73,6 +73,7 @@ def gains(tmp_path_factory) -> dict[tuple[str, bool], float]:
             checkpoint=checkpoint,
             problems=folder / "data/test.jsonl",
             out=folder / variant / "samples",
+            scratch=folder / variant / "scratch",
             **shared,
         )
         return accuracies(folder / variant / "samples/samples.jsonl")
