@@ -12,7 +12,6 @@ from geosd.models.load_and_save import load_model
 @pytest.mark.slow
 def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tmp_path):
     values = yaml.safe_load(small.shared["params"].read_text())
-    values["studies"]["miniature"]["draws"] = 1  # several need shipped base models
     values["models"]["mini-qwen3"]["base"] |= {
         "source": "released",
         "checkpoint": {"folder": str(small.base)},

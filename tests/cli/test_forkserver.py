@@ -93,7 +93,11 @@ class Site:
         """A program that waits for its params.yaml; its server, and its fork."""
         os.mkfifo(pipe)
         names = ["--study", "quick", "--model", "m", "--params", str(pipe)]
-        paths = [word for name in ("base", "problems", "out") for word in (f"--{name}", "none")]
+        paths = [
+            word
+            for name in ("base", "problems", "out", "scratch")
+            for word in (f"--{name}", "none")
+        ]
         process = self.start("geosd", "pool", *names, *paths)
         writer: list[int] = []
 
@@ -140,7 +144,9 @@ def test_a_mistake_of_the_configuration_ends_a_fork_with_its_words_alone(
 ) -> None:
     params = tmp_path / "params.yaml"
     params.write_text("studies: {")
-    paths = [word for name in ("base", "problems", "out") for word in (f"--{name}", "none")]
+    paths = [
+        word for name in ("base", "problems", "out", "scratch") for word in (f"--{name}", "none")
+    ]
     program = ("geosd", "pool", "--study", "q", "--model", "m", "--params", str(params), *paths)
     status, printed, error = site.run(*program)
     assert (status, printed) == (1, "")

@@ -430,8 +430,11 @@ def test_a_dry_run_of_a_wrong_configuration_fails_and_plans_nothing(root, projec
     assert "Building DAG" not in printed and not (project / "pwned").exists()
 
 
-def words_together(values, draw):
-    """A study whose lists and grid are right word by word; values keeps this study alone."""
+def words_together(values, draw, need=""):
+    """A study whose lists and grid are right word by word; values keeps this study alone.
+
+    With `need`, one of the outputs has this need.
+    """
     name = draw.choice([*STUDIES])
     chain, study = [name], values["studies"][name]
     while parent := values["studies"][chain[-1]].get("extends"):
@@ -447,6 +450,7 @@ def words_together(values, draw):
     for key, (words, most) in lists.items():
         if draw.random() < 0.6 or key == "outputs":
             study[key] = draw.sample(words, draw.randint(1, most))
+    study["outputs"] += [name for name, spec in output_specs().items() if need in spec.needs][:1]
     study["seeds"] = draw.choice([[0], [0, 1], [3, 1, 2]])
     study["draws"] = 1
     if draw.random() < 0.6:
@@ -494,12 +498,12 @@ def made(name, study, folder):
         made.draw_without_rendering()
 
 
-def what_becomes_of_words(text, project, number):
-    """Draw files of right words; of each whether it was refused or made, and what went wrong."""
+def what_becomes_of_words(text, project, number, need=""):
+    """Draw files of `words_together`; of each whether it was refused or made, and what failed."""
     read = yaml.load(text, Loader=yaml.CSafeLoader)
     for n in range(number):
         values = copy.deepcopy(read)
-        name = words_together(values, random.Random(SEED + n))
+        name = words_together(values, random.Random(SEED + n), need)
         (project / "params.yaml").write_text(dumped(values), encoding="utf-8")
         try:
             study = resolve(load("params.yaml"), name)
@@ -530,5 +534,5 @@ def test_words_that_do_not_go_together_are_refused_or_the_study_is_made(root, pr
 @pytest.mark.parametrize("need", ["sweep", "live"])
 def test_without_a_check_some_words_are_made_too_late(root, project, monkeypatch, need):
     monkeypatch.setitem(output_needs.NEEDS, need, lambda *_: "")
-    found = what_becomes_of_words((root / "params.yaml").read_text(), project, 120)
+    found = what_becomes_of_words((root / "params.yaml").read_text(), project, 120, need)
     assert any(wrong for _, wrong in found), need

@@ -55,7 +55,7 @@ SMALL = {
     "methods": ["pi_0", "geosd"],
     "seeds": [0],
     "draws": 1,
-    "outputs": ["table_main"],
+    "outputs": ["table_main", "figure_alignment"],
     "grid": {"grpo": [{"steps": [2, 3]}]},  # the first is the beginning of the second
     "variants": {"geosd": {"training": {"snapshots": [2]}}},
     "data": {
@@ -69,7 +69,7 @@ SMALL = {
     },
     "evaluation": {"samples": 2, "pass_k": [1, 2], "response_tokens": 8},
 }
-TARGETS = ("all", "ship", "claims", "drift_over_steps", "figure_alignment")
+TARGETS = ("all", "ship", "claims", "drift_over_steps")
 RATES = {
     **{"extends": "quick", "about": "Two rates.", "kind": "selection", "draws": 1, "seeds": [0]},
     **{"methods": ["pi_0"], "outputs": ["table_selection"], "data": {"purpose": "selection"}},

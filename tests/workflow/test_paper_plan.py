@@ -27,7 +27,7 @@ def planned(fresh, name):
 
 def plan_in(printed):
     """The plan at the end of a dry run's words, and its jobs and GPU-hours in all."""
-    text = printed[printed.index("# Study paper") :].strip()
+    text = printed[printed.index("# Study paper") :].partition("\nUsing profile")[0].strip()
     (line,) = re.findall(r"^\| all .*$", text, re.M)
     return text, [cell.strip() for cell in line.strip("|").split("|") if cell.strip()][1:]
 

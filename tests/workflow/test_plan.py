@@ -93,8 +93,6 @@ def test_a_mistake_in_params_is_named_before_anything_is_planned(done):
     assert "Building DAG" not in printed
 
 
-def test_lint_finds_nothing_but_the_missing_conda_environments(untouched):
-    """Programs run in the interpreter that runs Snakemake, at the versions of envs/."""
-    printed = untouched.snakemake("--lint", check=False)
-    found = set(re.findall(r"^ +\* (.*)$", printed, re.M))
-    assert found == {"Specify a conda environment or container for each rule.:"}
+def test_lint_finds_nothing(untouched):
+    printed = untouched.snakemake("--lint")
+    assert "Congratulations, your workflow is in a good condition!" in printed

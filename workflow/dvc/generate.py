@@ -51,7 +51,7 @@ TRAINED = ("model.safetensors", "config.json", "tokenizer.json", "steps.csv", "s
 """Files that the rules train and early_stop declare, beside the manifest."""
 DRAWN = "train.jsonl select_train.jsonl select_validation.jsonl test.jsonl".split()
 DRAWN += ["card.json", "manifest.json"]
-ANALYSED = "scores.csv drift.csv consensus.csv training_curves.csv metrics.json".split()
+ANALYSED = "scores.csv drift.csv consensus.csv habits.csv training_curves.csv metrics.json".split()
 ANALYSED += ["manifest.json"]
 CHOSEN = ("data", "pool", "train", "evaluate", "states")
 """Rules whose settings choose their code."""

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from geosd.models.forward import head_logits
-from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
+from geosd.training.policy import response_logits
 
 RANKINGS = ("pi_0", "live")
 RANKS = 8

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from geosd.evaluation.rank_mass import top_tokens
 from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
-from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
+from geosd.training.policy import response_logits
 
 DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
 """Whose gradients are compared (paper, Figure mechanism A)."""

@@ -23,7 +23,6 @@ from geosd.geometry.simplex import compute_dtype
 from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
 from geosd.models.output_head import head_gradients, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
-from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
 
 # Least share of a pass's tokens that a common prefix must save: a second call has costs of its own.
@@ -59,16 +58,6 @@ def response_hidden_states(
         return hidden_BTD[packed.row, packed.column - prefix]
     hidden_BTD = last_hidden_states(model, packed.ids)
     return hidden_BTD[packed.row, packed.column]
-
-
-def response_logits(
-    model: nn.Module, packed: Packed, every_position: bool = False
-) -> ChunkedLogits:
-    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
-    hidden_ND = with_root_gathered(
-        model, lambda root: response_hidden_states(root, packed, every_position)
-    )
-    return ChunkedLogits(model, hidden_ND)
 
 
 def recomputes(model: nn.Module) -> bool:

@@ -28,6 +28,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.models.load_and_save import load_model
 from geosd.models.precision import cast_parameters
 from geosd.optim.distributed import full_tensor
+from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
 from geosd.training.fsdp import (
     full_state_dict,
     load_full_state_dict,
@@ -36,6 +37,7 @@ from geosd.training.fsdp import (
     sharded_copy,
     with_root_gathered,
 )
+from geosd.training.packing import Packed
 from geosd.training.processes import Ranks, local_device
 
 T = TypeVar("T")
@@ -96,6 +98,16 @@ class Policy:
         """Euclidean norm of the gradient as backpropagated, before any preconditioning."""
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         return full_tensor(torch.nn.utils.get_total_norm(gradients)).item()
+
+
+def response_logits(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> ChunkedLogits:
+    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
+    hidden_ND = with_root_gathered(
+        model, lambda root: response_hidden_states(root, packed, every_position)
+    )
+    return ChunkedLogits(model, hidden_ND)
 
 
 def frozen_copy(

@@ -21,10 +21,10 @@ from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.sampling.build import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
-from geosd.training.chunked_logits import ChunkedLogits, recomputes, response_logits
+from geosd.training.chunked_logits import ChunkedLogits, recomputes
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.packing import Microbatch, split_into_microbatches
-from geosd.training.policy import Policy, ReferenceModels
+from geosd.training.policy import Policy, ReferenceModels, response_logits
 from geosd.training.processes import Ranks, WorkerLink
 from geosd.training.rollout_workers import ReferenceHeads, RemoteRollouts, RolloutWorker
 from geosd.training.rollouts import (
