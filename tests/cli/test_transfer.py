@@ -8,7 +8,7 @@ from geosd.cli import transfer
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "figures"
-STUDIES = tuple(f"miniature_transfer_{setting}_one_rate" for setting in (0, 25, 50, 100))
+STUDIES = tuple(f"miniature_transfer_{setting}_one_rate" for setting in (0, 25, 50, 75, 100))
 
 
 def test_the_shipped_studies_give_the_shipped_figure_and_tables(tmp_path, monkeypatch):
