@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from dataclasses import replace
 
@@ -10,10 +11,10 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from geosd.cli import analyse
+from geosd.cli import analyse, pool
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import DamagedLineError, read_jsonl, write_jsonl
+from geosd.files import DamagedLineError, read_jsonl, write_json, write_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.training import step_log
@@ -35,6 +36,26 @@ def test_no_training_starts_on_a_pool_with_solutions_of_too_few_problems(small, 
     with pytest.raises(ValueError, match=f"(?s){few} of the {len(rows)} .*pool.least_share.*Hint:"):
         small.trained(tmp_path / "trained", pool=tmp_path / "pool.jsonl")
     assert not (tmp_path / "trained").exists()
+
+
+@pytest.mark.parametrize("wanted", ["given", "both"])
+def test_given_solutions_of_the_data_set_are_its_pool(small, tmp_path, wanted):
+    values = yaml.safe_load(small.shared["params"].read_text())
+    values["studies"]["quick"]["pool"]["solutions"] = wanted
+    params, problems = tmp_path / "params.yaml", tmp_path / "train.jsonl"
+    params.write_text(yaml.safe_dump(values))
+    shutil.copy(small.folder / "data/train.jsonl", problems)
+    checked = read_jsonl(small.folder / "pool.jsonl", PooledSolutions)
+    worked = {row.problem_id: row.solutions[0] for row in checked}
+    write_json(problems.with_name("card.json"), {"worked_solutions": worked})
+    folders = {"base": small.folder / "base", "problems": problems, "scratch": tmp_path / "scratch"}
+    pool.main("quick", "mini-qwen3", **folders, out=tmp_path / "pool", params=params)
+    rows = read_jsonl(tmp_path / "pool/pool.jsonl", PooledSolutions)
+    assert [row.solutions[0] for row in rows] == [*worked.values()]
+    assert {row.drawn for row in rows} == {1 if wanted == "given" else 5}
+    write_json(problems.with_name("card.json"), {"benchmarks": {}})
+    with pytest.raises(ValueError, match=r"no worked solution of any.*\nHint: "):
+        pool.main("quick", "mini-qwen3", **folders, out=tmp_path / "none", params=params)
 
 
 @pytest.mark.slow

@@ -72,12 +72,10 @@ def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):
 
 
 def test_each_model_takes_its_own_rates(selected):
-    params = load(selected[0])
-    for name in ("miniature", "miniature_rates"):
-        study = resolve(params, name)
-        for model in MODELS:
-            for variant in ("geosd", "fwdkl"):
-                assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-6)
+    study = resolve(load(selected[0]), "miniature_rates")
+    for model in MODELS:
+        for variant in ("geosd", "fwdkl"):
+            assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-6)
 
 
 def test_an_ablation_takes_its_methods_rate_on_each_model(selected):

@@ -94,9 +94,18 @@ def test_repeats_and_problems_of_a_benchmark_are_dropped_and_counted(tmp_path):
 
 def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
     lines = [{**row, "solution": f"It is {row['answer']}."} for row in rows(range(32))]
+    lines[3]["solution"] = boxed = rf"So \boxed{{{lines[3]['answer']}}}."
     splits = draw(write(tmp_path / "own.jsonl", lines))
-    worked = splits.card["worked_solutions"]
-    assert worked == {each.id: f"It is {each.answer}." for each in everything(splits)}
+    for name, worked in splits.card["worked_solutions"].items():
+        (answer,) = [each.answer for each in everything(splits) if each.id == name]
+        ending = (
+            f"It is {answer}.\n\\boxed{{{answer}}}"  # as the instruction asks a response to end
+        )
+        assert worked == (boxed if name == "own-00004" else ending)
+    assert splits.card["worked_solutions"].keys() == {each.id for each in everything(splits)}
+    lines[3]["solution"] = r"So \boxed{-1}."
+    with pytest.raises(ValueError, match=r"(?s)own.jsonl:4: solution boxes another.*Hint:"):
+        draw(write(tmp_path / "own.jsonl", lines))
 
 
 def test_the_layout_of_gsm8k_is_read_as_solution_and_answer(tmp_path):
@@ -111,7 +120,8 @@ def test_the_layout_of_gsm8k_is_read_as_solution_and_answer(tmp_path):
     for each in everything(splits):
         assert each.answer.isdigit()
         by_hand = each.id == "own-00004"
-        assert solutions[each.id] == ("By hand." if by_hand else f"{worked} {each.answer}.")
+        text = "By hand." if by_hand else f"{worked} {each.answer}."
+        assert solutions[each.id] == f"{text}\n\\boxed{{{each.answer}}}"
 
 
 def test_what_cannot_be_seen_around_an_answer_is_no_part_of_it(tmp_path, read_problems):

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +15,7 @@ from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.sampling.solution_pool import (
     count_pool,
+    graded_solutions,
     pool_solutions,
     pool_summary,
     require_solutions,
@@ -57,6 +59,18 @@ def test_only_distinct_verified_solutions_are_kept_in_the_order_drawn():
     assert first.solutions == (CORRECT, LONGER)
     assert (first.drawn, first.verified) == (4, 3)
     assert second.solutions == ()
+
+
+def test_given_solutions_are_graded_and_stand_before_rollouts():
+    given = graded_solutions(PROBLEMS, {"a": LONGER, "b": WRONG}, MiniatureGrader())
+    rollouts = [replace(given[0], text=CORRECT), replace(given[0], text=LONGER)]
+    first, second = pool_solutions(PROBLEMS, [*given, *rollouts], 10)
+    assert first.solutions == (LONGER, CORRECT) and (first.drawn, first.verified) == (3, 3)
+    assert second.solutions == () and second.reasons == {"wrong answer": 1}
+    with pytest.raises(
+        ValueError, match=r"(?s)no worked solution of any.*Hint: set pool.solutions"
+    ):
+        graded_solutions(PROBLEMS, {"c": CORRECT}, MiniatureGrader())
 
 
 def test_no_more_than_the_cap_are_kept():

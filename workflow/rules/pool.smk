@@ -6,11 +6,15 @@ Sample pi_0 on the training problems and keep verified solutions, the teacher's 
     results/pool/{model}-{digest}/manifest.json = code, machine, time, hashes
 """
 
+# The data set's worked solutions, where they are used, stand in its card.
+GIVEN = any(STUDY.section("pool", model)["solutions"] != "rollouts" for model in STUDY.models)
+
 
 rule pool:
     input:
         base=of_base_model("base"),
         problems=FOLDERS.train_problems,
+        card=f"{FOLDERS.data}/card.json" if GIVEN else [],
     output:
         pool="results/pool/{model}-{digest}/pool.jsonl",
         counts="results/pool/{model}-{digest}/counts.json",

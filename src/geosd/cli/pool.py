@@ -1,20 +1,35 @@
 """Sample the base model on the training problems, and keep what verifies as privileged context.
 
+Where the study says so, the data set's own worked solutions stand before the samples, or alone.
+
 A job that was killed, or ended by SIGTERM, goes on from its scratch folder, as an evaluation does.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from geosd.cli.job import Job
 from geosd.files import write_json, write_jsonl
-from geosd.problems.records import read_problems
+from geosd.problems.records import (
+    PooledSolutions,
+    Sample,
+    read_problems,
+    read_worked_solutions,
+)
+from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.graded_sampler import Draw, open_checkpoint
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
-from geosd.sampling.solution_pool import count_pool, pool_solutions, pool_summary
+from geosd.sampling.solution_pool import (
+    count_pool,
+    graded_solutions,
+    pool_solutions,
+    pool_summary,
+)
 from geosd.seeds import seed_of
 
 
@@ -28,23 +43,41 @@ def main(
     draw: int = 0,
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Build a model's pool of verified solutions from rollouts of pi_0.
+    """Build a model's pool of verified solutions, from rollouts of pi_0 or given ones.
 
     Args:
+        problems: The training problems; the card of the data set lies beside them.
         scratch: Folder of the rollouts that a killed job continues from.
     """
     job = Job("pool", params, study, model, draw=draw)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems])
     training = read_problems(problems)
+    texts: list[Sample] = []
+    if "solutions" in settings:
+        card = problems.with_name("card.json")
+        inputs |= prove([card])
+        with closing(get_data_source(settings["source"]).grader()) as grade:
+            texts += graded_solutions(training, read_worked_solutions(card), grade)
+    if settings.get("solutions") == "given":
+        _write(job, out, inputs, pool_solutions(training, texts, settings["keep"]), None)
+        return
     opened = open_checkpoint(base, settings, f"pool of {model}")
     kept = KeptSamples(scratch, job.identity(inputs, precision=opened.precision))
     rollouts = Draw(training, range(settings["rollouts"]), seed_of(settings["seed"], "pool"))
     sampling = SamplingParams(settings["temperature"], 1.0, settings["response_tokens"])
     with opened.graded(kept) as sampler:
-        rows = pool_solutions(training, sampler.draw([rollouts], sampling), settings["keep"])
+        texts += sampler.draw([rollouts], sampling)
+    rows = pool_solutions(training, texts, settings["keep"])
+    _write(job, out, inputs, rows, kept.record(), precision=opened.precision)
+    kept.clear()
+
+
+def _write(
+    job: Job, out: Path, inputs: Any, rows: list[PooledSolutions], sampler: Any, **more: Any
+) -> None:
+    """Write a pool, its counts beside the record of its sampler, and its manifest."""
     print(pool_summary(rows))
     write_jsonl(out / "pool.jsonl", rows)
-    write_json(out / "counts.json", {**count_pool(rows), "sampler": kept.record()})
-    job.write_manifest(out, inputs, draw=job.draw, precision=opened.precision)
-    kept.clear()
+    write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler})
+    job.write_manifest(out, inputs, draw=job.draw, **more)

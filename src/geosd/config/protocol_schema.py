@@ -264,8 +264,11 @@ class Base(Section):
 
 
 class Pool(Section):
-    """Protocol section `pool`: verified solutions of pi_0, the teacher's privileged contexts."""
+    """Protocol section `pool`: verified solutions, the teacher's privileged contexts."""
 
+    solutions: Literal["rollouts", "given", "both"]
+    """Rollouts of pi_0, as in Appendix "Data"; the data set's own worked solutions; or these before
+    the rollouts."""
     rollouts: Count
     """Rollouts of pi_0 for each problem. Table hparams: up to 32."""
     keep: Annotated[Count, at_most("rollouts")]

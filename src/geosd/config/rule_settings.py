@@ -87,6 +87,8 @@ def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
 
 def _pool(study: Study, model: str, *_: Any) -> Settings:
     pool = _without(study.section("pool", model), "least_share")  # says what runs, not what it is
+    if pool["solutions"] == "rollouts":  # that of folders made before there was a choice
+        pool = _without(pool, "solutions")
     return {**pool, **sampling_settings(study, model)}
 
 

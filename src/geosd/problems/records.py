@@ -1,5 +1,6 @@
 """Records that pass between the steps, and their files: problems, solutions, samples."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -87,6 +88,18 @@ def read_problems(path: Path) -> list[Problem]:
                 f" already; expected each once.\n{remake_hint(path)}"
             )
     return problems
+
+
+def read_worked_solutions(card: Path) -> dict[str, str]:
+    """The worked solutions, by problem id, that a data set's card holds; none where it has none."""
+    # A tenth of a second that programs without a card save.
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        found = json.loads(card.read_text(encoding="utf-8")).get("worked_solutions", {})
+        return TypeAdapter(dict[str, str]).validate_python(found, strict=True)
+    except (ValueError, AttributeError, ValidationError) as error:
+        raise DamagedFileError(f"{card}: is no card of problems.\n{remake_hint(card)}") from error
 
 
 def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:

@@ -1,38 +1,62 @@
-"""The pool of verified solutions, sampled once from the base model: the teacher's privilege."""
+"""The pool of verified solutions, sampled once from the base model or given: the privilege."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from geosd.problems.grading import UNDECIDED, reason_counts
+from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
 
 
-def pool_solutions(
-    problems: Sequence[Problem], rollouts: Sequence[Sample], keep: int
-) -> list[PooledSolutions]:
-    """Keep distinct solutions whose answer is right, of as many rollouts of each problem, in order.
+def graded_solutions(
+    problems: Sequence[Problem], worked: Mapping[str, str], grade: Grader
+) -> list[Sample]:
+    """The worked solutions that a data set gives, by problem id, graded like responses.
 
-    A truncated rollout is no solution: as privileged context it would teach the teacher to stop
-    anywhere. The paper (Data) has up to 32 rollouts a problem, at temperature 1, and keeps 10
-    solutions at most, here the first ones drawn.
+    Raises:
+        ValueError: The data set has a worked solution of none of the problems.
+    """
+    rows = []
+    for problem in problems:
+        if text := worked.get(problem.id):
+            verdict = judge_response(text, problem.answer, grade, truncated=False)
+            judged = (verdict.answer, verdict.correct, "stop", verdict.reason)
+            rows.append(Sample(problem.benchmark, problem.id, 0, text, 0, *judged))
+    if not rows:
+        raise ValueError(
+            "the data set has no worked solution of any of these problems; pool.solutions asks for"
+            " given ones.\nHint: set pool.solutions: rollouts, or give each problem of your file a"
+            " solution."
+        )
+    return rows
+
+
+def pool_solutions(
+    problems: Sequence[Problem], texts: Sequence[Sample], keep: int
+) -> list[PooledSolutions]:
+    """Keep distinct solutions whose answer is right, at most `keep` of each problem, in order.
+
+    `texts` are given solutions and rollouts. A truncated rollout is no solution: as privileged
+    context it would teach the teacher to stop anywhere. The paper (Data) has up to 32 rollouts a
+    problem, at temperature 1, and keeps 10 solutions at most, here the first ones drawn.
 
     Returns:
         One row per problem, in order, also for those without a solution: the exclusions are counted
         from it.
     """
-    rows, each = [], len(rollouts) // len(problems)
-    for place, problem in enumerate(problems):
-        drawn = rollouts[place * each : (place + 1) * each]
+    of_problem = defaultdict(list)
+    for text in texts:
+        of_problem[text.problem_id].append(text)
+    rows = []
+    for problem in problems:
+        drawn = of_problem[problem.id]
         verified = [one.text for one in drawn if one.correct]
         reasons = Counter(one.reason for one in drawn)
         undecided = sum(reasons[reason] for reason in UNDECIDED)
-        distinct = tuple(dict.fromkeys(verified))[:keep]
-        rows.append(
-            PooledSolutions(problem.id, distinct, each, len(verified), undecided, dict(reasons))
-        )
+        counts = (len(drawn), len(verified), undecided, dict(reasons))
+        rows.append(PooledSolutions(problem.id, tuple(dict.fromkeys(verified))[:keep], *counts))
     return rows
 
 
@@ -65,7 +89,7 @@ def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> No
         ValueError: Fewer have one; says how the rollouts were judged.
     """
     share = sum(bool(row.solutions) for row in rows) / len(rows)
-    if share < least_share:
+    if share < least_share or not share:
         raise ValueError(
             f"{pool_summary(rows)}\nThat is {share:.1%} of the problems; pool.least_share allows no"
             f" less than {least_share:.1%}.\nHint: look at the responses that are wrong, truncated"

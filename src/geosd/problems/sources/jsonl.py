@@ -187,6 +187,7 @@ def _problem(line: bytes, grade: Grader) -> OwnProblem:
     json.loads(line, object_pairs_hook=_each_key_once, parse_int=str)
     worked, mark, answer = str(problem.answer).rpartition(MARK)
     answer, worked = (_INVISIBLE_ENDS.sub("", text) for text in (answer, worked))
+    solution = problem.solution or worked or None
     hint = f"write the final answer alone; in GSM8K's layout it is the one line after {MARK}."
     if mark and (not answer or "\n" in answer):
         raise _Mistake(f"answer has no single line after {MARK}: {answer[:80]!r}", hint)
@@ -194,7 +195,12 @@ def _problem(line: bytes, grade: Grader) -> OwnProblem:
     if not verdict.correct:
         what = f"answer is {answer[:80]!r}, which the grader does not find equal to itself"
         raise _Mistake(f"{what} ({verdict.reason}): no response could be right", hint)
-    return replace(problem, answer=answer, solution=problem.solution or worked or None)
+    if solution and not grade(solution, answer).correct:
+        if r"\boxed" in solution:
+            what = f"solution boxes another answer than {answer[:80]!r}"
+            raise _Mistake(what, "correct one of the two.")
+        solution = f"{solution.rstrip()}\n\\boxed{{{answer}}}"  # as a response must end
+    return replace(problem, answer=answer, solution=solution)
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> None:
