@@ -1,11 +1,14 @@
 """The compiled step against the eager one, and what is loaded from the folder of compiled steps."""
 
 import os
+from copy import deepcopy
 
 import pytest
 import torch
 from torch.testing import assert_close
+from transformers import LlamaConfig, LlamaForCausalLM
 
+from geosd.models.output_head import float32_logits
 from geosd.sampling import compiled_step
 from geosd.sampling.compiled_step import NOTE, STEP, cache_folder, open_compiled_step
 from geosd.sampling.decode_session import PreallocatedSession
@@ -65,6 +68,41 @@ def test_a_compiled_step_computes_what_the_model_does(folder, random_weights):
     model.double()
     assert not compiled.read_weights()
     assert again.sample(PROMPTS, COLD, seed=0)
+
+
+@pytest.mark.slow
+@torch.inference_mode()
+def test_a_compiled_step_in_bfloat16_is_as_close_to_float32_as_the_models_own(folder):
+    """The program ends at the hidden states; the head's product is float32 in both."""
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=48, intermediate_size=96, num_hidden_layers=1,
+        num_attention_heads=6, num_key_value_heads=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(config).eval()
+    for parameter in model.parameters():  # as training casts them: frequencies stay float32
+        parameter.data = 8 * parameter.data.bfloat16()
+    exact = deepcopy(model)
+    for parameter in exact.parameters():
+        parameter.data = parameter.data.float()
+    compiled = open_compiled_step(model)
+    assert compiled.read_weights()
+    logits = []  # [T, B, V] of each
+    for of, step in ((model, compiled), (model, EagerStep(model)), (exact, EagerStep(exact))):
+        with float32_logits(of):
+            session = PreallocatedSession(of, step, PROMPTS, pad_id=0, new_tokens=40)
+            seen = []
+            for token in range(30):
+                session.step(torch.full((len(PROMPTS),), 5 + token))
+                seen.append(session.logits)
+        logits.append(torch.stack(seen))
+    ours, own = ((each - logits[2]).norm() / logits[2].norm() for each in logits[:2])
+    assert logits[0].dtype == torch.float32 and 0 < ours < 1.3 * own < 0.1
+    drawn = sampler(model)
+    drawn.sample(PROMPTS, COLD, seed=0)
+    assert drawn.record()["step"]["kind"] == "compiled"
+    model.float()
+    assert not compiled.read_weights()
 
 
 def fake_cache(model):

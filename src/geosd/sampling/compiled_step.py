@@ -1,9 +1,11 @@
 """The decode step of a small model, compiled once per architecture and machine (AOTInductor).
 
 The compiled step reads the model's own weights wherever they lie, so training in place is seen. It
-is fp32 on a CPU. A compiled file is a program: it is made on this machine, kept in a folder that
-its owner alone may write (GEOSD_CACHE, or geosd in XDG_CACHE_HOME or ~/.cache), loaded only if its
-hash is the one that was noted when it was made, and never part of results.
+is fp32 or bfloat16 on a CPU; in bfloat16 it ends at the hidden states, because the output head's
+product is float32 and torch.export does not know it (`geosd.models.output_head`). A compiled file
+is a program: it is made on this machine, kept in a folder that its owner alone may write
+(GEOSD_CACHE, or geosd in XDG_CACHE_HOME or ~/.cache), loaded only if its hash is the one that was
+noted when it was made, and never part of results.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ COMPILER = "g++"
 VOLATILE = frozenset(
     {"_name_or_path", "transformers_version", "dtype", "architectures", "_attn_implementation"}
 )
-"""Entries of a model's configuration that change no computation of a step in fp32."""
+"""Entries of a model's configuration that change no computation of a step in a given type."""
 
 
 class CompiledStep:
-    """A compiled step of a model that gives the weights, in fp32, on the CPU; see `DecodeStep`."""
+    """A compiled step of a model that gives the weights, as `dtype`, on the CPU; `DecodeStep`."""
 
-    def __init__(self, folder: Path, model: nn.Module) -> None:
+    def __init__(self, folder: Path, model: nn.Module, dtype: torch.dtype) -> None:
         """Load what `compile_step` wrote.
 
         Raises:
@@ -57,22 +59,27 @@ class CompiledStep:
             str(folder / STEP), "model", False, 1, -1
         )
         self._names = self._runner.get_constant_fqns()
-        self.model = model
+        self.model, self.dtype = model, dtype
 
     def read_weights(self) -> bool:
         """Read the model's weights where they lie now; call it before the first step of a batch.
 
         Returns:
-            Whether they are what the program can read: whole, in fp32, contiguous, on the CPU.
+            Whether they are what the program can read: whole, contiguous, on the CPU, parameters as
+            `dtype` and buffers, which hold frequencies, in fp32.
         """
         tensors = dict(self.model.named_parameters(remove_duplicate=False))
+        types = dict.fromkeys(tensors, self.dtype)
         tensors.update(self.model.named_buffers(remove_duplicate=False))
-        try:
-            weights = {name: tensors[name.removeprefix("model.")].data for name in self._names}
-        except KeyError:
+        names = {name: name.removeprefix("model.") for name in self._names}
+        if not names.keys() <= {f"model.{name}" for name in tensors}:
             return False
-        if not all(_readable(weight) for weight in weights.values()):
-            return False
+        weights = {full: tensors[name].data for full, name in names.items()}
+        for full, weight in weights.items():
+            whole = type(weight) is Tensor and weight.is_contiguous()
+            wanted = types.get(names[full], torch.float32)
+            if not whole or weight.dtype != wanted or weight.device.type != "cpu":
+                return False
         self._weights = weights  # the program keeps pointers alone
         self._runner.load_constants(weights, False, True, True, False)
         return True
@@ -82,7 +89,8 @@ class CompiledStep:
         cache.append_column()
         filled = torch.empty(cache.filled, dtype=torch.int8)
         parts = [part for pair in cache.layers for part in pair]
-        return self._runner.boxed_run([ids_B, cache.first, filled, *parts])[0]
+        outcome = self._runner.boxed_run([ids_B, cache.first, filled, *parts])[0]
+        return outcome if self.dtype == torch.float32 else self.model.lm_head(outcome)
 
 
 class ExportableStep(nn.Module):
@@ -96,14 +104,17 @@ class ExportableStep(nn.Module):
     def forward(
         self, ids_B: Tensor, first_B: Tensor, filled_L: Tensor, parts: list[Tensor]
     ) -> Tensor:
-        """Logits [B, V]; `parts` are keys and values of each layer in turn, changed in place."""
+        """Logits [B, V], of a model whose head is the identity hidden states [B, D].
+
+        `parts` are keys and values of each layer in turn, changed in place.
+        """
         columns = Columns(first_B, filled_L.shape[0])
         layers = list(zip(parts[::2], parts[1::2], strict=True))
         return next_logits(self.model, ids_B, columns, layers)
 
 
-def cache_folder(config: Any) -> Path:
-    """The folder of the compiled step of an architecture, which need not exist.
+def cache_folder(config: Any, dtype: torch.dtype = torch.float32) -> Path:
+    """The folder of the compiled step of an architecture in a type, which need not exist.
 
     Its name follows from all that the step does: architecture, packages, processor, our sources.
     """
@@ -117,7 +128,7 @@ def cache_folder(config: Any) -> Path:
         if name not in VOLATILE and not name.endswith("token_id")
     }
     compiled_from = [
-        architecture,
+        [architecture, str(dtype)],
         [torch.__version__, transformers.__version__],
         [platform.machine(), _processor_flags()],
         [sha256(Path(__file__).with_name(name)) for name in SOURCES],
@@ -135,18 +146,20 @@ def open_compiled_step(model: nn.Module) -> CompiledStep:
     """
     if os.environ.get("GEOSD_COMPILE") == "0":
         raise RuntimeError("GEOSD_COMPILE is 0.\nHint: unset it to sample faster.")
-    folder = cache_folder(model.config)
+    half = next(model.parameters()).dtype == torch.bfloat16
+    dtype = torch.bfloat16 if half else torch.float32
+    folder = cache_folder(model.config, dtype)
     if not (folder / NOTE).exists():
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # programs that start together compile once
             if not (folder / NOTE).exists():
-                compile_step(model.config, folder)
-    return CompiledStep(folder, model)
+                compile_step(model.config, dtype, folder)
+    return CompiledStep(folder, model, dtype)
 
 
-def compile_step(config: Any, folder: Path) -> None:
-    """Compile the step of an architecture in a process of its own.
+def compile_step(config: Any, dtype: torch.dtype, folder: Path) -> None:
+    """Compile the step of an architecture in a type, in a process of its own.
 
     `folder` gets the step and its hash at once.
 
@@ -159,7 +172,8 @@ def compile_step(config: Any, folder: Path) -> None:
         made = Path(scratch) / "made"
         made.mkdir(mode=0o700)
         config.save_pretrained(Path(scratch) / "config")
-        command = [sys.executable, "-m", __name__, str(Path(scratch) / "config"), str(made / STEP)]
+        words = str(Path(scratch) / "config"), str(dtype).removeprefix("torch."), str(made / STEP)
+        command = [sys.executable, "-m", __name__, *words]
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(Path(scratch) / "inductor")}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode != 0:
@@ -172,7 +186,7 @@ def compile_step(config: Any, folder: Path) -> None:
         made.rename(folder)
 
 
-def _compile_here(config_folder: Path, package: Path) -> None:
+def _compile_here(config_folder: Path, dtype: torch.dtype, package: Path) -> None:
     """Compile into a file, with all that compiling loads."""
     from torch._inductor import aoti_compile_and_package
     from torch.export import Dim, export
@@ -180,13 +194,15 @@ def _compile_here(config_folder: Path, package: Path) -> None:
     torch.set_num_threads(1)
     config = transformers.AutoConfig.from_pretrained(config_folder, trust_remote_code=False)
     model = transformers.AutoModelForCausalLM.from_config(
-        config, dtype=torch.float32, attn_implementation=ATTENTION, trust_remote_code=False
+        config, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False
     ).eval()
+    if dtype != torch.float32:
+        model.lm_head = nn.Identity()
     layers, heads = config.num_hidden_layers, config.num_key_value_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     # Sizes that are no others' by chance: export would take equal ones for one dimension.
     B, C, L = 6, 40, 23
-    parts = [torch.zeros(B, heads, C, width) for _ in range(2 * layers)]
+    parts = [torch.zeros(B, heads, C, width, dtype=dtype) for _ in range(2 * layers)]
     arguments = (
         torch.zeros(B, dtype=torch.long),
         torch.zeros(B, dtype=torch.long),
@@ -218,11 +234,6 @@ def _check_owner(folder: Path) -> None:
             )
 
 
-def _readable(weight: Tensor) -> bool:
-    whole = type(weight) is Tensor and weight.is_contiguous()
-    return whole and weight.dtype == torch.float32 and weight.device.type == "cpu"
-
-
 def _processor_flags() -> str:
     """What the processor can do, as far as a compiler asks; its kind where the system hides it."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -234,4 +245,4 @@ def _processor_flags() -> str:
 
 
 if __name__ == "__main__":
-    _compile_here(Path(sys.argv[1]), Path(sys.argv[2]))
+    _compile_here(Path(sys.argv[1]), getattr(torch, sys.argv[2]), Path(sys.argv[3]))
