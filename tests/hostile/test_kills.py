@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -22,6 +23,7 @@ import shutil
 import signal
 import sys
 import traceback
+import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,11 +33,12 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.cli.capsule import METADATA, verify
 from geosd.cli.command import GROUPS, place
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, weight_readers
-from geosd.files import write_text
+from geosd.files import DamagedFileError, write_text
 from geosd.problems.dataset_download import CatalogueEntry
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
@@ -83,6 +86,8 @@ BY_HAND = (
     " --out selected/rates.yaml",
     "python -m geosd redraw --study small",
     "python -m geosd results-page",
+    "python -m geosd capsule --study small --out small.zip",
+    "python -m geosd preview --study small --out previewed",
     "python -m geosd metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
     "python -m geosd grade --in given/rows.jsonl --out graded.jsonl --workers 1",
@@ -90,9 +95,20 @@ BY_HAND = (
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
 """What the programs import only when they need it."""
-WRITES_NOTHING = {"doctor", "extras", "gpu-check", "plan", "stale", "summary", "unused"}
-CALLS_OTHERS = {"figures", "note", "publish", "report", "restore", "run"}
-"""Snakemake, DVC and git, which write."""
+WRITES_NOTHING = {
+    "conformance",
+    "doctor",
+    "extras",
+    "gpu-check",
+    "plan",
+    "stale",
+    "summary",
+    "unused",
+    "verify",
+}
+CALLS_OTHERS = {"figures", "note", "publish", "report", "restore", "run", "transfer"}
+"""Snakemake, DVC and git, which write; transfer writes as render does, from a dial's studies."""
+STARTER = "workflow/scripts/launch.py"
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
 """Names that a killed `atomic_write` leaves; nothing reads them."""
 
@@ -117,7 +133,7 @@ def programs() -> set[str]:
     """Every program that the rules run, and every other one that writes."""
     rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
     named = set(re.findall(r"python -m (geosd(?:\.config| [\w-]+))", rules))
-    named |= set(re.findall(r'"(workflow/scripts/[^"]+)"', rules))
+    named |= set(re.findall(r'"(workflow/scripts/[^"]+)"', rules)) - {STARTER}
     known = set(" ".join(GROUPS.values()).split())
     assert known >= WRITES_NOTHING | CALLS_OTHERS
     return named | {f"geosd {name}" for name in known - WRITES_NOTHING - CALLS_OTHERS}
@@ -349,6 +365,51 @@ def finished(tmp_path_factory):
 def test_every_program_is_among_those_that_are_killed(finished):
     assert {command.program for command in finished.commands} == programs()
     assert all(command.operations for command in finished.commands)
+
+
+def repacked(capsule, out, **changed):
+    """A capsule with other contents of files, which its metadata list with their hashes."""
+    with zipfile.ZipFile(capsule) as packed:
+        files = {name: packed.read(name) for name in packed.namelist()}
+    metadata = json.loads(files.pop(METADATA))
+    for name, change in changed.items():
+        files[name] = change(files[name])
+        (entity,) = (each for each in metadata["@graph"] if each["@id"] == name)
+        entity |= {
+            "contentSize": str(len(files[name])),
+            "sha256": hashlib.sha256(files[name]).hexdigest(),
+        }
+    with zipfile.ZipFile(out, "w") as packed:
+        packed.writestr(METADATA, json.dumps(metadata))
+        for name, data in files.items():
+            packed.writestr(name, data)
+    return out
+
+
+def test_a_capsule_is_sound_and_what_was_changed_in_it_is_named(finished, tmp_path, capsys):
+    capsule = finished.folder / "small.zip"
+    assert verify(capsule) == 0, capsys.readouterr().out
+    with zipfile.ZipFile(capsule) as packed:
+        names = packed.namelist()
+        (logged,) = (name for name in names if "/geosd-" in name and name.endswith("steps.csv"))
+        samples = [name for name in names if name.endswith("samples.jsonl")]
+    changes = {
+        samples[0]: lambda data: data.replace(b'"correct": false', b'"correct": true', 1),
+        logged: lambda data: data + data.splitlines(keepends=True)[-1],
+        "figures/small/source/scores.csv": lambda data: data.replace(b"avg@k", b"pass@k", 1),
+    }
+    for name, change in changes.items():
+        with pytest.raises(DamagedFileError):
+            verify(repacked(capsule, tmp_path / "changed.zip", **{name: change}))
+    for name in ("../out.txt", "/tmp/out.txt", "a/../../out.txt"):
+        with zipfile.ZipFile(tmp_path / "outside.zip", "w") as packed:
+            entity = {"@id": name, "contentSize": "1", "sha256": hashlib.sha256(b"x").hexdigest()}
+            root = {"@id": "./", "hasPart": [{"@id": name}]}
+            packed.writestr(METADATA, json.dumps({"@graph": [root, entity]}))
+            packed.writestr(name, "x")
+        with pytest.raises(DamagedFileError, match=r"(?s)no file in the capsule's folder.*Hint"):
+            verify(tmp_path / "outside.zip")
+    assert not (tmp_path / "out.txt").exists()
 
 
 def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):

@@ -22,7 +22,8 @@ from geosd.preemption import EXIT_CODE, PreemptionError
 GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary preview figures report stale unused",
-    "share": "publish restore note redraw results-page metrics merge-claims transfer",
+    "share": "capsule verify publish restore note redraw results-page metrics merge-claims"
+    " transfer",
     "develop": "accept base-model conformance extras gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"
@@ -45,6 +46,7 @@ ELSEWHERE = {
     "results-page": "pages",
     "summary": "run",
     "unused": "stale",
+    "verify": "capsule",
 }
 """Programs that are no `main` of a module of their name, but functions in another module."""
 

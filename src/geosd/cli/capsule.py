@@ -1,0 +1,238 @@
+"""One file with all that a study's numbers follow from, and its check without models or network.
+
+A capsule is a zip of an RO-Crate (https://w3id.org/ro/crate/1.1): samples, step logs, manifests,
+cards, problems and tidy tables of a study beside its shipped outputs, at the paths that they have
+in the project; no weights. `verify` grades every sample again, makes the tidy tables again from
+samples and logs, and every table, figure and verdict again from these.
+"""
+
+import json
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import chdir, closing
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+import tyro
+
+from geosd.cli.analyse import analysed
+from geosd.cli.ship import redraw
+from geosd.config import load, resolve
+from geosd.config.run_folders import RESULTS, RunFolders, read_index
+from geosd.files import DamagedFileError, atomic_write, sha256
+from geosd.models.load_and_save import load_tokenizer
+from geosd.problems.grading import judge_response
+from geosd.problems.records import read_problems
+from geosd.problems.sources import get_data_source
+from geosd.provenance.manifest import MANIFEST, read_manifest
+from geosd.reporting.shipping import (
+    NOT_KEPT,
+    changed_files,
+    read_shipped,
+    source_tables,
+)
+from geosd.scores.score_table import Run, read_samples
+from geosd.scores.tidy import read_tidy
+
+METADATA = "ro-crate-metadata.json"
+CRATE = "https://w3id.org/ro/crate/1.1"
+KEPT = (".json", ".jsonl", ".csv", ".md")
+"""Endings of what a run's folder gives to the capsule; tokenizers are the base model's."""
+SHOWN = 5
+"""Differences that are printed of a kind."""
+LARGEST = 2**36
+"""Bytes of all files of a capsule, at most: a zip can name more than a disk holds."""
+
+
+def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Write one file with a shipped study's samples, logs, manifests, tables and figures.
+
+    Args:
+        out: The file, e.g. quick.zip.
+
+    Raises:
+        FileNotFoundError: The study is not shipped, or a result of it is missing.
+    """
+    resolved = resolve(load(params), study)
+    figures, folders = Path("figures") / study, RunFolders(resolved)
+    shipped = read_shipped(figures)
+    rows = folders.rows()
+    opened = {}
+    for row in rows:
+        if row.model not in opened:
+            tokenizer, generation = load_tokenizer(Path(row.base))
+            data = resolved.section("data", row.model)
+            encoding = get_data_source(data["source"]).encoding(
+                tokenizer, data["thinking"], generation
+            )
+            opened[row.model] = encoding.opens_thought
+    whole = [figures, Path(RESULTS, study, "analyse"), Path(folders.data)]
+    runs = {
+        Path(folder) for row in rows for folder in (row.train, row.evaluate, row.pool) if folder
+    }
+    files = {params, *Path(RESULTS, study).glob("runs*"), *map(Path, ("LICENSE", "CITATION.cff"))}
+    files |= {f for folder in whole for f in folder.rglob("*") if f.suffix[1:] not in NOT_KEPT}
+    files |= {f for folder in runs for f in folder.iterdir() if f.suffix in KEPT}
+    files |= {Path(row.base, MANIFEST) for row in rows}
+    kept = sorted(
+        f for f in files if f.is_file() and not f.name.startswith(("tokenizer", ".snake"))
+    )
+    described = _metadata(shipped.study, shipped.about, kept, opened)
+    with atomic_write(out) as temporary, zipfile.ZipFile(temporary, "w") as z:
+        z.writestr(zipfile.ZipInfo(METADATA), json.dumps(described, indent=1))
+        for file in kept:
+            entry = zipfile.ZipInfo(
+                file.as_posix()
+            )  # without the file's time: the same bytes again
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with file.open("rb") as source, z.open(entry, "w", force_zip64=True) as target:
+                shutil.copyfileobj(source, target)
+    print(f"{out}: {len(kept)} files, {out.stat().st_size / 1e6:.1f} MB. `geosd verify {out}`")
+
+
+def _metadata(study: str, about: str, files: Iterable[Path], opened: Any) -> dict[str, Any]:
+    """The graph of an RO-Crate: the study, and each file with its size and hash."""
+    entities = [
+        {
+            "@id": file.as_posix(),
+            "@type": "File",
+            "contentSize": str(file.stat().st_size),
+            "sha256": sha256(file),
+        }
+        for file in files
+    ]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"Study {study} of geosd",
+        "description": about,
+        "identifier": study,
+        "datePublished": datetime.now(UTC).date().isoformat(),
+        "license": {"@id": "LICENSE"},
+        "hasPart": [{"@id": entity["@id"]} for entity in entities],
+        "softwareVersion": version("geosd"),
+        "additionalProperty": {"opens_thought": opened},
+    }
+    described = {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}}
+    graph = [{**described, "conformsTo": {"@id": CRATE}}, root, *entities]
+    return {"@context": f"{CRATE}/context", "@graph": graph}
+
+
+def verify(capsule: Annotated[Path, tyro.conf.Positional]) -> int:
+    """Grade a capsule's samples again, and make its tables and figures again, offline.
+
+    Returns:
+        0 if all is as it was, else 1.
+
+    Raises:
+        DamagedFileError: The file is no capsule, or a file in it is not the one that was put there.
+    """
+    capsule = capsule.resolve()
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        described = _unpack(capsule)
+        study = described["identifier"]
+        figures = Path("figures") / study
+        shipped = read_shipped(figures)
+        if changed := changed_files(figures, shipped.files | shipped.inputs):
+            raise DamagedFileError(f"{capsule}: {changed[0]} is not what was shipped.{_HINT}")
+        print(f"{len(described['hasPart'])} files have the hashes that the capsule lists.")
+        sound = _report("samples have another verdict", _regraded(study, described))
+        sound &= _report("tidy tables are others", _analysed_again(study, figures))
+        redraw(study, Path("figures"))
+        sound &= _report("files of outputs are others", changed_files(figures, shipped.files))
+        now = {name: version(name) for name in shipped.packages}
+        if now != shipped.packages:
+            print(f"They were made with {shipped.packages}, and are compared with {now}.")
+    print("The capsule is sound." if sound else "The capsule differs from what is made again.")
+    return 0 if sound else 1
+
+
+_HINT = "\nHint: take the capsule from its source again."
+
+
+def _unpack(capsule: Path) -> dict[str, Any]:
+    """Unpack the files that a capsule lists, here; its root data set.
+
+    Nothing else is unpacked, and nothing outside this folder.
+    """
+    try:
+        with zipfile.ZipFile(capsule) as packed:
+            graph = json.loads(packed.read(METADATA))["@graph"]
+            entities = {entity["@id"]: entity for entity in graph}
+            root = entities["./"]
+            names = [part["@id"] for part in root["hasPart"]]
+            if sum(int(entities[name]["contentSize"]) for name in names) > LARGEST:
+                raise ValueError(f"its files are larger than {LARGEST / 2**30:.0f} GiB")
+            for name in names:
+                path, listed = PurePosixPath(name), packed.getinfo(name)
+                mode = listed.external_attr >> 16
+                inside = not path.is_absolute() and ".." not in path.parts and "\\" not in name
+                if not inside or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+                    raise ValueError(f"{name!r} is no file in the capsule's folder")
+                if str(listed.file_size) != entities[name]["contentSize"]:
+                    raise ValueError(f"{name} has another size than the capsule lists")
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                with packed.open(listed) as source, Path(path).open("xb") as target:
+                    shutil.copyfileobj(source, target)
+                if sha256(Path(path)) != entities[name]["sha256"]:
+                    raise ValueError(f"{name} has another hash than the capsule lists")
+            return root
+    except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
+        raise DamagedFileError(f"{capsule} is no whole capsule: {error}.{_HINT}") from error
+
+
+def _regraded(study: str, described: dict[str, Any]) -> Iterator[str]:
+    """The samples whose verdict is another one than was recorded."""
+    opened = described["additionalProperty"]["opens_thought"]
+    counts: Counter[bool] = Counter()
+    for row in read_index(Path(RESULTS, study, "runs.csv")):
+        folder = Path(row.evaluate)
+        made = read_manifest(folder)
+        answers = {}
+        for file in (path for path in made["inputs"] if path.endswith(".jsonl")):
+            answers |= {(p.benchmark, p.id): p.answer for p in read_problems(Path(file))}
+        run = Run(row.model, row.variant, row.seed, row.draw)
+        with closing(get_data_source(made["settings"]["source"]).grader()) as grade:
+            for sample in read_samples(run, folder / "samples.jsonl"):
+                verdict = judge_response(
+                    sample.text,
+                    answers[sample.benchmark, sample.problem_id],
+                    grade,
+                    truncated=sample.finish == "length",
+                    opened_thought=opened[row.model],
+                )
+                same = (verdict.correct, verdict.answer) == (sample.correct, sample.answer)
+                counts[same] += 1
+                if not same:
+                    where = f"{folder}: {sample.benchmark}, {sample.problem_id}, {sample.sample}"
+                    yield f"{where}: {verdict.reason}, recorded {sample.reason}"
+    print(f"{counts.total():,} samples were graded again.")
+
+
+def _analysed_again(study: str, figures: Path) -> Iterator[str]:
+    """The shipped tidy tables that samples and step logs do not give."""
+    rows = read_index(Path(RESULTS, study, "runs.csv"))
+    settings = read_manifest(Path(RESULTS, study, "analyse"))["settings"]
+    runs = {Run(row.model, row.variant, row.seed, row.draw): row for row in rows}
+    tables, _ = analysed(runs, settings)
+    kept = source_tables(figures)
+    for name in sorted(kept.keys() & tables.keys()):
+        text = tables[name].to_csv(index=False)
+        Path(f"{name}.csv").write_text(text, encoding="utf-8")
+        if not read_tidy(name, Path(f"{name}.csv")).equals(read_tidy(name, kept[name])):
+            yield name
+    others = ", ".join(sorted(kept.keys() - tables.keys())) or "none"
+    print(f"{len(kept.keys() & tables.keys())} tidy tables were made again; not made: {others}.")
+
+
+def _report(what: str, found: Iterable[str]) -> bool:
+    """Print the first differences of a kind and how many there are; whether there are none."""
+    listed = list(found)
+    print(f"{len(listed)} {what}.", *listed[:SHOWN], sep="\n  ")
+    return not listed
