@@ -238,6 +238,16 @@ def test_a_trainer_whose_loss_is_outside_of_the_model_must_say_what_it_is(rows, 
         torch.testing.assert_close(whole_average, observed_average, rtol=1e-4, atol=1e-9)
 
 
+def test_the_log_has_the_state_of_kfac(rows, tmp_path):
+    callback = KFACCallback(**SETTINGS)
+    run = trainer(rows, tmp_path, callback, max_steps=2, logging_strategy="steps", logging_steps=1)
+    run.train()
+    kept = {f"geosd/kfac_{name}": size for name, size in callback.kfac.spectrum().items()}
+    first, second, _ = run.state.log_history
+    assert kept.items() <= second.items() and first.keys() == second.keys()
+    assert first["geosd/kfac_g_max"] != second["geosd/kfac_g_max"] > 0
+
+
 def test_the_model_has_no_hook_left_after_the_training(rows, tmp_path):
     trained = model()
     trainer(rows, tmp_path, KFACCallback(**SETTINGS), trained=trained).train()

@@ -43,6 +43,9 @@ class KFACCallback(TrainerCallback):
     with gradients, from `labels`, or from `logits_to_keep` as TRL's trainers give it, and
     multiplies by the microbatches of the step. A trainer that knows better calls `observe`.
 
+    The log gets K-FAC's state: `geosd/kfac_a_mean` and so on, the values of `KFAC.spectrum`, in
+    `log_history` and for the callbacks that come after this one.
+
     Its state is the file `kfac.pt` of each checkpoint. A training that continues from a checkpoint
     has the same bits as one that was never stopped.
 
@@ -149,6 +152,20 @@ class KFACCallback(TrainerCallback):
                 " over; with a loss this small lower the damping.",
                 stacklevel=2,
             )
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        *_: Any,
+        logs: dict[str, float],
+        **__: Any,
+    ) -> None:
+        """Add K-FAC's state to what is logged."""
+        if self.kfac is not None and self.kfac.steps:
+            sizes = {f"geosd/kfac_{name}": size for name, size in self.kfac.spectrum().items()}
+            logs |= sizes
+            state.log_history[-1] |= sizes
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, *_: Any, model: nn.Module, **__: Any
