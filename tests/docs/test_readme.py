@@ -6,11 +6,15 @@ The lines on TRL are run by tests/integrations/test_geosd_trainer.py, where TRL 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from geosd.config import load, resolve
+from geosd.reporting.shipping import read_shipped
+from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import NOT_RUN
 
 VOCABULARY = 64
@@ -27,6 +31,23 @@ def test_the_door_says_what_has_not_been_run_and_has_the_commands_in_one_block(r
     assert text.split("\n\n")[2] == NOT_RUN.strip()  # after the title and the first paragraph
     block = re.search(r"^```\n(git clone.*?)^```", text, re.M | re.S)[1]
     assert [command for command in COMMANDS if command not in block] == []
+
+
+def test_each_figure_and_table_of_the_paper_has_a_row_with_what_is_shipped(root, tex):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    row = r"^\| ((?:Figure|Table) \w+) \| \[(\w+)\]\((\S+)\), (\w+) \| (.+) \|$"
+    rows, params = re.findall(row, text, re.M), load(root / "params.yaml")
+    assert {name for _, name, *_ in rows} >= {n for n, s in output_specs().items() if s.paper}
+    for label, name, file, study, of in rows:
+        spec = output_specs()[name]
+        assert spec.paper in (label, "")
+        assert file == f"figures/{study}/{Path(file).name}" and (root / file).stem == name
+        assert name in read_shipped(root / "figures" / study).outputs and (root / file).exists()
+        known = of in ("arithmetic", "settings")
+        assert known or name in resolve(params, of.strip("`")).outputs
+    labels = re.findall(r"^ *\\label\{(fig|tab):(\w+)\}", tex, re.M)
+    kinds = {"fig": "Figure", "tab": "Table"}
+    assert {f"{kinds[kind]} {name}" for kind, name in labels} == {label for label, *_ in rows}
 
 
 @pytest.fixture
