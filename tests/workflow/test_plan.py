@@ -96,3 +96,13 @@ def test_a_mistake_in_params_is_named_before_anything_is_planned(done):
 def test_lint_finds_nothing(untouched):
     printed = untouched.snakemake("--lint")
     assert "Congratulations, your workflow is in a good condition!" in printed
+
+
+def test_readme_draws_the_rules_as_they_depend_on_each_other(untouched, root):
+    targets = ("--rulegraph", "mermaid-js", "--", "table_main", "figure_frontier", "claims")
+    printed = untouched.snakemake("--profile", "local", *targets)
+    names = dict(re.findall(r"(id\d+)\[(\w+)\]", printed))
+    drawn = re.search(r"^```mermaid\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)[1]
+    assert {(names[a], names[b]) for a, b in re.findall(r"(id\d+) --> (id\d+)", printed)} == set(
+        re.findall(r"^  (\w+) --> (\w+)$", drawn, re.M)
+    )
