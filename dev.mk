@@ -42,7 +42,7 @@ rehearse: .venv/installed-test $(if $(filter vllm,$(ENGINE)),.venv-vllm/installe
 	  && PYTHONPATH=src:tests/slurm $(if $(filter vllm,$(ENGINE)),.venv-vllm/bin,$(BIN))/python \
 	  tests/rehearsal/rehearse.py --engine $(ENGINE) --out scratch/rehearsal
 
-bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floors into docs/performance.md; ONLY="steps generation", LONG=1
+bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floors into benchmarks/README.md; ONLY="steps generation", LONG=1
 	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
 lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd

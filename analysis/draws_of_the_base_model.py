@@ -8,7 +8,7 @@ mu > 0, one-sided. Printed are how often a test calls mu = 0 significant, as a m
 level, and how often it finds mu = 3. The second table has three families of models with three draws
 each: mu is then the mean of these families, or of all families where they are drawn at random. The
 third has the smallest effect that twelve runs of one model detect with power .8 if they are divided
-into more or fewer draws. docs/claims.md reads the tables.
+into more or fewer draws. draws_of_the_base_model.md reads the tables.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""How often the grader agrees with published verdicts, and what each disagreem
 
     python analysis/grader_agreement.py ../shared/data/grading
 
-prints the tables of docs/grading.md from `graded_responses.jsonl` and `equivalence_pairs.jsonl`.
+prints the tables of docs/problems.md from `graded_responses.jsonl` and `equivalence_pairs.jsonl`.
 """
 
 from __future__ import annotations

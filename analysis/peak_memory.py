@@ -1,6 +1,6 @@
 """Peak memory of a distillation step over a real vocabulary: a chunk of logits at a time, or all.
 
-    python analysis/peak_memory.py            prints the table of docs/memory.md
+    python analysis/peak_memory.py            prints the table of docs/scaling.md
     python analysis/peak_memory.py 2048 1024  one row: 2,048 response tokens, 1,024 at a time
 
 Each row is a process of its own; its peak is the kernel's count of resident memory, less what the

@@ -1,6 +1,6 @@
-"""Join results of benchmarks: JSON and Markdown of a machine, tables of docs/performance.md.
+"""Join results of benchmarks: JSON and Markdown of a machine, tables of benchmarks/README.md.
 
-    python benchmarks/report.py RESULT.json... --out docs/measurements --page docs/performance.md
+    python benchmarks/report.py RESULT.json... --out docs/measurements --page benchmarks/README.md
 
 A section that is measured anew takes the place of the old one; the others stay. The page shows this
 machine's sections, and another machine's where this one has none. In the page everything between

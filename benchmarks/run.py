@@ -40,7 +40,7 @@ def main() -> int:
     options.add_argument("--trl", default=".venv-trl-bench/bin/python")
     options.add_argument("--vllm", default=".venv-vllm/bin/python")
     options.add_argument("--out", type=Path, default=Path("docs/measurements"))
-    options.add_argument("--page", type=Path, default=Path("docs/performance.md"))
+    options.add_argument("--page", type=Path, default=Path("benchmarks/README.md"))
     options.add_argument("--smoke", action="store_true", help="smallest sizes: do they run?")
     given = options.parse_args()
     known = {**SECTIONS, **LONG}

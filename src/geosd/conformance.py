@@ -140,7 +140,7 @@ def table(rows: list[Result]) -> str:
         lines.append(f"{row.case:<34}{row.loss:8.0e} {row.gradient:8.0e}  {said}")
     for fault, cases in Counter(fault for row in rows for fault in row.faults).most_common(1):
         wrong = sum(bool(row.faults) for row in rows)
-        lines.append(f"Hint: {fault}: {cases} of {wrong} wrong cases say so (docs/conformance.md).")
+        lines.append(f"Hint: {fault}: {cases} of {wrong} wrong cases say so (docs/method.md).")
     return "\n".join(lines)
 
 

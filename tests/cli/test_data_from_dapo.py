@@ -57,6 +57,6 @@ def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path,
 @pytest.mark.parametrize("raw", [None, "nowhere"])
 def test_without_raw_files_the_error_says_what_is_missing(root, tmp_path, raw):
     params = params_of(root, tmp_path, raw)
-    with pytest.raises((ConfigError, FileNotFoundError), match="docs/data.md"):
+    with pytest.raises((ConfigError, FileNotFoundError), match="docs/problems.md"):
         data.main(study="quick", out=tmp_path, params=params)
     assert not (tmp_path / "train.jsonl").exists()

@@ -13,7 +13,7 @@ from geosd.costs.workload import DEFAULTS
 
 @pytest.fixture(scope="module")
 def page(root):
-    return (root / "docs/paper.md").read_text(encoding="utf-8")
+    return (root / "docs/cluster.md").read_text(encoding="utf-8")
 
 
 def printed(root, capsys, *which):

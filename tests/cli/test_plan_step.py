@@ -231,5 +231,5 @@ def test_the_peak_of_the_paper_at_the_sites_bounds_is_below_a_terabyte(root, mon
     site, study = slurm.read_site(plan.SITE), resolve(load(root / "params.yaml"), "paper")
     [peak] = plan.study_peaks(study, [(site.jobs, site.trainings)], DEFAULTS)
     parts = {part.name: part.bytes for part in peak}
-    # What other studies wait for goes where they are run first; docs/paper.md, "Order".
+    # What other studies wait for goes where they are run first; docs/cluster.md, "Order".
     assert sum(parts.values()) - parts["weights for other studies"] < 1e12

@@ -14,7 +14,10 @@ import geosd
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")), *DOCS]
+BESIDE = [ROOT / f"{name}/README.md" for name in ("benchmarks", "tests/hostile", "tests/rehearsal")]
+"""Pages beside the programs whose measurements they hold."""
+BESIDE += sorted((ROOT / "analysis").glob("*.md"))
+PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")), *BESIDE, *DOCS]
 
 
 def name_of(page: Path) -> str:
@@ -44,16 +47,16 @@ def test_every_link_leads_somewhere(page):
 
 
 def test_the_index_links_every_page_once_or_more():
-    index, performance = ROOT / "docs/index.md", ROOT / "docs/performance.md"
+    index, page = ROOT / "docs/index.md", ROOT / "benchmarks/README.md"
 
     def linked(page):
         targets = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
         return {(page.parent / target.partition("#")[0]).resolve() for target in targets}
 
-    # `make bench` writes a page for each machine, and its link into docs/performance.md.
+    # `make bench` writes a page for each machine, and its link into the page of benchmarks.
     benchmarks = set((ROOT / "docs/measurements").glob("bench-*.md"))
-    assert set(DOCS) - {index} - benchmarks <= linked(index)
-    assert benchmarks <= linked(performance)
+    assert {*DOCS, *BESIDE} - {index} - benchmarks <= linked(index)
+    assert benchmarks <= linked(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

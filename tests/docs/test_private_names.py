@@ -1,4 +1,4 @@
-"""docs/design.md lists every private name of another package that the sources lean on."""
+"""docs/decisions.md lists every private name of another package that the sources lean on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def foreign_private_names(tree: ast.AST) -> set[str]:
 @pytest.fixture(scope="module")
 def listed(root: Path) -> dict[tuple[str, str], str]:
     """File and name -> package and version, of the table."""
-    text = (root / "docs/design.md").read_text(encoding="utf-8")
+    text = (root / "docs/decisions.md").read_text(encoding="utf-8")
     section = text.partition("## Private names of other packages\n")[2].partition("\n## ")[0]
     rows = [
         [cell.strip(" `") for cell in line.strip("|").split(" | ")]

@@ -27,7 +27,7 @@ PIECES = (
     r"\end{array}", "½", "²", "−", "１", "\u0301", "\u200b", "√ ", "–", "\ud800", "</think>",
     "<think>", "\0",
 )  # fmt: skip
-# Measured: at most 2.6 microseconds a character, see docs/reliability.md.
+# Measured: at most 2.6 microseconds a character, see tests/hostile/README.md.
 LONGEST_DRAWN = 50_000
 RESPONSES, WRONG = (10_000, 1_000) if "GEOSD_ALL_DRAWS" in os.environ else (2_000, 400)
 SECONDS_PER_CHARACTER, SECONDS_PER_ROW = 20e-6, 0.1

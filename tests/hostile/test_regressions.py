@@ -1,6 +1,6 @@
 """Mistakes that were once accepted, found late or not reported, and have no test elsewhere.
 
-docs/reliability.md lists all of these cases with the tests that hold them.
+tests/hostile/README.md lists all of these cases with the tests that hold them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def test_the_test_clusters_folder_lies_where_others_cannot_write(root):
 
 
 def test_every_test_that_the_table_names_is_there(root):
-    page = (root / "docs/reliability.md").read_text()
+    page = (root / "tests/hostile/README.md").read_text()
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", page.partition("once wrong")[2])
     assert len(named) > 30
     for file, test in named:

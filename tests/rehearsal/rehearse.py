@@ -5,7 +5,7 @@
 Needs the cluster of tests/slurm/cluster.sh. Ends with an error where a rule of the true studies has
 not run, a report does not show what it should, a training skipped a step, a job left a process
 behind, or results differ after a node was killed.
-OUT/rehearsal.json and OUT/rehearsal.md say what was run; docs/rehearsal.md.
+OUT/rehearsal.json and OUT/rehearsal.md say what was run; README.md here.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from paper_models import PUBLISHED
 
 from geosd.config import load
 
-STUDIES = ("paper_ablation", "paper_ladder", "paper")  # the order of docs/paper.md
+STUDIES = ("paper_ablation", "paper_ladder", "paper")  # the order of docs/cluster.md
 STEPS, SAVED_AFTER = 4, 2
 # AdamW on a reward and K-FAC on a teacher; the ablation has FwdKL too. All nine methods, and
 # each architecture: tests/cli/test_paper_models.py.

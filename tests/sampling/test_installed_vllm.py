@@ -167,7 +167,7 @@ def test_after_each_sync_greedy_tokens_are_those_of_transformers_and_before_it_t
 
 
 def print_gaps(gaps, name):
-    """Print the numbers of docs/rollouts.md, which pytest -s shows."""
+    """Print the numbers of docs/scaling.md, which pytest -s shows."""
     figures = {"largest": gaps.abs().max(), "mean": gaps.abs().mean(), "bias": gaps.mean()}
     figures = {key: f"{value.item():.1e}" for key, value in figures.items()}
     print("\nlog-probability gap,", name, json.dumps({**figures, "tokens": len(gaps)}))

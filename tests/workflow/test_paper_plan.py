@@ -36,7 +36,7 @@ def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(fresh, root):
     printed = fresh.snakemake("--profile", "slurm", "--dry-run", "--config", "study=paper")
     text, (jobs, gpu_hours) = plan_in(printed)
     assert len(text.splitlines()) <= 60
-    assert text in (root / "docs/paper.md").read_text(encoding="utf-8")
+    assert text in (root / "docs/cluster.md").read_text(encoding="utf-8")
     assert jobs == re.search(r"^total +(\d+)$", printed, re.M)[1]  # Snakemake's own count
     # Appendix Runtime gives 7, 28 and 20 GPU-hours at 8B; Olmo-3 and R1 are of about that size.
     # 32 samples of 600 OOD problems and 16 of 500 ID problems are evaluated, not 16 of each. A
@@ -65,7 +65,7 @@ def test_every_other_study_of_the_paper_has_the_jobs_that_are_counted(fresh, roo
     printed = fresh.snakemake("--profile", "local", "--dry-run", "--config", f"study={name}")
     jobs = {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", printed, re.M)}
     assert {rule: jobs.get(rule) for rule in counted(root, name)} == counted(root, name)
-    row = re.search(rf"^\| `{name}` \|(.*)\|$", (root / "docs/paper.md").read_text(), re.M)[1]
+    row = re.search(rf"^\| `{name}` \|(.*)\|$", (root / "docs/cluster.md").read_text(), re.M)[1]
     assert row.split("|")[-3].strip() == plan_in(printed)[1][1]  # GPU-hours
 
 

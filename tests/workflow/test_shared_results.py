@@ -102,7 +102,7 @@ def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
 
 def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
     text = (done.folder / "params.yaml").read_text()
-    line = "    selected_rates: selected/quick.yaml  # docs/selection.md\n"
+    line = "    selected_rates: selected/quick.yaml  # docs/configuration.md\n"
     more = "    variants: {geosd: {training: {snapshots: [10, 20]}}}\n"
     done.edit("params.yaml", line, line + more)
     assert done.planned_jobs()["train"] == 3

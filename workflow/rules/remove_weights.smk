@@ -1,6 +1,6 @@
 """
 With `keep: samples`, remove the weights of a run once everything that is made from them is there.
-Snakemake's temp() would do so for files that one study alone reads; docs/design.md, "Weights that go".
+Snakemake's temp() would do so for files that one study alone reads; docs/decisions.md, "Weights that go".
 
     <study>/removed/{model}/{recipe}/{seed}/{weights}.json = whether they went, or who else reads them
 """

@@ -43,7 +43,7 @@ def fetch(
     if settings["raw"] is None and entries:
         raise ValueError(
             f"data.raw is null, but {settings['source']} is made from raw files.\nHint: name the"
-            " folder where they are to be put; docs/data.md says what they hold."
+            " folder where they are to be put; docs/problems.md says what they hold."
         )
     files = {}
     for entry in tqdm(entries, desc="raw files", unit="file"):

@@ -120,7 +120,7 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
     if from_files and data["raw"] is None:
         yield (
             ("data", "raw"),
-            f"{data['source']} is made from files; name their folder, docs/data.md.",
+            f"{data['source']} is made from files; name their folder, docs/problems.md.",
         )
     elif not from_files and data["test_per_benchmark"] is None:
         message = f"null is the whole benchmark, and {data['source']} has no end; give a number."

@@ -181,11 +181,11 @@ class Data(Section):
     miniature's world, `word-problems` has arithmetic in English, `jsonl` reads files of one's
     own."""
     raw: Annotated[str, Field(min_length=1)] | None
-    """Folder of DAPO-Math's and the benchmarks' raw files, docs/data.md; file or folder of one's
-    own problems, docs/extending.md; other sources need none."""
+    """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
+    one's own problems, docs/extending.md; other sources need none."""
     thinking: bool
     """Whether a chat model is asked to think before it answers, where its template lets one choose.
-    Not given in the paper; docs/prompts.md says why it is on."""
+    Not given in the paper; docs/problems.md says why it is on."""
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""
@@ -307,7 +307,7 @@ class Rollout(Section):
     """Protocol section `rollout`: what samples, for pool, training and evaluation alike."""
 
     engine: Literal["transformers", "vllm"]
-    """transformers needs nothing more; vllm is the extra of that name, docs/rollouts.md."""
+    """transformers needs nothing more; vllm is the extra of that name, docs/scaling.md."""
     sequences: Count
     """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
     compile: bool

@@ -61,7 +61,7 @@ def check_raw_files(
             "missing",
             f"neither {folder} nor the hub's cache has {', '.join(fetched)}, and the hub does not"
             " answer",
-            f"copy the files into {folder}; docs/data.md lists them",
+            f"copy the files into {folder}; docs/problems.md lists them",
         )
     origins = {
         "in the folder": len(names) - len(absent),

@@ -114,7 +114,7 @@ def _download(entry: CatalogueEntry) -> Path:
         raise DownloadError(
             f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"
             f" and cannot be fetched: {type(error).__name__}: {error}\nHint: without network, put"
-            " the files in the folder that data.raw names; docs/data.md says what they hold."
+            " the files in the folder that data.raw names; docs/problems.md says what they hold."
         ) from error
 
 

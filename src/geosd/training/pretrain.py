@@ -34,9 +34,9 @@ class PretrainingArguments:
     """Settings of the pretraining of a miniature base model.
 
     The matrices of the transformer blocks take Muon, all other tensors AdamW at `REST` of its rate:
-    from random weights, Muon comes to the same loss in fewer steps (docs/design.md). The peak rate
-    is on the scale of AdamW's. It rises over the steps of `warmup`, and falls to zero over the last
-    fraction `decay` of the steps. `clip` bounds the norm of the whole gradient.
+    from random weights, Muon comes to the same loss in fewer steps (docs/decisions.md). The peak
+    rate is on the scale of AdamW's. It rises over the steps of `warmup`, and falls to zero over the
+    last fraction `decay` of the steps. `clip` bounds the norm of the whole gradient.
     """
 
     steps: int

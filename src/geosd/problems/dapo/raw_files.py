@@ -56,7 +56,7 @@ def read_raw_files(folder: Path) -> RawFiles:
     files = [TRAINING, *BENCHMARKS.values()]
     if missing := [str(file) for file in files if not (folder / file).is_file()]:
         raise FileNotFoundError(
-            f"{folder} lacks {', '.join(missing)}.\nHint: docs/data.md describes the raw"
+            f"{folder} lacks {', '.join(missing)}.\nHint: docs/problems.md describes the raw"
             " files; data.raw of params.yaml names their folder."
         )
     return RawFiles(
@@ -98,7 +98,7 @@ def read_benchmark(path: Path) -> list[RawProblem]:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DamagedRowError(
                 f"{path}:{number}: not a problem: {error!r}. Expected one JSON object with the"
-                " strings id, problem, answer.\nHint: docs/data.md describes the raw files."
+                " strings id, problem, answer.\nHint: docs/problems.md describes the raw files."
             ) from error
         rows.append(row)
     return rows

@@ -1,6 +1,6 @@
 r"""The normal form of an answer: one text for every way to write the same answer.
 
-Two answers that differ in presentation alone are the same answer; docs/grading.md lists what is
+Two answers that differ in presentation alone are the same answer; docs/problems.md lists what is
 presentation. What cannot be removed without changing a value stays, and then no reader takes the
 answer for a number. Nothing that is removed joins two runs of digits: `12€13` is not 1213.
 """

@@ -1,7 +1,7 @@
 r"""Judge answers of the paper's benchmarks: numbers and words here, formulas in workers.
 
 An integer gold (DAPO-Math, AIME, AMC, most of MATH-500) is compared as an integer, exactly. Any
-other gold is compared as a word, as an exact number, and then by math-verify. docs/grading.md has
+other gold is compared as a word, as an exact number, and then by math-verify. docs/problems.md has
 the conventions and how often they agree with published verdicts.
 
 A formula can be one that no computer finishes, and sympy will try. So formulas are compared in
@@ -22,7 +22,7 @@ from geosd.problems.records import Reason
 LONGEST_RESPONSE = 1_000_000
 # A longer answer is prose or a loop, and reading it costs more than it can bring.
 LONGEST_ANSWER = 2000
-# Of processor time. The slowest comparison of 3,763 published responses takes 0.7; docs/grading.md
+# Of processor time. The slowest comparison of 3,763 published responses takes 0.7; docs/problems.md
 # has what an evaluation of endless answers costs.
 LIMIT_SECONDS = 2.0
 # Outcomes that a pool keeps: samples of a problem repeat each other, and a long training must not

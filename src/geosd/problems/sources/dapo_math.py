@@ -21,7 +21,7 @@ INSTRUCTION = r"Please reason step by step, and put your final answer within \bo
 
 @register("dapo-math")
 class DapoMath(DataSource):
-    """Data source of the paper's problems, DAPO-Math and four benchmarks; docs/data.md."""
+    """Data source of the paper's problems, DAPO-Math and four benchmarks; docs/problems.md."""
 
     limits = (
         "Trained on a thousand competition problems in English for research on a training method;"
@@ -36,7 +36,7 @@ class DapoMath(DataSource):
         if settings["raw"] is None:
             raise ValueError(
                 "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
-                " docs/data.md says which files it holds."
+                " docs/problems.md says which files it holds."
             )
         return clean_and_split(read_raw_files(Path(settings["raw"])), settings)
 

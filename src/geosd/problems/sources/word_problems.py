@@ -2,7 +2,7 @@
 
 A problem is a scene with a number in it and one or more events that change the number. The answer
 is computed from the numbers, and the worked solution writes every intermediate value, so a problem
-is right by construction. docs/data.md says which kinds there are.
+is right by construction. docs/problems.md says which kinds there are.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 INSTRUCTION = "Write the calculation in one line, then a line that says Answer: and the number."
-# Of the wordings with which SmolLM2-135M ends as often as without, the best; docs/data.md.
+# Of the wordings with which SmolLM2-135M ends as often as without, the best; docs/problems.md.
 PRIVILEGED = """\
 {question}
 {instruction}
 Reference solution:
 {solution}"""
-# Without examples SmolLM2-135M states no answer in four of five responses; docs/data.md.
+# Without examples SmolLM2-135M states no answer in four of five responses; docs/problems.md.
 EXAMPLES = (
     (
         "Lena has 4 books. Lena buys 3 more books. How many books does Lena have now?",
@@ -131,7 +131,7 @@ class StoryKind:
     multiplied: bool = False
 
 
-# So hard that SmolLM2-135M, untrained, solves about a third: docs/data.md.
+# So hard that SmolLM2-135M, untrained, solves about a third: docs/problems.md.
 IN_DISTRIBUTION = StoryKind("id", FAMILIAR, (1, 1), (2, 9))
 OUT_OF_DISTRIBUTION = (
     StoryKind("large", FAMILIAR, (1, 1), (5, 12)),
@@ -169,7 +169,7 @@ def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
 
 @register("word-problems")
 class WordProblems(DataSource):
-    """Data source of generated arithmetic word problems; docs/data.md."""
+    """Data source of generated arithmetic word problems; docs/problems.md."""
 
     limits = (
         "Trained for a few steps on generated word problems, to show that every part of the"
