@@ -14,7 +14,7 @@ import geosd
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-BESIDE = [ROOT / f"{name}/README.md" for name in ("benchmarks", "tests/hostile", "tests/rehearsal")]
+BESIDE = [ROOT / f"{name}/README.md" for name in ("benchmarks", "selected", "tests/hostile", "tests/rehearsal")]
 """Pages beside the programs whose measurements they hold."""
 BESIDE += sorted((ROOT / "analysis").glob("*.md"))
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")), *BESIDE, *DOCS]

@@ -33,7 +33,7 @@ def test_published_verdicts_agree_to_99_percent(graded):
 def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement, graded, root):
     table = agreement.disagreements(graded)
     assert "unexplained" not in table
-    assert table in (root / "docs" / "grading.md").read_text(encoding="utf-8")
+    assert table in (root / "analysis/grader_agreement.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, sh
     rows = agreement.read(shared_data / "grading" / "equivalence_pairs.jsonl")
     with TypedGrader(workers=2, seconds=30) as pool:
         pairs = agreement.grade_pairs(rows, pool)
-    document = (root / "docs" / "grading.md").read_text(encoding="utf-8")
+    document = (root / "analysis/grader_agreement.md").read_text(encoding="utf-8")
     assert agreement.by_family(pairs) in document
     assert agreement.failures(pairs) in document
 
