@@ -51,7 +51,7 @@ LARGEST = 2**36
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Write one file with a shipped study's samples, logs, manifests, tables and figures.
+    """Write a shipped study's samples, logs, manifests and outputs into one file.
 
     Args:
         out: The file, e.g. quick.zip.
