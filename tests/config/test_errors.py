@@ -35,6 +35,7 @@ QUICK = re.compile(r"grpo, geosd.*\]\n    seeds: \[0, 1, 2\]")
 SEEDS = QUICK.search((Path(__file__).parents[2] / "params.yaml").read_text())[0]
 MODELS = "kind: main\n    models: [mini-qwen3]"
 RATE = "    learning_rate: 1.0e-6 "
+THINK = "thinking: {student: true, teacher: true, evaluation: true}"
 
 
 def test_an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant(broken):
@@ -101,6 +102,9 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
             "no table, figure or ledger. Did you mean table_significance?",
         ),
         (GRID, GRID.replace("fwdkl", "fwdlk"), "no variant. Did you mean fwdkl?"),
+        (THINK, "thinking: true", r"thinking: true is not .* {student: ..., teacher: ..., eval"),
+        (THINK, THINK.replace(", evaluation: true", ""), "thinking.evaluation: the key is missing"),
+        (THINK, THINK.replace("student", "studnt"), "thinking.studnt: .* Did you mean student?"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, expected):

@@ -30,7 +30,7 @@ def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
         candidate = settings("train", study, "mini-qwen3", name)
         of_variant = {
             **study.training("mini-qwen3", variant),
-            **sampling_settings(study, "mini-qwen3"),
+            **sampling_settings(study, "mini-qwen3", "student", "teacher"),
         }
         assert candidate["objective"] == of_variant["objective"]
         changed = {key for key in candidate if candidate[key] != of_variant[key]} - {"optimiser"}

@@ -16,6 +16,8 @@ from geosd.config.run_folders import RunFolders
 
 MODEL = "mini-qwen3"
 TABLE = "table_hyperparameters"  # shows every setting but those of base models
+THINK = "    thinking: {{student: {}, evaluation: true}}"
+ALL_THINK = THINK.format("true, teacher: true")
 
 
 @pytest.fixture
@@ -69,11 +71,21 @@ def test_a_selected_rate_changes_the_training_of_its_variant_only(study, edited)
         ("    keep: 10 ", "    keep: 9 ", {TABLE, "pool"}),
         ("        documents: 64", "        documents: 32", set()),  # of a shipped base model
         ("      select_train: 100", "      select_train: 101", {TABLE, "data"}),
+        (ALL_THINK, THINK.format("true, teacher: false"), {TABLE, "train", "states"}),
+        (ALL_THINK, THINK.format("false, teacher: true"), {TABLE, "pool", "train", "states"}),
     ],
 )
 def test_a_value_changes_the_rules_that_read_it_only(study, edited, old, new, rules):
     jobs = changed(study, edited((old, new)))
     assert {rule for rule, _ in jobs} == rules | {"configuration"}
+
+
+def test_thinking_is_one_value_in_folders_where_those_that_a_rule_asks_think_alike(study, edited):
+    rules = ("pool", "train", "states", "evaluate")
+    assert {settings(rule, study, MODEL, "geosd")["thinking"] for rule in rules} == {True}
+    apart = resolve(load(edited((ALL_THINK, THINK.format("false, teacher: true")))), "quick")
+    read = [settings(rule, apart, MODEL, "geosd")["thinking"] for rule in rules]
+    assert read == [False, *[{"student": False, "teacher": True}] * 2, True]
 
 
 def test_layers_lie_in_the_order_protocol_study_model_variant(study):

@@ -91,7 +91,7 @@ def a_switch_or_word(values, draw):
     words = [
         ("data", "overlaps"),
         ("data", "purpose"),
-        ("data", "thinking"),
+        ("data", "thinking", "teacher"),
         ("base", "source"),
         ("training", "precision"),
         ("training", "loss_mean"),
@@ -300,7 +300,7 @@ def words_for_words(text, draw):
             ("rollouts: 32 ", "rollouts: &r [*r] ", "rollouts"),
             ("  pool:\n    rollouts: 32 ", "  pool: &p\n    rollouts: *p ", "rollouts"),
             ("  pool:\n    rollouts: 32 ", "  pool: &p\n    <<: *p\n    rollouts: 32 ", "<<"),
-            ("thinking: true ", "thinking: on ", "thinking"),
+            ("thinking: {student: true,", "thinking: {student: on,", "student"),
             ("precision: bfloat16        # Table hparams: bf16", "precision: no # ", "precision"),
             ("learning_rate: 1.0e-6 ", "learning_rate: 1e-6 ", "learning_rate"),
             ("study: quick ", "study: no ", "study"),

@@ -13,7 +13,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import judge_response
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.records import Problem
-from geosd.problems.sources.dapo_math import INSTRUCTION
+from geosd.problems.sources.dapo_math import INSTRUCTION, DapoMath
 
 FAMILIES = ("qwen3", "deepseek_r1_distill_llama_8b", "olmo3_7b_think")
 SOLUTION = "<think>\nOne plus one. That is two.\n</think>\n\nThe answer is $\\boxed{2}$."
@@ -64,6 +64,37 @@ def test_the_first_response_token_stands_after_the_same_tokens_for_both(publishe
     expected = encoding.tokenizer(opened, add_special_tokens=False).input_ids
     assert student[-len(expected) :] == teacher[-len(expected) :] == expected
     assert len(teacher) > len(student)
+
+
+def test_each_role_thinks_as_its_own_switch_says(published):
+    """On Qwen3's template, as published OPSD sets it: the student's answer follows no thought."""
+    tokenizer, problem = published("qwen3"), Problem("p", "id", "What is $1+1$?", "2")
+    apart = {"student": False, "teacher": True}
+    opsd, swapped = (
+        DapoMath().encoding(tokenizer, modes, None)
+        for modes in (apart, {"student": True, "teacher": False})
+    )
+    thinks, never = (DapoMath().encoding(tokenizer, mode, None) for mode in (True, False))
+    assert (
+        opsd.student(problem)
+        == never.student(problem)
+        == [
+            *thinks.student(problem),
+            *tokenizer("<think>\n\n</think>\n\n", add_special_tokens=False).input_ids,
+        ]
+    )
+    assert opsd.teacher(problem, SOLUTION) == thinks.teacher(problem, SOLUTION)
+    assert swapped.teacher(problem, SOLUTION) == never.teacher(problem, SOLUTION)
+    assert swapped.student(problem) == thinks.student(problem)
+    assert tokenizer.decode(opsd.teacher(problem, SOLUTION)).endswith("<|im_start|>assistant\n")
+
+
+@pytest.mark.parametrize("role", ["student", "teacher"])
+@pytest.mark.parametrize("family", ["deepseek_r1_distill_llama_8b", "olmo3_7b_think"])
+def test_a_model_that_always_thinks_refuses_a_role_that_does_not(published, family, role):
+    modes = {"student": True, "teacher": True, role: False}
+    with pytest.raises(ValueError, match="(?s)data.thinking is false for.*allowed is true.*Hint:"):
+        DapoMath().encoding(published(family), modes, None)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -195,12 +226,6 @@ def test_the_end_of_a_thought_survives_decoding(published, family):
     """The grader reads what follows it, and SFT trains on it."""
     encoding = encoding_of(published(family))
     assert encoding.text(encoding.response(SOLUTION)) == SOLUTION
-
-
-@pytest.mark.parametrize("family", ["deepseek_r1_distill_llama_8b", "olmo3_7b_think"])
-def test_a_model_that_always_thinks_refuses_thinking_false(published, family):
-    with pytest.raises(ValueError, match="(?s)data.thinking is false.*allowed is true.*Hint:"):
-        encoding_of(published(family), thinking=False)
 
 
 def test_a_tiny_template_is_rendered_once_and_tokenized_without_another_beginning(tiny):

@@ -172,6 +172,17 @@ class Training(Recipe):
         return self
 
 
+class Thinking(Section):
+    """Protocol section `data.thinking`: who thinks before the answer. docs/prompts.md says why."""
+
+    student: bool
+    """The student's rollouts, and pi_0's for the pool, whose solutions are SFT's targets."""
+    teacher: bool
+    """The teacher, whose prompt shows a solution: it scores the student's tokens, writing none."""
+    evaluation: bool
+    """Each model that is evaluated."""
+
+
 class Data(Section):
     """Protocol section `data`: problems and their splits, disjoint by question."""
 
@@ -183,9 +194,9 @@ class Data(Section):
     raw: Annotated[str, Field(min_length=1)] | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
     one's own problems, docs/extending.md; other sources need none."""
-    thinking: bool
-    """Whether a chat model is asked to think before it answers, where its template lets one choose.
-    Not given in the paper; docs/problems.md says why it is on."""
+    thinking: Thinking
+    """Which chat models are asked to think before they answer, where the template lets one choose:
+    {student: ..., teacher: ..., evaluation: ...}, each true or false. Not given in the paper."""
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""

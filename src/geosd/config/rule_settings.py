@@ -53,8 +53,16 @@ def _without(section: Settings, *keys: str) -> Settings:
     return {key: value for key, value in section.items() if key not in keys}
 
 
-def sampling_settings(study: Study, model: str) -> Settings:
-    """What a rule that puts problems to a model reads: source, thinking, and what samples."""
+def _data_with_thinking(data: Settings, *roles: str) -> Settings:
+    """The data with the thinking of some roles, or of all."""
+    modes = _only(data["thinking"], *(roles or data["thinking"]))
+    # One value where they agree is that of folders made before there were three, and keeps them.
+    mode, *others = set(modes.values())
+    return {**data, "thinking": modes if others else mode}
+
+
+def sampling_settings(study: Study, model: str, *roles: str) -> Settings:
+    """What a rule with prompts of some roles reads: source, their thinking, and what samples."""
     rollout = study.section("rollout", model)
     # The other engine's options are not read, so they must not cause a rerun.
     if rollout["engine"] == "vllm":
@@ -64,7 +72,8 @@ def sampling_settings(study: Study, model: str) -> Settings:
         plain = rollout["precision"] == "float32"
         options = ("engine", "sequences", "compile", *([] if plain else ["precision"]))
         rollout = _only(rollout, *options)
-    return {**_only(study.section("data", model), "source", "thinking"), "rollout": rollout}
+    data = _data_with_thinking(study.section("data", model), *roles)
+    return {**_only(data, "source", "thinking"), "rollout": rollout}
 
 
 def _data(study: Study, *_: Any) -> Settings:
@@ -89,7 +98,7 @@ def _pool(study: Study, model: str, *_: Any) -> Settings:
     pool = _without(study.section("pool", model), "least_share")  # says what runs, not what it is
     if pool["solutions"] == "rollouts":  # that of folders made before there was a choice
         pool = _without(pool, "solutions")
-    return {**pool, **sampling_settings(study, model)}
+    return {**pool, **sampling_settings(study, model, "student")}
 
 
 def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
@@ -100,7 +109,7 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
-    sampling = sampling_settings(study, model)
+    sampling = sampling_settings(study, model, "student", "teacher")
     if sampling["rollout"]["engine"] != "vllm":  # transformers samples the live student
         sampling["rollout"] = _without(sampling["rollout"], "precision")
     return {**training, **sampling}
@@ -108,15 +117,15 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
 
 def _evaluate(study: Study, model: str, *_: Any) -> Settings:
     section = _without(study.section("evaluation", model), "pass_k")
-    return {**section, **sampling_settings(study, model)}
+    return {**section, **sampling_settings(study, model, "evaluation")}
 
 
 def _states(study: Study, model: str, *_: Any) -> Settings:
     """The recipe that all variants share: the states are pi_0's, and no variant's."""
     recipe = study.section("training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
-    seed = study.section("pool", model)["seed"]
-    return {"seed": seed, **sampling_settings(study, model), **_only(recipe, *keys)}
+    sampling = sampling_settings(study, model, "student", "teacher")
+    return {**_only(study.section("pool", model), "seed"), **sampling, **_only(recipe, *keys)}
 
 
 def _runs(study: Study, methods: Iterable[str]) -> Settings:
@@ -160,7 +169,7 @@ def configuration(study: Study, *_: Any) -> Settings:
         for model in study.models
     }
     head = {"study": study.name, **_runs(study, study.methods), "draws": study.draws}
-    return {**head, "data": study.section("data"), "runs": per_model}
+    return {**head, "data": _data_with_thinking(study.section("data")), "runs": per_model}
 
 
 def _front_page(study: Study, *_: Any) -> Settings:
@@ -213,7 +222,8 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
                 trainings[name] = study.training(model, name)
                 if (rule := trainings[name]["optimiser"]["rule"]) != "kfac":
                     trainings[name]["optimiser"] = {"rule": rule}
-    return {"runs": len(study.seeds), "data": study.section("data"), "models": models}
+    data = _data_with_thinking(study.section("data"))
+    return {"runs": len(study.seeds), "data": data, "models": models}
 
 
 def _selected_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:

@@ -69,8 +69,8 @@ class ChatPrompts:
         self.opens_thought = prompt.rfind("<think>") > prompt.rfind("</think>")
         if self.opens_thought and not self.thinking:
             raise ValueError(
-                "data.thinking is false, but this model's template begins every answer with"
-                " <think>; allowed is true.\nHint: set data.thinking: true for this model."
+                "data.thinking is false for a role, but this model's template begins every answer"
+                " with <think>; allowed is true.\nHint: set all of data.thinking to true for it."
             )
 
     def student(self, question: str) -> str:

@@ -24,15 +24,12 @@ class PromptFormat(Protocol):
 
     def student(self, question: str) -> str:
         """The student's prompt: the question alone."""
-        ...
 
     def teacher(self, question: str, solution: str) -> str:
         """The teacher's prompt: the question with a solution. It must end as the student's does."""
-        ...
 
     def revealed_solution(self, solution: str, fraction: float) -> str:
         """The part of a solution that the teacher's prompt reveals: see `revealed_parts`."""
-        ...
 
 
 def revealed_parts(parts: int, fraction: float) -> int:
@@ -70,6 +67,9 @@ class Encoding:
 
     Responses also end where the model's `generation` settings say to stop: Qwen3 and Olmo 3 end
     turns with one token and conversations with another. ValueError where no token ends a response.
+
+    `teacher_prompts` are those of a teacher that thinks where the student, `prompts`, does not, or
+    the reverse. They end differently: of Qwen3 that does not think, after an empty thought.
     """
 
     def __init__(
@@ -77,9 +77,11 @@ class Encoding:
         tokenizer: PreTrainedTokenizerBase,
         prompts: PromptFormat,
         generation: GenerationConfig | None = None,
+        teacher_prompts: PromptFormat | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.prompts = prompts
+        self.teacher_prompts = teacher_prompts or prompts
         stops = generation.eos_token_id if generation is not None else None
         stops = stops if isinstance(stops, list | tuple) else () if stops is None else (stops,)
         ends = dict.fromkeys((tokenizer.eos_token_id, *stops, *getattr(prompts, "turn_ends", ())))
@@ -109,8 +111,8 @@ class Encoding:
 
     def teacher(self, problem: Problem, solution: str, privilege: float = 1.0) -> list[int]:
         """Token ids of the teacher's prompt, (x, c), with a fraction `privilege` of c."""
-        revealed = self.prompts.revealed_solution(solution, privilege)
-        return self._ids(self.prompts.teacher(problem.question, revealed))
+        revealed = self.teacher_prompts.revealed_solution(solution, privilege)
+        return self._ids(self.teacher_prompts.teacher(problem.question, revealed))
 
     def response(self, solution: str) -> list[int]:
         """Token ids of a solution as a response, end of sequence included."""

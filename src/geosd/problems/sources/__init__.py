@@ -35,10 +35,17 @@ class DataSource(ABC):
         """How questions are worded; `thinking`: whether a chat model thinks before it answers."""
 
     def encoding(
-        self, tokenizer: PreTrainedTokenizerBase, thinking: bool, generation: GenerationConfig
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        thinking: bool | Mapping[str, bool],
+        generation: GenerationConfig,
     ) -> Encoding:
-        """The prompts, encoded for one model."""
-        return Encoding(tokenizer, self.prompts(tokenizer, thinking), generation)
+        """The prompts, encoded for one model; `thinking` is a mapping where the roles differ."""
+        student, teacher = (
+            self.prompts(tokenizer, thinking if isinstance(thinking, bool) else thinking[role])
+            for role in ("student", "teacher")
+        )
+        return Encoding(tokenizer, student, generation, teacher)
 
     @abstractmethod
     def grader(self) -> Grader:
