@@ -13,6 +13,7 @@ VARIANTS = [
     ("geosd", {"divergence": "jsd"}),
     ("geosd", {"drift_penalty": 0}),
     ("grpo", {"kl_coefficient": 0}),
+    ("opsd", {"clip": float("inf")}),
     ("skewkl", {"direction": "reverse"}),
     *[("tropd", {"outlier": outlier}) for outlier in ("clamp", "mask", "forward")],
     ("tropd", {"agreement": "overlap"}),

@@ -96,12 +96,12 @@ def params():
 
 def test_the_protocol_itself_is_as_in_the_paper(params):
     # A study that lays nothing over the protocol but its own names: only the miniature's model,
-    # world and number of runs differ.
+    # world and number of runs differ. OPSD is as published, not as in the paper.
     bare = params.studies["quick"].model_copy(
         update={
             **dict.fromkeys(("data", "pool", "training", "evaluation")),
             "variants": {},
-            "methods": list(params.variants),
+            "methods": [name for name in params.variants if name != "opsd"],
             "seeds": list(range(10)),
         }
     )

@@ -6,8 +6,9 @@ import signal
 
 import pytest
 import torch
+import yaml
 
-from geosd.objectives.objective import names
+from geosd.objectives.objective import build, names
 from geosd.problems.grading import Verdict
 from geosd.seeds import seed_of
 from geosd.training.loop import train, train_step
@@ -163,6 +164,20 @@ def test_every_method_moves_the_student_and_leaves_the_base_model_alone(
     assert moved
     assert log["loss/total"].notna().tolist() == [True, True, False]
     assert log["drift/pi_0"].iloc[-1] > 0
+
+
+def test_opsd_learns_from_pi_0_at_its_own_temperature(tiny, settings, tmp_path, root):
+    """A few steps of the variant as params.yaml has it."""
+    values = yaml.load((root / "params.yaml").read_text(), Loader=yaml.CSafeLoader)
+    settings |= values["variants"]["opsd"]["training"] | {"optimiser": ADAMW, "steps": 3}
+    kept = []
+    weights, log = run_to_end(tiny, settings, tmp_path, prepare=kept.append)
+    models, sampling = kept[0].reference_models, kept[0].rollout_source.settings.sampling
+    assert models.teacher is models.reference and sampling.temperature == 1.1
+    assert kept[0].objective == build("opsd", clip=0.05, temperature=1.1)
+    assert not same(weights, models.reference.state_dict())
+    # p = q at no step: the teacher reads a solution. A sum of clipped terms may be below 0.
+    assert (log["loss/total"].iloc[:-1].abs() > 0).all() and log["drift/pi_0"].iloc[-1] > 0
 
 
 @pytest.mark.slow

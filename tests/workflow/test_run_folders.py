@@ -138,6 +138,15 @@ def test_an_early_stop_lies_inside_the_run_whose_first_steps_it_is(folders):
         assert stepsize.sampling(MODEL, stop) != stepsize.sampling(MODEL, longest)
 
 
+def test_the_study_of_opsd_trains_opsd_and_finds_all_else_in_that_of_the_miniature(root):
+    params = load(root / "params.yaml")
+    rows, main = (RunFolders(resolve(params, f"miniature{end}")).rows() for end in ("_opsd", ""))
+    assert len(rows) == 4 * 6 and {row.draw for row in rows} == set(range(6))
+    missing = [row for row in rows if row not in main]
+    assert [(row.variant, row.seed) for row in missing] == [("opsd", seed) for seed in range(6)]
+    assert {row.train.split("/")[3].partition("-")[0] for row in missing} == {"opsd"}
+
+
 @pytest.mark.slow
 def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
     def one_seed_more(values):

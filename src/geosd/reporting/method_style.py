@@ -45,8 +45,9 @@ METHODS = {
     "geosd_no_prox": Method("GeoSD, λ = 0", "#9A9A9A", "<", ABLATION),
     "geosd_adamw": Method("GeoSD, AdamW", "#4A4A4A", ">", ABLATION),
     "geosd_plain": Method("GeoSD, plain step", "#BBBBBB", "p", ABLATION),
+    "opsd": Method("OPSD, published", "#0072B2", "h", OTHER),
 }
-"""In the paper's order (Table main_id_ood), then the ablations; the last is not in the paper."""
+"""In the paper's order (Table main_id_ood), then ablations; the last two are not in the paper."""
 MATHEMATICS = {"π₀": r"$\pi_0$", "GeoSD, λ = 0": r"GeoSD, $\lambda=0$"}
 """How a name with mathematics in it is set in a figure."""
 EMPHASIZED = ("pi_0", "grpo", "fwdkl", "revkl", "geosd")
@@ -54,13 +55,8 @@ EMPHASIZED = ("pi_0", "grpo", "fwdkl", "revkl", "geosd")
 each idea that the paper's text compares the plain one."""
 BACKGROUND = "#B5B5B5"
 """The grey of methods that are drawn without a colour of their own."""
-DIVERGENCES = {
-    "fwdkl": "FwdKL",
-    "revkl": "RevKL",
-    "jsd": "JSD",
-    "skewkl": "SkewKL",
-    "hellinger": "Hellinger (GeoSD)",
-}
+DIVERGENCES = {name: each.label for name, each in METHODS.items() if each.kind == DIVERGENCE}
+DIVERGENCES["hellinger"] = "Hellinger (GeoSD)"
 """The one name of each divergence in all figures; Hellinger's says whose it is."""
 SOLID = ""
 DASHED = (4, 1.5)
