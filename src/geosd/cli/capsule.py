@@ -23,7 +23,7 @@ import tyro
 
 from geosd.cli.analyse import analysed
 from geosd.cli.ship import redraw
-from geosd.config import load, resolve
+from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.files import DamagedFileError, atomic_write, sha256
 from geosd.models.load_and_save import load_tokenizer
@@ -67,9 +67,9 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     for row in rows:
         if row.model not in opened:
             tokenizer, generation = load_tokenizer(Path(row.base))
-            data = resolved.section("data", row.model)
-            encoding = get_data_source(data["source"]).encoding(
-                tokenizer, data["thinking"], generation
+            recipe = settings("evaluate", resolved, row.model)
+            encoding = get_data_source(recipe["source"]).encoding(
+                tokenizer, recipe["thinking"], generation
             )
             opened[row.model] = encoding.opens_thought
     whole = [figures, Path(RESULTS, study, "analyse"), Path(folders.data)]
@@ -218,9 +218,9 @@ def _regraded(study: str, described: dict[str, Any]) -> Iterator[str]:
 def _analysed_again(study: str, figures: Path) -> Iterator[str]:
     """The shipped tidy tables that samples and step logs do not give."""
     rows = read_index(Path(RESULTS, study, "runs.csv"))
-    settings = read_manifest(Path(RESULTS, study, "analyse"))["settings"]
+    recipe = read_manifest(Path(RESULTS, study, "analyse"))["settings"]
     runs = {Run(row.model, row.variant, row.seed, row.draw): row for row in rows}
-    tables, _ = analysed(runs, settings)
+    tables, _ = analysed(runs, recipe)
     kept = source_tables(figures)
     for name in sorted(kept.keys() & tables.keys()):
         text = tables[name].to_csv(index=False)
