@@ -62,6 +62,16 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
         ),
         ("steps: 625 ", "steps: 62.5 ", "protocol.training.steps: 62.5 is not allowed"),
         (
+            "wording: null ",
+            'wording: {instruction: null, examples: null, privileged: "Read {question.x}."} ',
+            "privileged has the places question.x; it needs {solution}",
+        ),
+        (
+            "wording: null ",
+            "wording: {instruction: Be brief., examples: null, privileged: null} ",
+            "search has no chat model; allowed is null.",
+        ),
+        (
             "steps: 625 ",
             'steps: "625" ',
             'steps: "625" is not allowed: input should be a valid int',

@@ -89,6 +89,24 @@ def test_each_role_thinks_as_its_own_switch_says(published):
     assert tokenizer.decode(opsd.teacher(problem, SOLUTION)).endswith("<|im_start|>assistant\n")
 
 
+def test_words_of_ones_own_stand_in_place_of_the_sources(published):
+    tokenizer, problem = published("qwen3"), Problem("p", "id", "What is $1+1$?", "2")
+    words = {"instruction": "Be brief.", "examples": [("0+0?", "0")]}
+    words |= {"privileged": "{solution} answers {question} {instruction}"}
+    encoding = DapoMath().encoding(tokenizer, True, None, words)
+    student, teacher = (
+        tokenizer.decode(ids)
+        for ids in (encoding.student(problem), encoding.teacher(problem, SOLUTION))
+    )
+    assert "<|im_start|>user\n0+0?\nBe brief.<|im_end|>\n<|im_start|>assistant\n" in student
+    assert "What is $1+1$?\nBe brief.<|im_end|>" in student and SOLUTION not in student
+    last = SOLUTION.splitlines()[-1]
+    assert f"{last} answers What is $1+1$? Be brief.<|im_end|>" in teacher
+    as_it_was = {"instruction": None, "examples": None, "privileged": None}
+    plain = DapoMath().encoding(tokenizer, True, None).student(problem)
+    assert DapoMath().encoding(tokenizer, True, None, as_it_was).student(problem) == plain
+
+
 @pytest.mark.parametrize("role", ["student", "teacher"])
 @pytest.mark.parametrize("family", ["deepseek_r1_distill_llama_8b", "olmo3_7b_think"])
 def test_a_model_that_always_thinks_refuses_a_role_that_does_not(published, family, role):

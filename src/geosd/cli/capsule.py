@@ -69,7 +69,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
             tokenizer, generation = load_tokenizer(Path(row.base))
             recipe = settings("evaluate", resolved, row.model)
             encoding = get_data_source(recipe["source"]).encoding(
-                tokenizer, recipe["thinking"], generation
+                tokenizer, recipe["thinking"], generation, recipe.get("wording")
             )
             opened[row.model] = encoding.opens_thought
     whole = [figures, Path(RESULTS, study, "analyse"), Path(folders.data)]

@@ -6,6 +6,7 @@ changed; this file only says what the value means, its unit, and what is allowed
 
 from __future__ import annotations
 
+from string import Formatter
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model, model_validator
@@ -173,7 +174,7 @@ class Training(Recipe):
 
 
 class Thinking(Section):
-    """Protocol section `data.thinking`: who thinks before the answer. docs/prompts.md says why."""
+    """Protocol section `data.thinking`: who thinks before the answer. docs/problems.md says why."""
 
     student: bool
     """The student's rollouts, and pi_0's for the pool, whose solutions are SFT's targets."""
@@ -181,6 +182,28 @@ class Thinking(Section):
     """The teacher, whose prompt shows a solution: it scores the student's tokens, writing none."""
     evaluation: bool
     """Each model that is evaluated."""
+
+
+class Wording(Section):
+    """Protocol section `data.wording`: words of a chat model's prompts; null keeps the source's."""
+
+    instruction: Annotated[str, Field(min_length=1)] | None
+    """What follows every question."""
+    examples: tuple[Annotated[tuple[str, str], Field(description="question, answer")], ...] | None
+    """Questions and answers that stand before each prompt as earlier turns; [] for none."""
+    privileged: Annotated[str, Field(min_length=1)] | None
+    """The teacher's turn, with the places {question}, {solution} and {instruction}."""
+
+    @model_validator(mode="after")
+    def _places(self) -> Wording:
+        """Refuse a teacher's turn without the solution, or with another place."""
+        found = {name for _, name, *_ in Formatter().parse(self.privileged or "{solution}") if name}
+        if "solution" not in found or not found <= {"question", "solution", "instruction"}:
+            raise ValueError(
+                f"privileged has the places {', '.join(sorted(found)) or 'none'}; it needs"
+                " {solution}, and may have {question} and {instruction}"
+            )
+        return self
 
 
 class Data(Section):
@@ -197,6 +220,9 @@ class Data(Section):
     thinking: Thinking
     """Which chat models are asked to think before they answer, where the template lets one choose:
     {student: ..., teacher: ..., evaluation: ...}, each true or false. Not given in the paper."""
+    wording: Wording | None
+    """Words of a chat model's prompts: {instruction: ..., examples: ..., privileged: ...}; null
+    keeps those of the source. Not given in the paper."""
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""

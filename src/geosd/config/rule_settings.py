@@ -73,11 +73,12 @@ def sampling_settings(study: Study, model: str, *roles: str) -> Settings:
         options = ("engine", "sequences", "compile", *([] if plain else ["precision"]))
         rollout = _only(rollout, *options)
     data = _data_with_thinking(study.section("data", model), *roles)
-    return {**_only(data, "source", "thinking"), "rollout": rollout}
+    wording = {} if data["wording"] is None else _only(data, "wording")
+    return {**_only(data, "source", "thinking"), **wording, "rollout": rollout}
 
 
 def _data(study: Study, *_: Any) -> Settings:
-    data = _without(study.section("data"), "thinking", "purpose")
+    data = _without(study.section("data"), "thinking", "wording", "purpose")
     # null and 1 are the problems of folders made before there was a choice, and keep them.
     return _without(data, "conflict") if data["conflict"] in (None, 1.0) else data
 

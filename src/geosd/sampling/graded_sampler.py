@@ -130,12 +130,12 @@ def open_checkpoint(
 ) -> OpenedCheckpoint:
     """Open a checkpoint to sample it.
 
-    `settings` are a job's: `source` and `thinking` of the section data, and `rollout`; `progress`
-    and `model` as `build_sampler` takes them.
+    `settings` are a job's: `source`, `thinking` and `wording` of the section data, and `rollout`;
+    `progress` and `model` as `build_sampler` takes them.
     """
     tokenizer, generation = load_tokenizer(folder)
     source = get_data_source(settings["source"])
-    encoding = source.encoding(tokenizer, settings["thinking"], generation)
+    encoding = source.encoding(tokenizer, settings["thinking"], generation, settings.get("wording"))
     engine = resolve_engine(settings["rollout"])
     sampler = build_sampler(engine, folder, encoding, model, progress=progress)
     return OpenedCheckpoint(source, encoding, sampler, engine["precision"])

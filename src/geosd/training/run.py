@@ -87,7 +87,9 @@ class RunInputs:
         """Responses sampled from a student in this process; a damaged line of the files raises."""
         settings, training = self.settings, read_problems(self.problems)
         source = get_data_source(settings["source"])
-        encoding = source.encoding(tokenizer, settings["thinking"], student.generation_config)
+        encoding = source.encoding(
+            tokenizer, settings["thinking"], student.generation_config, settings.get("wording")
+        )
         return LocalRollouts(
             student=student,
             settings=RolloutBatchSettings(

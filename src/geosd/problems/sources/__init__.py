@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from geosd.problems.encoding import Encoding, PromptFormat
@@ -39,12 +40,19 @@ class DataSource(ABC):
         tokenizer: PreTrainedTokenizerBase,
         thinking: bool | Mapping[str, bool],
         generation: GenerationConfig,
+        wording: Mapping[str, Any] | None = None,
     ) -> Encoding:
-        """The prompts, encoded for one model; `thinking` is a mapping where the roles differ."""
+        """The prompts, encoded for one model; `thinking` is a mapping where the roles differ.
+
+        `wording` has words in place of the source's own, see `data.wording`; None: there are none.
+        """
+        given = {name: words for name, words in (wording or {}).items() if words is not None}
         student, teacher = (
             self.prompts(tokenizer, thinking if isinstance(thinking, bool) else thinking[role])
             for role in ("student", "teacher")
         )
+        if given:
+            student, teacher = (replace(prompts, **given) for prompts in (student, teacher))
         return Encoding(tokenizer, student, generation, teacher)
 
     @abstractmethod
