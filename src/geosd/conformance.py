@@ -7,8 +7,6 @@ The values are `conformance.json` beside this file; its head has formulas and co
 needs torch and nothing of geosd: both may be copied. B = sequences, T = tokens, V = vocabulary.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections import Counter

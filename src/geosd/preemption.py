@@ -1,7 +1,5 @@
 """SIGTERM, by which a scheduler takes its node back: a job saves its state and ends."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

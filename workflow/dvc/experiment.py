@@ -6,8 +6,6 @@ The values are changed in the text of params.yaml, for as long as the run takes;
 as before. `dvc exp run --set-param` would write the whole file anew, without its layout.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import subprocess

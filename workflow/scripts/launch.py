@@ -10,8 +10,6 @@ ends with an error, so that the job is tried again and goes on from there. DIR/a
 the starts.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """Turn Markdown, or YAML as it stands, into a page by itself: `page.py SOURCE PAGE.html`."""
 
-from __future__ import annotations
-
 import base64
 import mimetypes
 import re

@@ -9,8 +9,6 @@ and host (`geosd-<process>-<host>_<run>`), so that a later driver can tell: this
     orphaned_jobs.py --driver N  cancel what the driver of process N leaves at its end
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ and shares of standard OPSD as ratios and percent. Models and settings are those
 tables (`published.yaml`), so a study of another model computes the same numbers.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a study has to judge claims by: its tidy tables, its sweeps, its models of several sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ several replicates the replicate is the unit, and over several models the base m
 replicate) is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A claim has a row for each model of the study, and before them one over all mode
 several replicates. A claim on models of several sizes or on costs has one row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """One ledger over several studies: each claim as the study that is designed for it judges it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

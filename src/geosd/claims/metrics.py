@@ -5,8 +5,6 @@ training and the same random numbers in evaluation. Values over the states of pi
 problem. Models are independent. Units are points (percent) unless a function says otherwise.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

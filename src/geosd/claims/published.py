@@ -1,7 +1,5 @@
 """The paper's published numbers, transcribed in `published.yaml`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

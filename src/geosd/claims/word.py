@@ -1,7 +1,5 @@
 """What is found of a claim on a model: an estimate, its interval, and the word that it decides."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

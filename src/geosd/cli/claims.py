@@ -1,7 +1,5 @@
 """Judge the claims of the paper: on a study, and once over several."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path

@@ -4,8 +4,6 @@ geosd conformance                                          # every loss of geosd
 geosd conformance my_package.losses:jsd_loss --loss jsd    # a function; see geosd.conformance
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

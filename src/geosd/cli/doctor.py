@@ -4,8 +4,6 @@ Nothing is fetched or installed. With SLURM a small job goes to each partition t
 Ends with an error where something that the study needs is missing.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import secrets

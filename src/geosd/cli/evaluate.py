@@ -5,8 +5,6 @@ manifest. A job that was killed goes on from its scratch folder. SIGTERM ends it
 under way; the exit code 75 says that the same command goes on from there.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from geosd.cli.job import Job

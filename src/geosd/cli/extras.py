@@ -1,7 +1,5 @@
 """Print the extras of geosd that a study's models need: what `make run` installs before it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 

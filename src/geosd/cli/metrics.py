@@ -1,7 +1,5 @@
 """Write the accuracies of shipped studies, which git keeps, for `dvc metrics show`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from geosd.files import write_json

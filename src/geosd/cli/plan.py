@@ -5,8 +5,6 @@ be there. Where results have manifests, the seconds that these record stand besi
 reckoned.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

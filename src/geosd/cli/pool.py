@@ -5,8 +5,6 @@ Where the study says so, the data set's own worked solutions stand before the sa
 A job that was killed, or ended by SIGTERM, goes on from its scratch folder, as an evaluation does.
 """
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Show what a study that is under way has found so far; no result of the study is touched."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from pathlib import Path

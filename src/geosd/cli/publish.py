@@ -11,8 +11,6 @@ file of its own, published/<folder>.dvc: studies that share a folder share the f
 a store on the same file system are one copy, by hard links.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Run a study with Snakemake, and say on the terminal what it found."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

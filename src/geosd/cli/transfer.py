@@ -1,7 +1,5 @@
 """Gains over the dial of the search world, from the shipped studies of its settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -6,8 +6,6 @@ Then every file of a finished run is being read by a job. So J jobs, T of them t
 most the files of J - T readers and of T runs in training.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from geosd.costs.training_memory import BF16, FP32, MemoryPart

@@ -6,8 +6,6 @@ are bound by operations. Both get a share of what the data sheet promises. Left 
 of an engine, moving weights to it, grading, and what is measured for the log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean

@@ -5,8 +5,6 @@ there start in the order of their priority, as far as the bounds allow. The time
 a node in SLURM's queue is not known and not counted.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Mapping, Sequence
 from itertools import accumulate

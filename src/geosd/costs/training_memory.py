@@ -3,8 +3,6 @@
 N = parameters, L = blocks, d = hidden width, V = vocabulary. GB are 10^9 bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -4,8 +4,6 @@ One model-pass unit is N B_tok operations, N the parameter count and B_tok the t
 student's sequences in an update; a multiplication and its addition are two.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from geosd.models.published_architectures import Architecture

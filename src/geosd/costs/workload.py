@@ -1,7 +1,5 @@
 """What the jobs of a study do, on which GPUs, and what is assumed of both."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

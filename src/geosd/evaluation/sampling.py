@@ -1,7 +1,5 @@
 """Samples of a checkpoint on test problems, each kept with its text and verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from geosd.problems.records import Problem, Sample, is_out_of_distribution

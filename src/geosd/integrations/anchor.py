@@ -1,7 +1,5 @@
 """The anchor theta_ckpt of a model that a transformers Trainer trains: a recent copy of it."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

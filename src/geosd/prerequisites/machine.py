@@ -1,7 +1,5 @@
 """Whether this machine has the files, the disk space, the hub and the GPUs that a study needs."""
 
-from __future__ import annotations
-
 import os
 import textwrap
 import urllib.error

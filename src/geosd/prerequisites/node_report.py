@@ -5,8 +5,6 @@
 prints one JSON object on the last line. The step `doctor` runs it in a job of each partition.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """Whether the installed Python packages are those of a lock (envs/*.txt)."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path

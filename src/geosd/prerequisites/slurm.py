@@ -1,7 +1,5 @@
 """Whether SLURM takes a study's jobs, and what a job of each partition sees on its node."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

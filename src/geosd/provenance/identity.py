@@ -1,7 +1,5 @@
 """Whose a resume state is: everything that makes a job what it is, as one hash a part."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

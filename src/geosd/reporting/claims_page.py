@@ -1,7 +1,5 @@
 """The ledger of the paper's claims as files, claims.md and claims.csv."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Mapping, Sequence

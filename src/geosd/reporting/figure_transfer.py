@@ -1,7 +1,5 @@
 """Gains of every method over the dial from transfer to conflict (docs/transfer.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The plan of a study as text tables for the terminal (`make plan`): hours, disk, memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The main table of a study that is under way: what is there, and what missing seeds may change."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

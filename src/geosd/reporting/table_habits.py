@@ -1,7 +1,5 @@
 """What each method's responses do in the search world, in and out of distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Gains over the dial from transfer to conflict, and differences to FwdKL (docs/transfer.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

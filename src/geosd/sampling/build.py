@@ -1,7 +1,5 @@
 """From plain values to a sampler: the one place that chooses between engines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

@@ -8,8 +8,6 @@ is a program: it is made on this machine, kept in a folder that its owner alone 
 noted when it was made, and never part of results.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

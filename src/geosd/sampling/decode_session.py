@@ -3,8 +3,6 @@
 B = rows, P = longest prompt of the batch, V = vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

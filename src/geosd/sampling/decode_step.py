@@ -9,8 +9,6 @@ of our own, registered with transformers, needs neither mask nor copies of keys 
 The model itself is transformers' and unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Samples of problems, each graded when it ends: what a pool and an evaluation are made from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass

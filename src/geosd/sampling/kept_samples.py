@@ -4,8 +4,6 @@ They lie in a scratch folder that no workflow knows, as the states of a training
 (`geosd.training.resume_state`), in a file for each chunk that the sampler finished.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """What a sampler is: prompts in, completions out, the same ones for the same seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The pool of verified solutions, sampled once from the base model or given: the privilege."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

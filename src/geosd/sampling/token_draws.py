@@ -3,8 +3,6 @@
 B = rows, R = most tokens of a response, V = vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The sampler that needs nothing but transformers: the laptop's, and everyone's fallback."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """vLLM started on a checkpoint: the one place that knows its options and its environment."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping

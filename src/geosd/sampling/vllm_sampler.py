@@ -4,8 +4,6 @@ vLLM samples from a copy. Before it completes the first prompt of a call it gets
 the trainer has now, and forgets what it has cached of the old ones.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The table of habits: what every run's responses do in the search world."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from statistics import fmean

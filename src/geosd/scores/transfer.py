@@ -6,8 +6,6 @@ A gain is the accuracy of a run minus that of pi_0 of the same seed, in points. 
 Source: docs/transfer.md, "Endpoints", written before the runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

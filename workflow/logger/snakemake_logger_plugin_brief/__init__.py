@@ -6,8 +6,6 @@ Errors are shown whole, with the log of the job that failed. Everything else tha
 is in its own file under .snakemake/log, and what a job says in its log under logs/.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import threading

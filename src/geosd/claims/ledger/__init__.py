@@ -1,7 +1,5 @@
 """The paper's checkable claims, one module for each part of the paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from geosd.claims.claim import Claim

@@ -1,7 +1,5 @@
 """What each part of GeoSD does: accuracy, drift over the run, the shape of alignment."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from geosd.claims.claim import Claim

@@ -3,8 +3,6 @@
 The first three are the primary claims.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from geosd.claims.claim import Claim, near

@@ -1,7 +1,5 @@
 """What samples agree on, and how far they cover the problems."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from geosd.claims.claim import Claim, near

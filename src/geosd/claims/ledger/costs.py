@@ -1,7 +1,5 @@
 """Costs, computed from dimensions and settings."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from geosd.claims.claim import Claim

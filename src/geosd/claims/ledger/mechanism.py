@@ -1,7 +1,5 @@
 """The states that pi_0 visits: student against teacher."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from geosd.claims.claim import Claim

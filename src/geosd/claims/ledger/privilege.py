@@ -1,7 +1,5 @@
 """How much of the solution the teacher sees."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 

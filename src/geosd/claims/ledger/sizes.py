@@ -1,7 +1,5 @@
 """Sizes of one model."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Learning rate and stopping step."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Teachers, anchors, and what the top-K support and the solution pool hold."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from geosd.claims.claim import Claim, near

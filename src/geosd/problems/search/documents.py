@@ -1,7 +1,5 @@
 """The documents that a base model of the search world is trained on."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 from typing import ClassVar

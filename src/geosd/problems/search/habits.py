@@ -1,7 +1,5 @@
 """What responses of the search world do: habits, counted in their texts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

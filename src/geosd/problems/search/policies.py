@@ -7,8 +7,6 @@ equation is checked in the same way, or it is not, and `A: x` ends.
     7 10 13 ; 3 2 5 ok 5 6 ; 11 2 5 ok 13 14 ok A: 11
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
