@@ -42,8 +42,8 @@ from geosd.costs.update_operations import (
     units_counted,
 )
 from geosd.costs.workload import Assumptions, SamplingWorkload
-from geosd.models.published_architectures import architecture
-from geosd.models.tiny_architectures import build, dimensions
+from geosd.models.architectures import architecture, dimensions
+from geosd.models.tiny_architectures import build
 from geosd.optim.partition import partition
 from geosd.training.loop import train_step
 

@@ -9,7 +9,7 @@ import torch
 
 from geosd.cli import gpu_check
 from geosd.cli.synthetic_update import METHODS, SyntheticBatch
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 
 HEAVY = ("tyro", "pandas", "dvclive", "snakemake", "vllm", "matplotlib", "pydantic")
 

@@ -17,7 +17,7 @@ from geosd.config.run_folders import RunFolders
 from geosd.costs.hours import plan_rows
 from geosd.costs.training_memory import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.costs.workload import DEFAULTS
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 from geosd.prerequisites import slurm
 from geosd.provenance.manifest import write_manifest
 

@@ -27,7 +27,7 @@ from geosd.costs.workload import (
     StoredWeights,
     TrainingWorkload,
 )
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights

@@ -15,7 +15,7 @@ from geosd.costs.update_operations import (
     units_by_rule,
     units_counted,
 )
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 
 LADDER = published()["kfac_memory"]["rows"]
 M8B = architecture("qwen3-8b")

@@ -20,8 +20,8 @@ import pytest
 import torch
 
 from geosd.files import write_jsonl
+from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import save_model
-from geosd.models.published_architectures import Architecture
 from geosd.models.tiny_architectures import random_model
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem

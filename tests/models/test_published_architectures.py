@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from geosd.models import tiny_architectures as architectures
-from geosd.models.published_architectures import Architecture, architecture, published_architectures
+from geosd.models.architectures import Architecture, architecture, published_architectures
 
 KEYS = {
     "layers": "num_hidden_layers",

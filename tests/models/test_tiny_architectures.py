@@ -1,14 +1,15 @@
 import pytest
 import torch
 
-from geosd.models.tiny_architectures import MODELS, build, dimensions
+from geosd.models.architectures import TINY_MODELS, dimensions
+from geosd.models.tiny_architectures import build
 from geosd.problems.search.documents import VOCABULARY
 
 IDS = dict(vocabulary=len(VOCABULARY), pad_id=0, end_id=1)
 PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", TINY_MODELS)
 def test_every_model_has_the_seven_projections_of_the_paper_divisible_by_16_blocks(name):
     model = build(name, **IDS, seed=0)
     matrices = {n: p for n, p in model.named_parameters() if p.ndim == 2 and ".layers." in n}
@@ -41,7 +42,7 @@ def test_a_seed_names_its_weights_and_leaves_the_global_generator_alone():
 
 
 def test_the_ladder_grows():
-    ladder = [name for name in MODELS if "qwen3" in name]
+    ladder = [name for name in TINY_MODELS if "qwen3" in name]
     counts = [build(name, **IDS, seed=0).num_parameters() for name in ladder]
     assert len(counts) == 5
     assert all(larger > 1.5 * smaller for smaller, larger in zip(counts, counts[1:], strict=False))
@@ -52,7 +53,7 @@ def test_an_unknown_model_is_named_with_the_known_ones():
         build("mini-gpt", **IDS, seed=0)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", TINY_MODELS)
 def test_the_dimensions_of_a_name_are_those_of_the_model_built(name):
     model, shape = build(name, 22, 0, 1, seed=0), dimensions(name, 22)
     assert shape.parameters == sum(p.numel() for p in model.parameters())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from geosd.claims.published import published
-from geosd.models.published_architectures import published_architectures as shapes
+from geosd.models.architectures import published_architectures as shapes
 from geosd.reporting import table_architectures, table_flops, table_kfac_memory, table_memory
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells
 from geosd.reporting.tables import to_csv, to_latex, to_markdown

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from geosd.claims.published import published
 from geosd.costs.training_memory import GB, logits_bytes, training_memory
 from geosd.costs.update_operations import UpdateSize, kfac_units, units_by_rule
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 
 MODEL = "qwen3-8b"
 """The model of the paper's tables of one size."""

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from geosd.cli.synthetic_update import METHODS, SyntheticBatch, assemble_synthetic_run
 from geosd.files import write_text
-from geosd.models.published_architectures import Architecture, architecture
+from geosd.models.architectures import Architecture, architecture
 from geosd.optim.distributed import full_tensor
 from geosd.optim.kfac_memory import Dimensions, factor_bytes
 from geosd.training.loop import train_step

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import named_weights
-from geosd.models.published_architectures import Architecture
 from geosd.models.tiny_architectures import random_model
 from geosd.sampling.vllm_engine import StartedEngine, start_engine
 from geosd.sampling.vllm_sampler import VllmSampler

@@ -36,7 +36,7 @@ from geosd.costs.workload import (
     StoredWeights,
     TrainingWorkload,
 )
-from geosd.models.published_architectures import architecture, published_architectures
+from geosd.models.architectures import architecture, published_architectures
 from geosd.objectives.objective import build
 from geosd.prerequisites import slurm
 from geosd.prerequisites.machine import report

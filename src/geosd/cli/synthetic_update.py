@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import torch
 
-from geosd.models.published_architectures import Architecture
+from geosd.models.architectures import Architecture
 from geosd.models.tiny_architectures import random_model
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from geosd.config.errors import KeyPath, alternatives
-from geosd.config.model_sizes import ModelSize, model_size, tiny_architectures
+from geosd.config.model_sizes import ModelSize, model_size
 from geosd.config.output_needs import unmet_needs
 from geosd.config.overlays import lineage
 from geosd.config.params_schema import TrainingResources
@@ -29,6 +29,7 @@ from geosd.config.protocol_schema import (
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
+from geosd.models.architectures import TINY_MODELS
 from geosd.models.shipped_base_models import SHIPPED
 from geosd.problems.sources import names, reads_raw
 from geosd.reporting.specs import output_specs
@@ -149,8 +150,8 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
         for key, reason in wrong:
             if reason != MISSING:
                 yield (*place, "pretraining", *key), f"{reason}, for {model}."
-        if not wrong and (name := recipe["architecture"]) not in (known := tiny_architectures()):
-            message = f"{name} is no architecture. {alternatives(name, list(known))}"
+        if not wrong and (name := recipe["architecture"]) not in TINY_MODELS:
+            message = f"{name} is no architecture. {alternatives(name, list(TINY_MODELS))}"
             yield (*place, "pretraining", "architecture"), message
     # Whether the folder of a draw is there is the plan's to say: `make base-models` reads the same
     # file before any draw exists.

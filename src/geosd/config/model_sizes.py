@@ -1,6 +1,5 @@
 """Models of params.yaml whose sizes are known before they are there; no torch is imported."""
 
-import ast
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import geosd
-from geosd.models.published_architectures import published_architectures
-
-MINIATURE = Path(geosd.__file__).parent / "models/tiny_architectures.py"
+from geosd.models.architectures import POSITIONS, TINY_MODELS, published_architectures
 
 
 @dataclass(frozen=True)
@@ -24,23 +20,11 @@ class ModelSize:
     """Most tokens of a sequence."""
 
 
-@cache
-def tiny_architectures() -> dict[str, ModelSize]:
-    """Each architecture of `base.pretraining.architecture` and its size."""
-    text = MINIATURE.read_text(encoding="utf-8")
-    values = {
-        ast.unparse(node.target): ast.literal_eval(node.value)
-        for node in ast.parse(text).body
-        if isinstance(node, ast.AnnAssign) and node.value is not None
-    }
-    context = values["POSITIONS"]
-    return {name: ModelSize(row[1], None, context) for name, row in values["MODELS"].items()}
-
-
 def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
     """The size of a model with a section `base`, as far as it is known beforehand."""
     if base["source"] == "pretrained":
-        return tiny_architectures()[base["pretraining"]["architecture"]]
+        _, hidden, *_ = TINY_MODELS[base["pretraining"]["architecture"]]
+        return ModelSize(hidden, None, POSITIONS)
     if folder := (base["checkpoint"] or {}).get("folder"):
         return _size_of_checkpoint(Path(folder).absolute())
     if published := published_architectures().get(name):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from geosd.costs.training_memory import BF16, FP32, MemoryPart
 from geosd.costs.update_operations import projection_sizes
 from geosd.costs.workload import Assumptions, ModelWorkload
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 from geosd.optim.kfac_memory import factor_bytes
 
 TEXT_BYTES = 4

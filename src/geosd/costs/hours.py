@@ -20,7 +20,7 @@ from geosd.costs.workload import (
     SamplingWorkload,
     TrainingWorkload,
 )
-from geosd.models.published_architectures import Architecture, architecture
+from geosd.models.architectures import Architecture, architecture
 
 HOUR = 3600.0
 RECOMPUTE = FORWARD

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from geosd.costs.update_operations import UpdateSize, projection_sizes
 from geosd.costs.workload import Assumptions, GpuRequest, TrainingWorkload
-from geosd.models.published_architectures import Architecture
+from geosd.models.architectures import Architecture
 from geosd.optim.kfac_memory import factor_bytes
 
 BF16, FP32 = 2, 4

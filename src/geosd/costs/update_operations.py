@@ -6,7 +6,7 @@ student's sequences in an update; a multiplication and its addition are two.
 
 from dataclasses import dataclass
 
-from geosd.models.published_architectures import Architecture
+from geosd.models.architectures import Architecture
 from geosd.optim.kfac_memory import Dimensions
 from geosd.optim.layer_selection import shared_input_factors
 from geosd.optim.partition import partition

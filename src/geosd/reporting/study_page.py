@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from geosd.claims.word import NOT_JUDGED
-from geosd.models.published_architectures import published_architectures
+from geosd.models.architectures import published_architectures
 from geosd.reporting.claims_page import LEGEND, NO_WORDS, counts_markdown, printed_cells
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import NOT_KEPT, read_shipped

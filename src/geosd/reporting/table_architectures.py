@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from geosd.claims import published as paper
-from geosd.models.published_architectures import Architecture, published_architectures
-from geosd.models.tiny_architectures import MODELS, dimensions
+from geosd.models.architectures import (
+    TINY_MODELS,
+    Architecture,
+    dimensions,
+    published_architectures,
+)
 from geosd.problems.search.documents import VOCABULARY
 from geosd.reporting.paper_comparison import (
     DIFFERS,
@@ -41,7 +45,7 @@ def build(models: Sequence[str]) -> Table:
         for name, shape in published_architectures().items()
     ]
     for name in models:
-        if name in MODELS:
+        if name in TINY_MODELS:
             shape = dimensions(name, len(VOCABULARY))
             rows.append(_row(shape, {}, "This study's models", paper.paper_family(name)))
     note = (

@@ -13,7 +13,7 @@ from geosd.costs.update_operations import (
     units_by_rule,
     units_counted,
 )
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
     DIFFERS,
     ComparedQuantity,

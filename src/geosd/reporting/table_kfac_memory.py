@@ -4,7 +4,7 @@ from typing import Any
 
 from geosd.claims.published import published
 from geosd.costs.training_memory import GB, TrainingMemory, rounded_memory, training_memory
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
     DIFFERS,
     ComparedQuantity,

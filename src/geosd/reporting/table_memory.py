@@ -3,7 +3,7 @@
 from geosd.claims.published import published
 from geosd.costs.training_memory import GB, STATE_BYTES, logits_bytes, training_memory
 from geosd.costs.update_operations import UpdateSize
-from geosd.models.published_architectures import architecture
+from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
     DIFFERS,
     ComparedQuantity,

@@ -1,4 +1,4 @@
-"""Dimensions and exact parameter counts of the paper's seven models, without their weights."""
+"""Dimensions and exact parameter counts: of the paper's seven models, and of the miniature's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,19 @@ from typing import Literal
 import yaml
 
 Family = Literal["qwen3", "olmo3", "llama"]
+POSITIONS = 512  # tokens; a teacher's prompt and response together stay far below
+# Every dimension is a multiple of 16, so that K-FAC's 16 blocks divide it.
+# name -> (family, hidden, layers, heads, key and value heads, ffn). The ladder varies the size, the
+# trio of mini-qwen3's size the architecture.
+TINY_MODELS: dict[str, tuple[Family, int, int, int, int, int]] = {
+    "mini-qwen3-xs": ("qwen3", 32, 2, 2, 1, 96),
+    "mini-qwen3-s": ("qwen3", 48, 2, 3, 1, 128),
+    "mini-qwen3": ("qwen3", 64, 2, 4, 2, 192),
+    "mini-qwen3-l": ("qwen3", 96, 2, 6, 2, 256),
+    "mini-qwen3-xl": ("qwen3", 128, 3, 8, 4, 384),
+    "mini-olmo3": ("olmo3", 64, 2, 4, 2, 192),
+    "mini-llama": ("llama", 64, 2, 4, 2, 192),
+}
 
 
 @dataclass(frozen=True)
@@ -83,3 +96,25 @@ def architecture(name: str) -> Architecture:
             " of the miniature are built by geosd.models.tiny_architectures."
         )
     return known[name]
+
+
+def dimensions(name: str, vocabulary: int) -> Architecture:
+    """The dimensions of a tiny model in the terms of the paper's table; ValueError if unknown."""
+    if name not in TINY_MODELS:
+        raise ValueError(
+            f"unknown model {name!r}; allowed are {', '.join(TINY_MODELS)}.\nHint: the studies of"
+            " params.yaml name their models under `models`."
+        )
+    family, hidden, layers, heads, kv_heads, ffn = TINY_MODELS[name]
+    return Architecture(
+        label=name,
+        family=family,
+        layers=layers,
+        hidden=hidden,
+        ffn=ffn,
+        heads=heads,
+        kv_heads=kv_heads,
+        head=hidden // heads,
+        vocabulary=vocabulary,
+        tied=False,
+    )
