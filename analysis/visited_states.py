@@ -19,8 +19,8 @@ from geosd.claims.published import published
 from geosd.mismatch_region import SURE, UNLIKELY
 from geosd.reporting.shipping import source_tables
 from geosd.reporting.tables import markdown_table
-from geosd.scores.drift_tables import TEACHER_MASS
 from geosd.scores.state_table import mismatch_share, states_of_model
+from geosd.scores.step_log_tables import TEACHER_MASS
 from geosd.scores.tidy import read_tidy, select_rows
 
 HEADS = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
+from geosd.evaluation.accuracy import consensus, false_consensus_rate, majority_accuracy
 from geosd.problems.records import Sample
 
 

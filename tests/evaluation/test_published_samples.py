@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
-from geosd.evaluation.consensus import consensus, majority_accuracy
+from geosd.evaluation.accuracy import (
+    avg_at_k,
+    consensus,
+    count_correct,
+    majority_accuracy,
+    mean_pass_at_k,
+)
 from geosd.problems.records import Sample
 
 SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))

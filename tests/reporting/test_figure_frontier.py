@@ -99,7 +99,9 @@ def test_reporting_and_analysis_do_not_import_torch():
     modules = "table_main table_benchmarks table_significance claims_page table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
     modules += " figure_stepsize"
-    code = "import sys, geosd.claims.judging, geosd.scores.score_table, geosd.scores.drift_tables\n"
+    code = (
+        "import sys, geosd.claims.judging, geosd.scores.score_table, geosd.scores.step_log_tables\n"
+    )
     code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,8 +7,8 @@ import pytest
 from geosd.problems.records import Sample
 from geosd.problems.search.habits import HABITS
 from geosd.reporting.table_habits import build
-from geosd.scores.habit_table import collect_habits, habit_rows
-from geosd.scores.score_table import Run
+from geosd.scores.sample_tables import habit_rows
+from geosd.scores.score_table import Run, rows_of_runs
 from geosd.scores.tidy import read_tidy
 
 TEXTS = {
@@ -31,7 +31,7 @@ def test_a_method_has_the_mean_over_its_runs_in_a_column_for_each_habit(tmp_path
         if (name, seed) != ("pi_0", 1)
     }
     rows[Run("m", "pi_0", 1)] = rows[Run("m", "pi_0", 0)]
-    collect_habits(rows).to_csv(tmp_path / "habits.csv", index=False)
+    rows_of_runs("habits", rows).to_csv(tmp_path / "habits.csv", index=False)
     table = build(read_tidy("habits", tmp_path / "habits.csv"), ["m"], ["geosd", "pi_0"])
     keys = [column.key for column in table.columns]
     assert keys == [f"m.{split}.{habit}" for split in ("id", "ood_avg") for habit in HABITS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from geosd.files import DamagedFileError
-from geosd.scores import drift_tables as drift
+from geosd.scores import step_log_tables as drift
 from geosd.scores.score_table import Run
 from geosd.scores.tidy import read_tidy
 

@@ -7,8 +7,8 @@ import pytest
 
 from geosd.files import DamagedFileError
 from geosd.scores.score_table import Run
+from geosd.scores.step_log_tables import collect_training_curves
 from geosd.scores.tidy import read_tidy
-from geosd.scores.training_curves import collect_training_curves
 
 LOG = """\
 step,loss/total,drift/pi_0,rollout/accuracy,overlap

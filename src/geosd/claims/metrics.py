@@ -16,11 +16,11 @@ import pandas as pd
 
 from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
-from geosd.evaluation.consensus import is_strong
+from geosd.evaluation.accuracy import is_strong
 from geosd.mismatch_region import in_mismatch_region
-from geosd.scores.drift_tables import TEACHER_MASS
 from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
+from geosd.scores.step_log_tables import TEACHER_MASS
 from geosd.scores.tidy import select_rows, values_by_seed
 
 __all__ = ["ID", "OOD"]

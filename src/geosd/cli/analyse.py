@@ -13,10 +13,9 @@ from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
-from geosd.scores import consensus_table, drift_tables, habit_table, score_table, training_curves
-from geosd.scores.drift_tables import collect_drift_over_steps
+from geosd.scores import sample_tables, score_table, step_log_tables
 from geosd.scores.dvc_metrics import dvc_metrics
-from geosd.scores.score_table import Run, read_samples
+from geosd.scores.score_table import Run, read_samples, rows_of_runs
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -67,8 +66,8 @@ def analysed(
         scored_samples = [s for s in samples if s.sample < k]
         scored[run] = score_table.score_run(scored_samples, settings["pass_k"])
         if settings["source"] == "search":
-            habits[run] = habit_table.habit_rows(scored_samples)
-        consensus[run] = consensus_table.consensus_rows(samples, first=k)
+            habits[run] = sample_tables.habit_rows(scored_samples)
+        consensus[run] = sample_tables.consensus_rows(samples, first=k)
     for run, row in rows.items():
         if row.pool:
             counts = Path(row.pool) / "counts.json"
@@ -77,14 +76,14 @@ def analysed(
             scored[run] = pd.concat([scored[run], of_pool], ignore_index=True)
     for of_model in problems.values():
         score_table.check_same_problems(of_model)
-    drift = drift_tables.collect_drift(logs)
+    drift = step_log_tables.collect_drift(logs)
     inputs |= prove(logs.values())
     tables = {
         "scores": score_table.collect_scores(scored),
         "drift": drift,
-        "consensus": consensus_table.collect_consensus(consensus),
-        "habits": habit_table.collect_habits(habits),
-        "training_curves": training_curves.collect_training_curves(logs),
+        "consensus": rows_of_runs("consensus", consensus),
+        "habits": rows_of_runs("habits", habits),
+        "training_curves": step_log_tables.collect_training_curves(logs),
     }
     return tables, inputs
 
@@ -103,7 +102,7 @@ def drift_over_steps(study: str, runs: Path, out: Path, params: Path = Path("par
         Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
         for row in map(rows.__getitem__, wanted)
     }
-    table = collect_drift_over_steps(logs)
+    table = step_log_tables.collect_drift_over_steps(logs)
     inputs = prove(logs.values())
     written = out / "drift_over_steps.csv"
     with atomic_write(written) as temporary:

@@ -19,8 +19,7 @@ from geosd.problems.records import (
 )
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import Draw, open_checkpoint
-from geosd.sampling.kept_samples import KeptSamples
+from geosd.sampling.graded_sampler import Draw, KeptSamples, open_checkpoint
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import (
     count_pool,

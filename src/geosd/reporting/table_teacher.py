@@ -14,8 +14,8 @@ from geosd.reporting.method_tables import (
 )
 from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.drift_tables import DRIFT, final_drift
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.step_log_tables import DRIFT, final_drift
 
 SPEC = OutputSpec(
     title="teachers of other weights",

@@ -6,13 +6,19 @@ main_id_ood): their spread over seeds is not that of four independent benchmarks
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import avg_at_k, count_correct, mean_pass_at_k
-from geosd.evaluation.consensus import consensus, false_consensus_rate, majority_accuracy
+from geosd.evaluation.accuracy import (
+    avg_at_k,
+    consensus,
+    count_correct,
+    false_consensus_rate,
+    majority_accuracy,
+    mean_pass_at_k,
+)
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
@@ -38,6 +44,12 @@ class Run:
     variant: str
     seed: int
     draw: int = 0
+
+
+def rows_of_runs(name: str, rows: Mapping[Run, Iterable[tuple]]) -> pd.DataFrame:
+    """The tidy table of a name from the rows of each run, which lack the columns of the run."""
+    whole = [(*astuple(run), *row) for run, of_run in rows.items() for row in of_run]
+    return pd.DataFrame(whole, columns=list(COLUMNS[name]))
 
 
 def read_samples(run: Run, file: Path) -> list[Sample]:

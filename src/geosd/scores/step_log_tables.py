@@ -1,15 +1,23 @@
-"""Drift of every run from pi_0, read from step logs: at the end of training and at each step."""
+"""What step logs say of every run, as tidy tables: drift at the end and by step, and curves."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from geosd.files import DamagedFileError, remake_hint
-from geosd.scores.score_table import Run
-from geosd.scores.tidy import COLUMNS, UNITS, check_bounds, read_cells, select_rows, values_by_seed
+from geosd.scores.score_table import Run, rows_of_runs
+from geosd.scores.tidy import (
+    COLUMNS,
+    RUN_COLUMNS,
+    UNITS,
+    check_bounds,
+    read_cells,
+    select_rows,
+    values_by_seed,
+)
 
 DRIFT = "drift/pi_0"
 """The step log's mean Fisher-Rao distance d_FR from pi_0, in radians."""
@@ -25,12 +33,7 @@ def collect_drift(logs: Mapping[Run, Path]) -> pd.DataFrame:
 
     A quantity that was not measured has no row. Errors are those of `values_at_the_end`.
     """
-    rows = [
-        (*astuple(run), quantity, value)
-        for run, path in logs.items()
-        for quantity, value in values_at_the_end(path).items()
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS["drift"]))
+    return rows_of_runs("drift", {run: values_at_the_end(logs[run]).items() for run in logs})
 
 
 def collect_drift_over_steps(logs: Mapping[Run, Path]) -> pd.DataFrame:
@@ -107,3 +110,25 @@ def final_drift(drift: pd.DataFrame, model: str, variant: str) -> pd.Series:
     Empty where the study has none.
     """
     return values_by_seed(select_rows(drift, model=model, variant=variant, quantity=DRIFT))
+
+
+CURVES = ("rollout/accuracy", DRIFT, "overlap")
+"""Columns of the step log that mean the same for every method; losses do not."""
+
+
+def collect_training_curves(logs: Mapping[Run, Path]) -> pd.DataFrame:
+    """The table of training curves, from the step log of each run.
+
+    A row for each quantity and each step that measured the drift. What is logged at every step is
+    its mean over the steps from there to the next measurement. A quantity that was not measured
+    has no row. Errors are those of `read_step_log`.
+    """
+    tables = [pd.DataFrame(columns=list(COLUMNS["training_curves"]))] if not logs else []
+    for run, path in logs.items():
+        log = read_step_log(path).reindex(columns=["step", *CURVES])
+        means = log.groupby(log[DRIFT].notna().cumsum()).agg(
+            {"step": "min", **dict.fromkeys(CURVES, "mean")}
+        )
+        tables.append(means.melt("step", var_name="quantity").dropna().assign(**asdict(run)))
+    table = pd.concat(tables, ignore_index=True)[list(COLUMNS["training_curves"])]
+    return table.sort_values([*RUN_COLUMNS, "quantity", "step"], kind="stable", ignore_index=True)
