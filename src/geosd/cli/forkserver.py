@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _forks() -> bool:
     return sys.platform == "linux" and not gpu
 
 
-def _connected(folder: Path) -> socket.socket:
+def _connected(folder: Path) -> Connection:
     """A connection to the server of this environment, which is started where there is none."""
     variables = sorted((name, text) for name, text in os.environ.items() if name not in UNREAD)
     key = json.dumps([sys.executable, variables])
@@ -94,7 +95,7 @@ def _connected(folder: Path) -> socket.socket:
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with contextlib.suppress(OSError):
-            return _connect(path)
+            return Client(str(path))
         path.unlink(missing_ok=True)
         subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import main; main()", str(path)],
@@ -107,21 +108,11 @@ def _connected(folder: Path) -> socket.socket:
         while time.monotonic() < deadline:
             time.sleep(0.01)
             with contextlib.suppress(OSError):
-                return _connect(path)
+                return Client(str(path))
     raise TimeoutError(f"{path}: no server has started")
 
 
-def _connect(path: Path) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(str(path))
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
-
-def _handed_over(connection: socket.socket) -> int:
+def _handed_over(connection: Connection) -> int:
     """The process of the program, to which all signals are passed on."""
     umask = os.umask(0)
     os.umask(umask)
@@ -131,20 +122,20 @@ def _handed_over(connection: socket.socket) -> int:
         "umask": umask,
         "environment": dict(os.environ),
     }
-    body = json.dumps(program).encode()
-    socket.send_fds(connection, [len(body).to_bytes(8, "big")], [0, 1, 2])
-    connection.sendall(body)
-    process = int.from_bytes(_read(connection, 8), "big")
+    with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
+        socket.send_fds(carrier, [b"\0"], [0, 1, 2])
+    connection.send_bytes(json.dumps(program).encode())
+    process = int(connection.recv_bytes())
     for number in PASSED_ON:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: _kill(process, number))
     return process
 
 
-def _wait(connection: socket.socket, process: int) -> int:
+def _wait(connection: Connection, process: int) -> int:
     """The exit status of the program; where a signal ended it, that signal ends this process."""
     try:
-        status = int.from_bytes(_read(connection, 8), "big", signed=True)
+        status = int(connection.recv_bytes())
     except (OSError, EOFError):
         _kill(process, signal.SIGKILL)
         raise SystemExit("the server of this program has died") from None
@@ -158,16 +149,6 @@ def _wait(connection: socket.socket, process: int) -> int:
 def _kill(process: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, number)
-
-
-def _read(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return data
 
 
 def main() -> None:
@@ -198,15 +179,16 @@ def main() -> None:
     path.unlink(missing_ok=True)
 
 
-def _serve(connection: socket.socket) -> None:
+def _serve(accepted: socket.socket) -> None:
     """Fork the program of one connection; tell the client its number and, at its end, its status.
 
     In the fork: run the program.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        head, streams, _, _ = socket.recv_fds(connection, 8, 3)
-        program = json.loads(_read(connection, int.from_bytes(head, "big")))
+        _, streams, _, _ = socket.recv_fds(accepted, 1, 3)
+        connection = Connection(accepted.detach())
+        program = json.loads(connection.recv_bytes())
     except (OSError, EOFError, ValueError):  # the client died before it had asked
         return
     process = os.fork()
@@ -219,13 +201,12 @@ def _serve(connection: socket.socket) -> None:
         os.close(stream)
     ended = os.pidfd_open(process)
     with contextlib.suppress(OSError):  # the client died meanwhile: select() says so
-        connection.sendall(process.to_bytes(8, "big"))
+        connection.send_bytes(str(process).encode())
     if ended not in select.select([ended, connection], [], [])[0]:
         os.kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     with contextlib.suppress(OSError):
-        exit_code = os.waitstatus_to_exitcode(status)
-        connection.sendall(exit_code.to_bytes(8, "big", signed=True))
+        connection.send_bytes(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _become(program: Mapping[str, Any]) -> None:
