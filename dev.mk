@@ -74,7 +74,7 @@ select-rates: .venv/installed  ## write the rates that STUDY_selection chose int
 
 results: .venv/installed  ## write docs/results.md and docs/metrics anew from the studies that are shipped
 	@$(GEOSD) results-page
-	@$(GEOSD) metrics
+	@$(GEOSD) dvc-metrics
 
 pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
 	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
@@ -82,7 +82,7 @@ pages: results  ## docs/results.md as one HTML page that needs no other file: do
 
 dvc: .venv/installed  ## write a study's stages of DVC; let DVC know its results (STUDY=name PROFILE=slurm)
 	@$(BIN)/python workflow/dvc/generate.py --study $(STUDY) $(if $(PROFILE),--profile $(PROFILE))
-	@$(GEOSD) note --study $(STUDY)
+	@$(GEOSD) dvc-commit --study $(STUDY)
 
 repro: .venv/installed  ## bring a study up to date with DVC, one job after another (STUDY=name)
 	@$(BIN)/python workflow/dvc/generate.py --study $(STUDY)

@@ -88,7 +88,7 @@ BY_HAND = (
     "python -m geosd results-page",
     "python -m geosd capsule --study small --out small.zip",
     "python -m geosd preview --study small --out previewed",
-    "python -m geosd metrics --out metrics",
+    "python -m geosd dvc-metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
     "python -m geosd grade --in given/rows.jsonl --out graded.jsonl --workers 1",
     "python -m geosd accept --study rates",
@@ -106,7 +106,7 @@ WRITES_NOTHING = {
     "unused",
     "verify",
 }
-CALLS_OTHERS = {"figures", "note", "publish", "report", "restore", "run", "transfer"}
+CALLS_OTHERS = {"dvc-commit", "figures", "publish", "report", "restore", "run", "transfer"}
 """Snakemake, DVC and git, which write; transfer writes as render does, from a dial's studies."""
 STARTER = "workflow/scripts/launch.py"
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")

@@ -109,7 +109,7 @@ def main(study: str, name: str, changes: str) -> None:
         write_text(PARAMS, text)
         call("workflow/dvc/generate.py", "--study", study)
         call("-m", "geosd", "run", "--study", study)
-        call("-m", "geosd", "note", "--study", study)
+        call("-m", "geosd", "dvc-commit", "--study", study)
         at = Pipeline.of(study)
         untracked = ["git", "ls-files", "--others", "--", at.file, at.settings, at.lock]
         new = subprocess.run(untracked, capture_output=True, text=True, check=True).stdout.split()

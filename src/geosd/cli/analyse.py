@@ -14,7 +14,6 @@ from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import sample_tables, score_table, step_log_tables
-from geosd.scores.dvc_metrics import dvc_metrics
 from geosd.scores.score_table import Run, read_samples, rows_of_runs
 
 
@@ -35,7 +34,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
-    write_json(out / "metrics.json", dvc_metrics(tables["scores"]))
+    write_json(out / "metrics.json", score_table.accuracies_by_variant(tables["scores"]))
     written = [*(out / f"{name}.csv" for name in tables), out / "metrics.json"]
     job.write_manifest(out, inputs, written)
 

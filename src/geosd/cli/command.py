@@ -22,8 +22,8 @@ from geosd.preemption import EXIT_CODE, PreemptionError
 GROUPS = {
     "run": "run plan doctor select-rates grade",
     "look": "summary preview figures report stale unused",
-    "share": "capsule verify publish restore note redraw results-page metrics merge-claims"
-    " transfer",
+    "share": "capsule verify publish restore dvc-commit dvc-metrics redraw results-page"
+    " merge-claims transfer",
     "develop": "accept base-model conformance extras gpu-check",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"
@@ -34,12 +34,13 @@ ELSEWHERE = {
     "accept": "stale",
     "base-model": "base",
     "drift-over-steps": "analyse",
+    "dvc-commit": "publish",
+    "dvc-metrics": "pages",
     "environment": "pages",
     "fetch": "data",
     "figures": "run",
     "front-page": "pages",
     "merge-claims": "claims",
-    "note": "publish",
     "redraw": "ship",
     "report": "run",
     "restore": "publish",

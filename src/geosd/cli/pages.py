@@ -6,11 +6,11 @@ from pathlib import Path
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.run_folders import read_index
-from geosd.files import write_text
+from geosd.files import write_json, write_text
 from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import StepManifest, environment_markdown
-from geosd.reporting.shipping import MANIFEST
+from geosd.reporting.shipping import MANIFEST, read_shipped, source_tables
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
     CLAIMS,
@@ -19,6 +19,8 @@ from geosd.reporting.study_page import (
     front_page_markdown,
     results_markdown,
 )
+from geosd.scores.score_table import accuracies_by_variant
+from geosd.scores.tidy import read_tidy
 
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",
@@ -97,5 +99,23 @@ def results_page(figures: Path = Path("figures"), out: Path = Path("docs/results
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.
     """
-    folders = sorted(path.parent for path in figures.glob(f"*/{MANIFEST}"))
-    write_text(out, results_markdown(folders, out))
+    write_text(out, results_markdown(_shipped(figures), out))
+
+
+def dvc_metrics(figures: Path = Path("figures"), out: Path = Path("docs/metrics")) -> None:
+    """Write the accuracies of shipped studies, which git keeps, for `dvc metrics show`.
+
+    A file for each that shows the main table.
+
+    Args:
+        figures: Where the outputs of studies lie; those with a manifest are shipped.
+    """
+    for folder in _shipped(figures):
+        if "table_main" in read_shipped(folder).outputs:
+            scores = read_tidy("scores", source_tables(folder)["scores"])
+            write_json(out / f"{folder.name}.json", accuracies_by_variant(scores))
+
+
+def _shipped(figures: Path) -> list[Path]:
+    """The folders of the shipped studies, in alphabetical order."""
+    return sorted(path.parent for path in figures.glob(f"*/{MANIFEST}"))

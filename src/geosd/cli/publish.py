@@ -275,7 +275,7 @@ def main(study: str) -> None:
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 
-def note(study: str) -> None:
+def dvc_commit(study: str) -> None:
     """Let DVC record the results of a finished study that has a pipeline."""
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
     if not is_finished(study):

@@ -243,3 +243,28 @@ def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
     """Names of a model's OOD benchmarks in the score table, in its order, without their average."""
     names = select_rows(scores, model=model, split="OOD")["benchmark"].unique()
     return [name for name in names if name != OOD_AVERAGE]
+
+
+def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """Each variant's accuracy in and out of distribution: what `dvc metrics diff` compares.
+
+    It is model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
+    `ID pass@k`, `OOD avg@k` and `OOD pass@k`, means over runs, with the largest k there is.
+    """
+    labels = {ID: "ID", OOD_AVERAGE: "OOD"}
+    largest = {
+        name: int(select_rows(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")
+    }
+    numbers_by_run: dict[str, dict[str, dict[str, float]]] = {}
+    for (model, variant), _ in scores.groupby(["model", "variant"], sort=False):
+        numbers = {
+            f"{label} {metric.replace('k', str(k))}": scores_by_seed(
+                scores, str(model), str(variant), benchmark, metric, k
+            ).mean()
+            for benchmark, label in labels.items()
+            for metric, k in largest.items()
+        }
+        numbers_by_run.setdefault(str(model), {})[str(variant)] = {
+            name: round(float(number), 2) for name, number in numbers.items() if pd.notna(number)
+        }
+    return numbers_by_run
