@@ -190,19 +190,22 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
         ),
     }
     reads = {
-        name: claims_read(study) if name == "claims" else specs.output_specs()[name].reads
+        name: folders.claims_read() if name == "claims" else specs.output_specs()[name].reads
         for name in study.outputs
     }
     read = {name for names in reads.values() for name in names}
     if "alignment" in read:
-        methods, items = settings(ALIGNMENT, study)["methods"], {}
-        for model, variant, seed in itertools.product(study.models, methods, study.seeds):
-            items[f"{model}-{variant}-{seed}"] = {"model": model, "variant": variant} | {
+        items = {
+            f"{model}-{variant}-{seed}": {
+                "model": model,
+                "variant": variant,
                 "base": folders.base(model, study.draw(seed)),
                 "states": folders.states(model, study.draw(seed)),
                 "checkpoint": folders.train(model, variant, seed),
-                "alignment": f"{own}/alignment/{model}/{variant}/{seed}",
+                "alignment": folder,
             }
+            for (model, variant, seed), folder in folders.alignments().items()
+        }
         of_run = (("base", "model.safetensors"), ("checkpoint", weights_of(study)))
         deps = [f"${{item.{key}}}/{name}" for key, name in (*of_run, ("states", "states.jsonl"))]
         table, run = "${item.alignment}/alignment.csv", "${item.model}.${item.variant}"
@@ -220,17 +223,6 @@ def study_stages(folders: RunFolders) -> dict[str, Stage]:
         deps = [file for table in reads[name] for file in tidy[table]]
         stages[name] = stage(name, outs[0], deps, outs=outs)
     return stages
-
-
-def claims_read(study: Study) -> tuple[str, ...]:
-    """The tidy tables that claims are judged by: also what the study's figures read."""
-    shown = set(study.outputs)
-    more = {
-        "drift_over_steps": "figure_mechanism" in shown,
-        "states": STATE_FIGURES & shown,
-        "alignment": ALIGNMENT in shown,
-    }
-    return ("scores", "drift", "consensus", *(name for name, reads in more.items() if reads))
 
 
 def left(stages: Mapping[str, Stage], taken: set[str]) -> dict[str, Stage]:

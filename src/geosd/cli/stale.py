@@ -9,7 +9,6 @@ from typing import Any
 
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
-from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, run_of, weight_readers
 from geosd.files import DamagedFileError
 from geosd.provenance import staleness
@@ -70,11 +69,8 @@ def _results(study: Study, figures: Path) -> Iterator[tuple[str, SettingsKey]]:
             yield row.train, (rule, row.model, row.variant)
         rule = "evaluate" if row.train else "evaluate_pi_0"
         yield row.evaluate, (rule, row.model, row.variant)
-    if ALIGNMENT in study.outputs:
-        followed = settings_of(ALIGNMENT, study)["methods"]
-        for model, variant, seed in product(study.models, followed, study.seeds):
-            folder = f"{own}/alignment/{model}/{variant}/{seed}"
-            yield folder, ("alignment", model, variant)
+    for (model, variant, _), folder in folders.alignments().items():
+        yield folder, ("alignment", model, variant)
     yield f"{own}/runs.{MANIFEST}", ("runs",)
     yield f"{own}/analyse", ("analyse",)
     yield f"{own}/analyse/drift_over_steps.{MANIFEST}", ("drift_over_steps",)

@@ -29,7 +29,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from geosd.config.job_counts import ALIGNMENT
+from geosd.config.job_counts import ALIGNMENT, STATE_FIGURES
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
 from geosd.files import DamagedFileError, atomic_write, remake_hint
@@ -175,16 +175,29 @@ class RunFolders:
         """The tidy files, of which tables and figures are made, by their tables' names."""
         study, own = self.study, f"{RESULTS}/{self.study.name}"
         tables = ("scores", "drift", "consensus", "habits", "training_curves", "drift_over_steps")
-        aligned = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
-        runs = itertools.product(study.models, aligned, study.seeds)
         return {
             **{name: [f"{own}/analyse/{name}.csv"] for name in tables},
             "states": [f"{self.states(model)}/states.csv" for model in study.models],
-            ALIGNMENT.removeprefix("figure_"): [
-                f"{own}/alignment/{model}/{variant}/{seed}/alignment.csv"
-                for model, variant, seed in runs
-            ],
+            "alignment": [f"{folder}/alignment.csv" for folder in self.alignments().values()],
         }
+
+    def alignments(self) -> dict[tuple[str, str, int], str]:
+        """Model, variant and seed of each run whose alignment the study shows -> its folder."""
+        study = self.study
+        variants = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
+        runs = itertools.product(study.models, variants, study.seeds)
+        root = f"{RESULTS}/{study.name}/alignment"
+        return {run: "/".join([root, *map(str, run)]) for run in runs}
+
+    def claims_read(self) -> list[str]:
+        """The tidy files that claims are judged by: also what the study's figures read."""
+        shown = set(self.study.outputs)
+        more = {
+            "drift_over_steps": "figure_mechanism" in shown,
+            "states": STATE_FIGURES & shown,
+            "alignment": ALIGNMENT in shown,
+        }
+        return ["scores", "drift", "consensus", *(name for name, read in more.items() if read)]
 
     def shared(self) -> list[str]:
         """The shared results folders that the study uses."""
@@ -278,11 +291,9 @@ def weight_readers(study: Study) -> dict[str, list[str]]:
             read |= dict.fromkeys(files, f"{row.train}/{MANIFEST}")
         for file, result in read.items():
             readers.setdefault(file, {})[result] = None
-    methods = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
-    for model, variant, seed in itertools.product(study.models, methods, study.seeds):
-        run = folders.train(model, variant, seed)
+    for (model, variant, seed), folder in folders.alignments().items():
+        run, table = folders.train(model, variant, seed), f"{folder}/alignment.csv"
         steps = study.training(model, variant)["snapshots"]
-        table = f"{RESULTS}/{study.name}/alignment/{model}/{variant}/{seed}/alignment.csv"
         for file in (f"{run}/{WEIGHTS}", *(_snapshot(run, step) for step in steps)):
             readers.setdefault(file, {})[table] = None
     return {file: list(results) for file, results in readers.items()}
