@@ -20,22 +20,21 @@ from geosd.scores.statistics import (
 A, B = Group(60.5, 0.5, 10), Group(54.8, 1.1, 10)
 
 
-@pytest.mark.parametrize("direction", ["greater", "less"])
-def test_welch_agrees_with_scipy_from_summaries(direction):
+def test_welch_agrees_with_scipy_from_summaries():
     for a, b in [(A, B), (Group(3, 1.5, 3), Group(2.5, 0.2, 7)), (Group(1, 0, 4), Group(2, 1, 5))]:
         with np.errstate(all="ignore"):
             scipy_test = stats.ttest_ind_from_stats(
-                a.mean, a.sd, a.n, b.mean, b.sd, b.n, equal_var=False, alternative=direction
+                a.mean, a.sd, a.n, b.mean, b.sd, b.n, equal_var=False, alternative="greater"
             )
-        assert welch(a, b, direction).p == pytest.approx(scipy_test.pvalue, rel=1e-9)
+        assert welch(a, b).p == pytest.approx(scipy_test.pvalue, rel=1e-9)
 
 
 def test_welch_agrees_with_scipy_from_samples_with_its_interval():
     draw = np.random.default_rng(1)
     x, y = draw.normal(2, 1, 8), draw.normal(1, 3, 5)
-    found = welch(Group.of(x), Group.of(y), confidence=0.9)
+    found = welch(Group.of(x), Group.of(y))
     scipy_test = stats.ttest_ind(x, y, equal_var=False, alternative="greater")
-    interval = stats.ttest_ind(x, y, equal_var=False).confidence_interval(0.9)
+    interval = stats.ttest_ind(x, y, equal_var=False).confidence_interval(0.95)
     assert found.p == pytest.approx(scipy_test.pvalue)
     assert found.df == pytest.approx(scipy_test.df)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
@@ -51,15 +50,8 @@ def test_welch_by_hand():
     assert 0.025 < test.p < 0.05  # between the 95 % (1.943) and the 97.5 % point
 
 
-def test_a_margin_moves_the_null_and_not_the_interval():
-    without_margin, with_margin = welch(A, B), welch(A, B, margin=5.0)
-    assert (without_margin.low, without_margin.high) == (with_margin.low, with_margin.high)
-    shifted = Group(B.mean + 5.0, B.sd, B.n)
-    assert with_margin.p == pytest.approx(welch(A, shifted).p)
-
-
 def test_the_two_directions_share_one_unit_of_probability():
-    assert welch(A, B, "greater").p + welch(A, B, "less").p == pytest.approx(1)
+    assert welch(A, B).p + welch(B, A).p == pytest.approx(1)
 
 
 def test_what_has_no_spread_has_no_p():

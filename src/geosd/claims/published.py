@@ -32,12 +32,6 @@ def published() -> Mapping[str, Any]:
     return yaml.safe_load(text)
 
 
-def published_gpu_hours() -> dict[str, float]:
-    """The paper's GPU-hours of one 8B job on an H200, by rule (Appendix Runtime)."""
-    values = {entry["key"]: entry["value"] for entry in published()["text"]}
-    return {rule: values[f"gpu_hours_{rule}"] for rule in ("train", "evaluate", "pool")}
-
-
 def paper_family(model: str) -> str | None:
     """The model family of the paper that a study's model stands for, or None."""
     return published()["stands_for"].get(model)

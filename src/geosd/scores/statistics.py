@@ -11,14 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy.special import gammaln, stdtr, stdtrit
 from statsmodels.stats.multitest import multipletests
-
-Direction = Literal["greater", "less"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,8 @@ class ContrastResult:
     """Result of a statistical test of a against b: difference, interval, p, effect size.
 
     `low` and `high` are the ends of the two-sided interval of the difference, p is the one-sided p
-    of the alternative that was asked for, g is Hedges', df are Welch-Satterthwaite's, and se is the
-    standard error of the difference.
+    of a difference above 0, g is Hedges', df are Welch-Satterthwaite's, and se is the difference's
+    standard error.
     """
 
     difference: float
@@ -63,36 +60,25 @@ class ContrastResult:
     se: float
 
 
-def welch(
-    a: Group,
-    b: Group,
-    direction: Direction = "greater",
-    margin: float = 0.0,
-    confidence: float = 0.95,
-) -> ContrastResult:
-    """One-sided Welch test of mean(a) - mean(b) > margin (or <), with interval and effect size.
+def welch(a: Group, b: Group) -> ContrastResult:
+    """One-sided Welch test of mean(a) > mean(b), with 95 % interval and effect size.
 
     The `contrast` of a and -b, with Hedges' g.
 
     Source: Welch 1947; the paper, Table sig.
     """
-    test = contrast([a, Group(-b.mean, b.sd, b.n)], direction, margin, confidence)
+    test = contrast([a, Group(-b.mean, b.sd, b.n)])
     return test if math.isnan(test.p) else replace(test, g=hedges_g(a, b))
 
 
-def contrast(
-    groups: Sequence[Group],
-    direction: Direction = "greater",
-    margin: float = 0.0,
-    confidence: float = 0.95,
-) -> ContrastResult:
+def contrast(groups: Sequence[Group], confidence: float = 0.95) -> ContrastResult:
     """One-sided test of a sum of independent means, with unequal variances.
 
-    t = (sum_i mean_i - margin) / se with se^2 = sum_i sd_i^2/n_i, and Satterthwaite's
+    t = sum_i mean_i / se with se^2 = sum_i sd_i^2/n_i, and Satterthwaite's
     df = se^4 / sum_i (sd_i^2/n_i)^2 / (n_i - 1). Coefficients belong into the groups' values. With
     two groups it is Welch's test, with one group Student's on one sample: so a difference taken
-    within each run is tested as pairs are. The alternative is a sum above ("greater") or below
-    ("less") the margin; `confidence` is that of the two-sided interval.
+    within each run is tested as pairs are. The alternative is a sum above 0; `confidence` is that
+    of the two-sided interval.
 
     Returns:
         The comparison, without g; p, df and interval are NaN where a group has a single run or no
@@ -111,15 +97,12 @@ def contrast(
         return unknown
     shares = [part / se**2 for part in parts]
     df = 1 / math.fsum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
-    t = (total - margin) / se
-    p = stdtr(df, -t if direction == "greater" else t)
+    p = stdtr(df, -total / se)
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
     return ContrastResult(total, total - half, total + half, float(p), math.nan, df, se)
 
 
-def final_contrast(
-    groups: Sequence[Group], planned: int, confidence: float = 0.95
-) -> ContrastResult:
+def final_contrast(groups: Sequence[Group], planned: int) -> ContrastResult:
     """Where a sum of means will lie once each group has its `planned` runs, from those seen so far.
 
     The mean of n of N normal runs differs from that of all N by a normal number of variance
@@ -142,7 +125,7 @@ def final_contrast(
         return ContrastResult(total, total, total, *[math.nan] * 4)
     scaled = [replace(g, sd=g.sd * math.sqrt(1 - g.n / planned)) for g in open_groups]
     known = total - math.fsum(group.mean for group in open_groups)
-    test = contrast(scaled, confidence=confidence)
+    test = contrast(scaled)
     return replace(test, difference=total, low=test.low + known, high=test.high + known)
 
 
