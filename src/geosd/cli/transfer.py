@@ -7,9 +7,8 @@ import pandas as pd
 from geosd.config import load, resolve
 from geosd.config.study import Study
 from geosd.provenance.proof import prove
-from geosd.reporting import figure_transfer, figures, tables
+from geosd.reporting import figures, tables, transfer
 from geosd.reporting.run_accuracies import changes_from_base, rate_runs
-from geosd.reporting.table_transfer import differences_table, gains_table
 from geosd.scores.tidy import read_tidy
 from geosd.scores.transfer import best_rates, collapsed_runs
 
@@ -57,10 +56,13 @@ def main(
         chosen = {
             key: (words, of.assign(collapsed=collapsed)) for key, (words, of) in chosen.items()
         }
-    figures.save(figure_transfer.plot(dict(chosen.values())), out, "figure_transfer")
+    figures.save(transfer.plot(dict(chosen.values())), out, "figure_transfer")
     for key, (words, of) in chosen.items():
         primary = key == "common_rate"
-        for table in (gains_table(words, of), differences_table(words, of, primary)):
+        for table in (
+            transfer.gains_table(words, of),
+            transfer.differences_table(words, of, primary),
+        ):
             tables.save(table, out, f"{table.name}_{key}")
 
 

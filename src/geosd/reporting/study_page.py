@@ -19,13 +19,7 @@ from geosd.models.architectures import published_architectures
 from geosd.reporting.claims_page import LEGEND, NO_WORDS, counts_markdown, printed_cells
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import NOT_KEPT, read_shipped
-from geosd.reporting.specs import (
-    OutputSpec,
-    caption_words,
-    output_kind,
-    output_specs,
-    output_title,
-)
+from geosd.reporting.specs import OutputSpec, caption_words, output_kind, output_specs, output_title
 from geosd.reporting.tables import markdown_table
 from geosd.scores.tidy import read_tidy
 

@@ -1,14 +1,16 @@
-"""Gains over the dial from transfer to conflict, and differences to FwdKL (docs/transfer.md)."""
+"""Gains over the dial from transfer to conflict, drawn and as tables (docs/transfer.md)."""
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+from matplotlib.figure import Figure
 
+from geosd.reporting.figures import PAGE_IN, legend_below, method_handles, method_lines, themed
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast, holm
+from geosd.scores.statistics import Group, contrast, holm, student_interval
 from geosd.scores.transfer import crossing_interval, paired_differences
 
 REFERENCE = "fwdkl"
@@ -19,6 +21,28 @@ SETTINGS_NOTE = (
     "A column is a setting of data.conflict: at 0 the ID problems have the OOD problems' mean"
     " prior, at 1 its opposite."
 )
+
+
+@themed
+def plot(gains: Mapping[str, pd.DataFrame]) -> Figure:
+    """Plot `figure_transfer`: OOD gains left, ID gains right, a row for each choice of rates.
+
+    `gains` has a table for each choice, with `setting`, `variant` and a column for each benchmark.
+    """
+    figure = Figure(figsize=(PAGE_IN, 0.4 + 2.3 * len(gains)), layout="constrained")
+    panels = figure.subplots(len(gains), 2, squeeze=False, sharex=True, sharey="col")
+    variants = ordered(name for runs in gains.values() for name in runs["variant"])
+    for row, (choice, runs) in zip(panels, gains.items(), strict=True):
+        row[0].set_title(choice, loc="left")
+        for axes, (benchmark, label) in zip(row, LABELS.items(), strict=True):
+            axes.axhline(0, color="0.55", lw=0.6, zorder=0)
+            method_lines(axes, runs, "setting", benchmark, variants, student_interval)
+            axes.set(xlabel="", ylabel=f"{label} gain (points)")
+            axes.set_xticks(sorted(runs["setting"].unique()))
+    for axes in panels[-1]:
+        axes.set_xlabel("conflict between ID and OOD problems")
+    legend_below(figure, method_handles(variants))
+    return figure
 
 
 def gains_table(choice: str, runs: pd.DataFrame) -> Table:
