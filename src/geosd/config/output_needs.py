@@ -32,30 +32,6 @@ def unmet_needs(study: Study, spec: OutputSpec) -> Iterator[str]:
             yield missing_part
 
 
-def _benchmarks(study: Study, _: OutputSpec) -> str:
-    judged = study.section("data")["purpose"] == "study"
-    return "" if judged else "shows scores on the benchmarks; data.purpose must be study"
-
-
-def _validation(study: Study, _: OutputSpec) -> str:
-    judged = study.section("data")["purpose"] != "study"
-    return "" if judged else "shows scores on validation problems; only a selection has them"
-
-
-def _models(study: Study, _: OutputSpec) -> str:
-    several = len(study.models) > 1
-    return "" if several else "compares models; list two or more under `models`"
-
-
-def _search(study: Study, _: OutputSpec) -> str:
-    judged = study.section("data")["source"] == "search"
-    return "" if judged else "shows habits of the search world; data.source must be search"
-
-
-def _grid(study: Study, _: OutputSpec) -> str:
-    return "" if study.candidates else "shows the candidates of a grid; give the study a `grid`"
-
-
 def _grid_methods(study: Study, _: OutputSpec) -> str:
     """Each variant of the grid is trained as it is, too."""
     variants = dict.fromkeys(variant for variant, _ in study.candidates.values())
@@ -112,12 +88,29 @@ def _one_rate(study: Study, _: OutputSpec) -> str:
     return f"shows the rate {selected.one_rate:g}; no candidate of the study's grid has it"
 
 
+def _unless(holds: Callable[[Study], object], missing: str) -> Callable[[Study, OutputSpec], str]:
+    return lambda study, _: "" if holds(study) else missing
+
+
 NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
-    "benchmarks": _benchmarks,
-    "validation": _validation,
-    "models": _models,
-    "search": _search,
-    "grid": _grid,
+    "benchmarks": _unless(
+        lambda study: study.section("data")["purpose"] == "study",
+        "shows scores on the benchmarks; data.purpose must be study",
+    ),
+    "validation": _unless(
+        lambda study: study.section("data")["purpose"] != "study",
+        "shows scores on validation problems; only a selection has them",
+    ),
+    "models": _unless(
+        lambda study: len(study.models) > 1, "compares models; list two or more under `models`"
+    ),
+    "search": _unless(
+        lambda study: study.section("data")["source"] == "search",
+        "shows habits of the search world; data.source must be search",
+    ),
+    "grid": _unless(
+        lambda study: study.candidates, "shows the candidates of a grid; give the study a `grid`"
+    ),
     "grid_methods": _grid_methods,
     "sweep": _sweep,
     "live": _live,
