@@ -30,7 +30,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
 from geosd.problems.records import Problem, read_pool, read_problems
 from geosd.problems.sources import get_data_source
-from geosd.sampling.build import build_sampler
+from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import Sampler, SamplingParams
 from geosd.training.processes import local_device
 

@@ -9,7 +9,7 @@ import pytest
 
 from geosd.claims.claim import Claim
 from geosd.claims.interval import Estimate
-from geosd.claims.judging import ALPHA, Row, _holm_levels
+from geosd.claims.judging import ALPHA, JudgedClaim, _holm_levels
 from geosd.claims.metrics import accuracy
 from geosd.scores.statistics import Group
 
@@ -18,11 +18,13 @@ UP = accuracy("a") > accuracy("b")
 CLAIM = Claim("c", "", "", "", "main", [UP])
 
 
-def row(draw: np.random.Generator, means: list[float], candidates: int = 1) -> Row:
+def row(draw: np.random.Generator, means: list[float], candidates: int = 1) -> JudgedClaim:
     """A row of comparisons with true means; their noise is half shared, as that of one baseline."""
     shared = draw.normal(size=RUNS)
     groups = [Group.of(mean + draw.normal(size=RUNS) - shared) for mean in means]
-    return Row(CLAIM, "m", [Estimate(UP, [one], candidates, RUNS, RUNS, np.nan) for one in groups])
+    return JudgedClaim(
+        CLAIM, "m", [Estimate(UP, [one], candidates, RUNS, RUNS, np.nan) for one in groups]
+    )
 
 
 def rate(words: list[bool]) -> float:
@@ -47,7 +49,7 @@ def test_the_strongest_of_several_keeps_its_level_and_would_not_without_its_cand
     for _ in range(STUDIES):
         groups = [Group.of(draw.normal(size=RUNS)) for _ in range(8)]
         least = min(groups, key=lambda group: group.mean)
-        strongest.append(Row(CLAIM, "m", [Estimate(UP, [least], 8, RUNS, RUNS, np.nan)]))
+        strongest.append(JudgedClaim(CLAIM, "m", [Estimate(UP, [least], 8, RUNS, RUNS, np.nan)]))
     assert rate([one.finding().word == "opposite" for one in strongest]) < ALPHA / 2 + 0.019
     alone = [replace(r, estimates=[replace(r.estimates[0], candidates=1)]) for r in strongest]
     assert rate([one.finding().word == "opposite" for one in alone]) > ALPHA

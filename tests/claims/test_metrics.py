@@ -9,7 +9,7 @@ from scipy import stats
 
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
-from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, at
+from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns, value_of_sweep
 from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import accuracy, early_stop_gaps, gradient_norm_of_states, mismatch
 from geosd.scores import state_table as states
@@ -44,7 +44,7 @@ def test_a_sweep_ascends_and_has_the_runs_of_full_length():
     rates = study().learning_rates("f")
     assert [run.value for run in rates] == list(RATES)
     assert [run.name for run in rates] == ["f-1e-07", "f-3e-07", "f-1e-06"]
-    assert at(rates, 3.0000000001e-7) == rates[1] == study().own_rate("f")
+    assert value_of_sweep(rates, 3.0000000001e-7) == rates[1] == study().own_rate("f")
 
 
 def test_stops_lie_at_the_rate_that_was_stopped_and_end_in_its_full_run():
@@ -66,7 +66,7 @@ def test_sizes_are_runs_of_one_name_on_several_models():
 
 def test_what_was_not_run_is_named():
     with pytest.raises(MissingDataError, match="f at learning_rate 0.5"):
-        at(study().learning_rates("f"), 0.5)
+        value_of_sweep(study().learning_rates("f"), 0.5)
     with pytest.raises(MissingDataError, match="a sweep of privilege for f"):
         study().privilege("f")
     with pytest.raises(MissingDataError, match="models of several sizes for f"):

@@ -28,11 +28,11 @@ def sources(tmp_path):
         "__init__.py": "",
         "cli/__init__.py": "",
         "cli/train.py": "import geosd.config\n\ndef main():\n    from geosd.parts import first\n",
-        "cli/evaluate.py": "import geosd.models.model_card, geosd.sampling.build\n",
+        "cli/evaluate.py": "import geosd.models.model_card, geosd.sampling.engines\n",
         "models/__init__.py": "",
         "models/model_card.py": "",
         "sampling/__init__.py": "",
-        "sampling/build.py": "from geosd.sampling import transformers_sampler, vllm_sampler\n",
+        "sampling/engines.py": "from geosd.sampling import transformers_sampler, vllm_sampler\n",
         "sampling/transformers_sampler.py": "",
         "sampling/vllm_sampler.py": "from geosd.sampling import vllm_engine, weights\n",
         "sampling/vllm_engine.py": "",
@@ -98,7 +98,7 @@ def test_every_objective_and_source_is_where_its_name_says():
 def test_of_two_engines_the_one_that_the_settings_name_belongs_to_the_step(sources):
     def sampling(engine: str) -> set[str]:
         found = names("evaluate", {"source": "no", "rollout": {"engine": engine}}, sources=sources)
-        return found - {"cli/evaluate.py", "sampling/build.py"}
+        return found - {"cli/evaluate.py", "sampling/engines.py"}
 
     assert sampling("transformers") == {"sampling/transformers_sampler.py"}
     assert sampling("vllm") == {

@@ -141,7 +141,7 @@ class StudyRuns:
 
     def own_rate(self, variant: str) -> VariantRuns:
         """The full run at the rate at which runs were stopped early."""
-        return at(self.learning_rates(variant), self.stopped_rate(variant))
+        return value_of_sweep(self.learning_rates(variant), self.stopped_rate(variant))
 
     def at_one_rate(self, *variants: str) -> list[list[VariantRuns]]:
         """Runs of full length of several variants at each learning rate that all of them have."""
@@ -175,7 +175,7 @@ class StudyRuns:
         return [p for p in points if p["variant"] == variant and p["run"] in scored]
 
 
-def at(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
+def value_of_sweep(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
     """Pick the run of a sweep at a value, for a claim; .3 need not be written to the last bit."""
     for run in sweep:
         if value is not None and math.isclose(run.value, value, rel_tol=1e-9):

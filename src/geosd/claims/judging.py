@@ -21,7 +21,7 @@ distributions then differ by about sin(d_FR / 2) = .01 in total variation."""
 
 
 @dataclass(frozen=True)
-class Row:
+class JudgedClaim:
     """A claim on a model (as the ledger names it), with an estimate of each comparison."""
 
     claim: Claim
@@ -80,14 +80,17 @@ def judge_claims(
         of_models = [i for i, row in enumerate(rows) if row.model != ALL_MODELS]
         alphas = dict.fromkeys(range(len(rows)), ALPHA)
         if claim.primary:
-            alphas |= _holm_levels({i: rows[i] for i in of_models if isinstance(rows[i], Row)})
+            alphas |= _holm_levels(
+                {i: rows[i] for i in of_models if isinstance(rows[i], JudgedClaim)}
+            )
         findings += [
-            row.finding(alphas[i]) if isinstance(row, Row) else row for i, row in enumerate(rows)
+            row.finding(alphas[i]) if isinstance(row, JudgedClaim) else row
+            for i, row in enumerate(rows)
         ]
     return findings
 
 
-def _holm_levels(rows: dict[int, Row]) -> dict[int, float]:
+def _holm_levels(rows: dict[int, JudgedClaim]) -> dict[int, float]:
     """The level at which Holm's procedure decides each row, or leaves it open.
 
     Rows that are open are judged at ALPHA over their number, until none is decided: the same rows
@@ -131,7 +134,9 @@ def _models(
     return [(ALL_MODELS, models), *rows] if several and not sampled_once else rows
 
 
-def _measure(claim: Claim, name: str, models: Sequence[str], evidence: Evidence) -> Row | Finding:
+def _measure(
+    claim: Claim, name: str, models: Sequence[str], evidence: Evidence
+) -> JudgedClaim | Finding:
     """The estimates of a claim, or the finding where it needs none or is not exercised."""
     try:
         if claim.unmeasured:
@@ -147,7 +152,7 @@ def _measure(claim: Claim, name: str, models: Sequence[str], evidence: Evidence)
         if any(list(map(str, other)) != list(map(str, comparisons)) for other in others):
             raise MissingDataError("the same runs and benchmarks on all models")
         estimates = [estimate(comparison, evidence, models) for comparison in comparisons]
-        return Row(claim, name, estimates, _hardly_moved(estimates, evidence, models))
+        return JudgedClaim(claim, name, estimates, _hardly_moved(estimates, evidence, models))
     except MissingDataError as error:
         return Finding(claim, name, note=f"needs {error}")
 

@@ -26,7 +26,7 @@ from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample
 from geosd.problems.sources import DataSource, get_data_source
 from geosd.provenance.identity import differing_parts, identity_digests
-from geosd.sampling.build import build_sampler, resolve_engine
+from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams, named_problems
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import read_pool, read_problems
 from geosd.problems.sources import get_data_source
-from geosd.sampling.build import build_sampler, resolve_engine
+from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.training.chunked_logits import ChunkedLogits, recomputes
 from geosd.training.fsdp import full_state_dict, load_full_state_dict

@@ -4,13 +4,13 @@ from functools import partial
 from itertools import pairwise
 
 from geosd.claims.claim import Claim, Comparison, near
-from geosd.claims.evidence import StudyRuns, at
+from geosd.claims.evidence import StudyRuns, value_of_sweep
 from geosd.claims.metrics import accuracy
 
 
 def _near_the_base_up_to_half(study: StudyRuns) -> list[Comparison]:
     *parts, whole = study.privilege("revkl")
-    half = at([*parts, whole], 0.5)
+    half = value_of_sweep([*parts, whole], 0.5)
     near_base = [
         near(accuracy(part), accuracy("pi_0"), within=2.5)
         for part in parts
@@ -51,8 +51,8 @@ CLAIMS = {
         "With half of the solution FwdKL has a lower OOD average than RevKL",
         quote="FwdKL falls earlier",
         holds=lambda study: [
-            accuracy(at(study.privilege("fwdkl"), 0.5))
-            < accuracy(at(study.privilege("revkl"), 0.5))
+            accuracy(value_of_sweep(study.privilege("fwdkl"), 0.5))
+            < accuracy(value_of_sweep(study.privilege("revkl"), 0.5))
         ],
     ),
     "privilege-geosd-monotone": claim(

@@ -10,9 +10,8 @@ from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
-from geosd.sampling import build as build_module
-from geosd.sampling import vllm_engine
-from geosd.sampling.build import build_sampler
+from geosd.sampling import engines, vllm_engine
+from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import SamplingParams
 
 TOKENIZER = build_tokenizer(VOCABULARY)
@@ -73,9 +72,9 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
 
 def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, monkeypatch):
     engine_options = []
-    monkeypatch.setattr(build_module, "require_vllm", lambda: None)
+    monkeypatch.setattr(engines, "require_vllm", lambda: None)
     monkeypatch.setattr(
-        build_module, "start_engine", lambda *_, **options: engine_options.append(options)
+        engines, "start_engine", lambda *_, **options: engine_options.append(options)
     )
     for gpu in (True, False):
         monkeypatch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
