@@ -37,8 +37,8 @@ def test_as_a_module_its_rules_run_in_the_folder_of_another_workflow(fresh, root
     shutil.copy(root / "params.yaml", tmp_path)  # its own stays
     workflow.edit(
         "params.yaml",
-        "methods: [pi_0, grpo, fwdkl, revkl, geosd]\n    seeds: [0, 1, 2]",
-        "methods: [pi_0, grpo, fwdkl, revkl, geosd]\n    seeds: [4]",
+        "methods: [pi_0, fwdkl, revkl, grpo, geosd]\n    seeds: [0, 1, 2]",
+        "methods: [pi_0, fwdkl, revkl, grpo, geosd]\n    seeds: [4]",
     )
     command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -195,7 +195,15 @@ def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
 def write_own(folder: Path, name: str, numbers: range) -> None:
     """A file for data source `jsonl`, with the object of the page as its first line."""
     example = json.loads(re.search(r"```json\n(.*?)\n```", PAGE.read_text(), re.S)[1])
-    rows = [{**example, "question": f"{name}: what is {i} + 1?", "answer": i + 1} for i in numbers]
+    rows = [
+        {
+            **example,
+            "question": f"{name}: what is {i} + 1?",
+            "answer": i + 1,
+            "solution": rf"{i} + 1 = {i + 1}, so it is \boxed{{{i + 1}}}.",
+        }
+        for i in numbers
+    ]
     first = [example] if name == "train" else []
     lines = (json.dumps(row) + "\n" for row in [*first, *rows])
     (folder / f"{name}.jsonl").write_text("".join(lines))
