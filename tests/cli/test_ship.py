@@ -16,7 +16,7 @@ import pytest
 from dvc.repo import Repo
 from matplotlib.figure import Figure
 
-from geosd.cli import claims, metrics, ship
+from geosd.cli import claims, pages, ship
 from geosd.config import load, resolve
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
@@ -250,19 +250,19 @@ def is_of_today(shipped: ShippedManifest) -> bool:
 
 
 @pytest.fixture
-def svg_alone(monkeypatch):
-    """Leave PDF and PNG files empty: git keeps none, and they take most of a drawing's time."""
+def no_png(monkeypatch):
+    """Leave PNG files empty: git keeps none, and each takes as long as the rest of its figure."""
     save = Figure.savefig
 
     def saved(figure, path, *, format, **options):
-        Path(path).touch() if format != "svg" else save(figure, path, format=format, **options)
+        Path(path).touch() if format == "png" else save(figure, path, format=format, **options)
 
     monkeypatch.setattr(Figure, "savefig", saved)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
-def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, svg_alone):
+def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
     """The largest studies are drawn where code or packages are others than in their manifests."""
     study = manifest.parent.name
     if study in LARGEST and is_of_today(read_shipped(manifest.parent)):
@@ -290,7 +290,7 @@ def test_the_page_of_results_is_that_of_what_is_shipped():
 
 def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     kept = ROOT / "docs/metrics"
-    metrics.main(ROOT / "figures", tmp_path)
+    pages.dvc_metrics(ROOT / "figures", tmp_path)
     assert {file.name: file.read_text() for file in kept.iterdir()} == {
         file.name: file.read_text() for file in tmp_path.iterdir()
     }, "make results"
