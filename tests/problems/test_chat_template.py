@@ -34,8 +34,8 @@ HOSTILE = {
 
 @pytest.fixture(autouse=True)
 def process(monkeypatch):
-    """A process with a limit of a second, and no other test's."""
-    quick = LimitedProcess("geosd.problems.chat_template", seconds=1, patience=120)
+    """A process with a limit of three seconds, and no other test's."""
+    quick = LimitedProcess("geosd.problems.chat_template", seconds=3, patience=120)
     monkeypatch.setattr(chat_template, "_PROCESS", quick)
     yield quick
     quick.stop()
