@@ -12,7 +12,7 @@ import stat
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir, closing
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -29,7 +29,7 @@ from geosd.files import DamagedFileError, atomic_write, sha256
 from geosd.models.load_and_save import load_tokenizer
 from geosd.problems.grading import judge_response
 from geosd.problems.records import read_problems
-from geosd.problems.sources import get_data_source
+from geosd.problems.sources import encoding_of, get_data_source
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.reporting.shipping import (
     NOT_KEPT,
@@ -44,6 +44,8 @@ METADATA = "ro-crate-metadata.json"
 CRATE = "https://w3id.org/ro/crate/1.1"
 KEPT = (".json", ".jsonl", ".csv", ".md")
 """Endings of what a run's folder gives to the capsule; tokenizers are the base model's."""
+OPENS_THOUGHT = "opens_thought"
+"""Property of a model: whether its prompt ends inside a thought, where a response then begins."""
 SHOWN = 5
 """Differences that are printed of a kind."""
 LARGEST = 2**36
@@ -57,7 +59,8 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         out: The file, e.g. quick.zip.
 
     Raises:
-        FileNotFoundError: The study is not shipped, or a result of it is missing.
+        ValueError: The study is not shipped.
+        FileNotFoundError: A base model or a folder of a run is missing.
     """
     resolved = resolve(load(params), study)
     figures, folders = Path("figures") / study, RunFolders(resolved)
@@ -68,10 +71,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         if row.model not in opened:
             tokenizer, generation = load_tokenizer(Path(row.base))
             recipe = settings("evaluate", resolved, row.model)
-            encoding = get_data_source(recipe["source"]).encoding(
-                tokenizer, recipe["thinking"], generation, recipe.get("wording")
-            )
-            opened[row.model] = encoding.opens_thought
+            opened[row.model] = encoding_of(recipe, tokenizer, generation).opens_thought
     whole = [figures, Path(RESULTS, study, "analyse"), Path(folders.data)]
     runs = {
         Path(folder) for row in rows for folder in (row.train, row.evaluate, row.pool) if folder
@@ -87,16 +87,16 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     with atomic_write(out) as temporary, zipfile.ZipFile(temporary, "w") as z:
         z.writestr(zipfile.ZipInfo(METADATA), json.dumps(described, indent=1))
         for file in kept:
-            entry = zipfile.ZipInfo(
-                file.as_posix()
-            )  # without the file's time: the same bytes again
+            entry = zipfile.ZipInfo(file.as_posix())  # with no time: the same bytes again
             entry.compress_type = zipfile.ZIP_DEFLATED
             with file.open("rb") as source, z.open(entry, "w", force_zip64=True) as target:
                 shutil.copyfileobj(source, target)
     print(f"{out}: {len(kept)} files, {out.stat().st_size / 1e6:.1f} MB. `geosd verify {out}`")
 
 
-def _metadata(study: str, about: str, files: Iterable[Path], opened: Any) -> dict[str, Any]:
+def _metadata(
+    study: str, about: str, files: Iterable[Path], opened: Mapping[str, bool]
+) -> dict[str, Any]:
     """The graph of an RO-Crate: the study, and each file with its size and hash."""
     entities = [
         {
@@ -107,6 +107,10 @@ def _metadata(study: str, about: str, files: Iterable[Path], opened: Any) -> dic
         }
         for file in files
     ]
+    properties = [
+        {"@id": f"#{model}", "@type": "PropertyValue", "name": OPENS_THOUGHT, "value": value}
+        for model, value in opened.items()
+    ]
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -116,11 +120,10 @@ def _metadata(study: str, about: str, files: Iterable[Path], opened: Any) -> dic
         "datePublished": datetime.now(UTC).date().isoformat(),
         "license": {"@id": "LICENSE"},
         "hasPart": [{"@id": entity["@id"]} for entity in entities],
-        "softwareVersion": version("geosd"),
-        "additionalProperty": {"opens_thought": opened},
+        "additionalProperty": [{"@id": each["@id"]} for each in properties],
     }
     described = {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}}
-    graph = [{**described, "conformsTo": {"@id": CRATE}}, root, *entities]
+    graph = [{**described, "conformsTo": {"@id": CRATE}}, root, *properties, *entities]
     return {"@context": f"{CRATE}/context", "@graph": graph}
 
 
@@ -135,14 +138,19 @@ def verify(capsule: Annotated[Path, tyro.conf.Positional]) -> int:
     """
     capsule = capsule.resolve()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        described = _unpack(capsule)
-        study = described["identifier"]
+        entities = _unpack(capsule)
+        study = entities["./"]["identifier"]
+        opened = {
+            name.removeprefix("#"): entity["value"]
+            for name, entity in entities.items()
+            if entity.get("name") == OPENS_THOUGHT
+        }
         figures = Path("figures") / study
         shipped = read_shipped(figures)
         if changed := changed_files(figures, shipped.files | shipped.inputs):
             raise DamagedFileError(f"{capsule}: {changed[0]} is not what was shipped.{_HINT}")
-        print(f"{len(described['hasPart'])} files have the hashes that the capsule lists.")
-        sound = _report("samples have another verdict", _regraded(study, described))
+        print(f"{len(entities['./']['hasPart'])} files have the hashes that the capsule lists.")
+        sound = _report("samples have another verdict", _regraded(study, opened))
         sound &= _report("tidy tables are others", _analysed_again(study, figures))
         redraw(study, Path("figures"))
         sound &= _report("files of outputs are others", changed_files(figures, shipped.files))
@@ -156,8 +164,8 @@ def verify(capsule: Annotated[Path, tyro.conf.Positional]) -> int:
 _HINT = "\nHint: take the capsule from its source again."
 
 
-def _unpack(capsule: Path) -> dict[str, Any]:
-    """Unpack the files that a capsule lists, here; its root data set.
+def _unpack(capsule: Path) -> dict[str, dict[str, Any]]:
+    """Unpack the files that a capsule lists, here; the entities of its graph by `@id`.
 
     Nothing else is unpacked, and nothing outside this folder.
     """
@@ -165,8 +173,7 @@ def _unpack(capsule: Path) -> dict[str, Any]:
         with zipfile.ZipFile(capsule) as packed:
             graph = json.loads(packed.read(METADATA))["@graph"]
             entities = {entity["@id"]: entity for entity in graph}
-            root = entities["./"]
-            names = [part["@id"] for part in root["hasPart"]]
+            names = [part["@id"] for part in entities["./"]["hasPart"]]
             if sum(int(entities[name]["contentSize"]) for name in names) > LARGEST:
                 raise ValueError(f"its files are larger than {LARGEST / 2**30:.0f} GiB")
             for name in names:
@@ -182,14 +189,13 @@ def _unpack(capsule: Path) -> dict[str, Any]:
                     shutil.copyfileobj(source, target)
                 if sha256(Path(path)) != entities[name]["sha256"]:
                     raise ValueError(f"{name} has another hash than the capsule lists")
-            return root
+            return entities
     except (KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise DamagedFileError(f"{capsule} is no whole capsule: {error}.{_HINT}") from error
 
 
-def _regraded(study: str, described: dict[str, Any]) -> Iterator[str]:
-    """The samples whose verdict is another one than was recorded."""
-    opened = described["additionalProperty"]["opens_thought"]
+def _regraded(study: str, opened: Mapping[str, bool]) -> Iterator[str]:
+    """The samples whose verdict is another one than was recorded; `opened` by model."""
     counts: Counter[bool] = Counter()
     for row in read_index(Path(RESULTS, study, "runs.csv")):
         folder = Path(row.evaluate)

@@ -24,10 +24,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from geosd.cli.synthetic_update import METHODS, SyntheticBatch, assemble_synthetic_run
+from geosd.costs.update_operations import projection_sizes
 from geosd.files import write_text
 from geosd.models.architectures import Architecture, architecture
 from geosd.optim.distributed import full_tensor
-from geosd.optim.kfac_memory import Dimensions, factor_bytes
+from geosd.optim.kfac_memory import factor_bytes
 from geosd.training.loop import train_step
 from geosd.training.processes import Ranks, local_device
 
@@ -136,11 +137,8 @@ def cost(model: str, ranks: Ranks, device: torch.device) -> dict[str, Any]:
 
 def state_bytes(shape: Architecture) -> int:
     """Bytes that GeoSD keeps on the checked GPU: weights, anchor, factors and their sums."""
-    sides = Dimensions(
-        shape.layers, shape.hidden, shape.ffn, shape.heads, shape.kv_heads, shape.head
-    )
     # 16 bytes a parameter, and the anchor's 2.
-    return 18 * shape.parameters + factor_bytes(sides) * 3 // 2
+    return 18 * shape.parameters + factor_bytes(projection_sizes(shape)) * 3 // 2
 
 
 def timed(

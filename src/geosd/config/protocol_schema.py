@@ -218,8 +218,9 @@ class Data(Section):
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
     one's own problems, docs/extending.md; other sources need none."""
     thinking: Thinking
-    """Which chat models are asked to think before they answer, where the template lets one choose:
-    {student: ..., teacher: ..., evaluation: ...}, each true or false. Not given in the paper."""
+    """Whether a chat model is asked to think before its answer, for each role:
+    {student: ..., teacher: ..., evaluation: ...}. Some templates leave no choice. Not given in the
+    paper."""
     wording: Wording | None
     """Words of a chat model's prompts: {instruction: ..., examples: ..., privileged: ...}; null
     keeps those of the source. Not given in the paper."""

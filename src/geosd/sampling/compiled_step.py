@@ -67,20 +67,21 @@ class CompiledStep:
             `dtype` and buffers, which hold frequencies, in fp32.
         """
         tensors = dict(self.model.named_parameters(remove_duplicate=False))
-        types = dict.fromkeys(tensors, self.dtype)
         tensors.update(self.model.named_buffers(remove_duplicate=False))
-        names = {name: name.removeprefix("model.") for name in self._names}
-        if not names.keys() <= {f"model.{name}" for name in tensors}:
-            return False
-        weights = {full: tensors[name].data for full, name in names.items()}
-        for full, weight in weights.items():
-            whole = type(weight) is Tensor and weight.is_contiguous()
-            wanted = types.get(names[full], torch.float32)
-            if not whole or weight.dtype != wanted or weight.device.type != "cpu":
+        weights = {}
+        for name in self._names:
+            tensor = tensors.get(name.removeprefix("model."))
+            if tensor is None or not self._can_read(tensor):
                 return False
+            weights[name] = tensor.data
         self._weights = weights  # the program keeps pointers alone
         self._runner.load_constants(weights, False, True, True, False)
         return True
+
+    def _can_read(self, tensor: Tensor) -> bool:
+        dtype = self.dtype if isinstance(tensor, nn.Parameter) else torch.float32
+        plain = type(tensor.data) is Tensor and tensor.is_contiguous()
+        return plain and tensor.dtype == dtype and tensor.device.type == "cpu"
 
     def __call__(self, ids_B: Tensor, cache: KeyValueCache) -> Tensor:
         """See `DecodeStep`."""

@@ -24,7 +24,7 @@ from geosd.preemption import PreemptionError, catch_sigterm
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample
-from geosd.problems.sources import DataSource, get_data_source
+from geosd.problems.sources import DataSource, encoding_of, get_data_source
 from geosd.provenance.identity import differing_parts, identity_digests
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams, named_problems
@@ -231,7 +231,7 @@ def open_checkpoint(
     """
     tokenizer, generation = load_tokenizer(folder)
     source = get_data_source(settings["source"])
-    encoding = source.encoding(tokenizer, settings["thinking"], generation, settings.get("wording"))
+    encoding = encoding_of(settings, tokenizer, generation)
     engine = resolve_engine(settings["rollout"])
     sampler = build_sampler(engine, folder, encoding, model, progress=progress)
     return OpenedCheckpoint(source, encoding, sampler, engine["precision"])

@@ -18,7 +18,7 @@ from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import read_pool, read_problems
-from geosd.problems.sources import get_data_source
+from geosd.problems.sources import encoding_of, get_data_source
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.training.chunked_logits import ChunkedLogits, recomputes
@@ -87,9 +87,7 @@ class RunInputs:
         """Responses sampled from a student in this process; a damaged line of the files raises."""
         settings, training = self.settings, read_problems(self.problems)
         source = get_data_source(settings["source"])
-        encoding = source.encoding(
-            tokenizer, settings["thinking"], student.generation_config, settings.get("wording")
-        )
+        encoding = encoding_of(settings, tokenizer, student.generation_config)
         return LocalRollouts(
             student=student,
             settings=RolloutBatchSettings(

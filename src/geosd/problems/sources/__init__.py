@@ -72,3 +72,11 @@ def reads_raw(name: str) -> bool:
 def get_data_source(name: str) -> DataSource:
     """The data source that is registered under a name; a ValueError says which there are."""
     return _registry.get(name)()
+
+
+def encoding_of(
+    settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig
+) -> Encoding:
+    """The prompts of a job's settings `source`, `thinking` and `wording`, encoded for one model."""
+    source, wording = get_data_source(settings["source"]), settings.get("wording")
+    return source.encoding(tokenizer, settings["thinking"], generation, wording)
