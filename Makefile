@@ -18,10 +18,10 @@ export OMP_NUM_THREADS := 1
 # `snakemake`, `dvc` and `python` are those of .venv in everything started from here.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-# `make miniature` runs these in turn, after the selection of their learning rates;
-# docs/miniature.md says what each is for and costs. Their order does not matter.
-MINIATURE := miniature miniature_rates miniature_ablation miniature_privilege miniature_ladder \
-  miniature_stepsize miniature_hyperparameters
+# `make miniature` runs these in turn; docs/miniature.md says what each is for and costs.
+# Their order does not matter.
+MINIATURE := $(patsubst %,miniature_transfer_%_one_rate,0 25 50 75 100) \
+  miniature $(patsubst %,miniature_%,ablation privilege ladder stepsize)
 
 .PHONY: help run smollm2 miniature plan doctor preview figures report ship stale accept publish \
   restore test stop clean
@@ -36,10 +36,8 @@ run: .venv/installed  ## install what is missing, run the study, and write its r
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(again) run STUDY=smollm2
 
-miniature: .venv/installed  ## every study of the miniature in turn; about two and a half hours on two cores
-	@set -e; for study in miniature_selection $(MINIATURE); do \
-	  echo "== $$study"; $(again) run STUDY=$$study; \
-	  [ $$study != miniature_selection ] || $(again) select-rates STUDY=miniature; done
+miniature: .venv/installed  ## the dial, the main comparison, ablations and sweeps, in turn; some hours on two cores
+	@set -e; for study in $(MINIATURE); do echo "== $$study"; $(again) run STUDY=$$study; done
 	@$(again) ledger
 
 plan: .venv/installed  ## what a study would run, cost and take; ALL=1 lists each job, and why (STUDY=name)

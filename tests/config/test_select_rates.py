@@ -25,6 +25,12 @@ CHOSEN = {  # the rate that validation is best at, where it is not the smallest
 }
 
 
+TAKERS = [  # studies that are to take what was selected
+    (f"    about: {about}", f"    selected_rates: *selected_rates\n    about: {about}")
+    for about in ("What each part of GeoSD does, on one", "GeoSD on five sizes of")
+]
+
+
 def scores(study) -> pd.DataFrame:
     """Scores of a selection by which `CHOSEN` are selected; elsewhere the smallest rate."""
     rows = [
@@ -51,8 +57,8 @@ def write(params, selection="miniature_selection", file="selected/miniature.yaml
 
 @pytest.fixture
 def selected(edited):
-    """A params.yaml whose selection chose `CHOSEN`; its file of rates."""
-    params = edited()
+    """A params.yaml whose ablation and ladder take what its selection chose, `CHOSEN`; the file."""
+    params = edited(*TAKERS)
     write(params)
     return params, params.parent / "selected/miniature.yaml"
 
@@ -163,7 +169,8 @@ def test_writing_a_second_time_changes_nothing(selected):
 
 def test_the_studys_own_entry_beats_a_selected_rate(edited):
     own = "      fwdkl: {training: {snapshots: [10, 20, 40, 80, 120, 160]}}"
-    ablation = edited((own, own.replace("{snapshots", "{learning_rate: 7.0e-6, snapshots")))
+    own = (own, own.replace("{snapshots", "{learning_rate: 7.0e-6, snapshots"))
+    ablation = edited(own, *TAKERS)
     write(ablation)
     study = resolve(load(ablation), "miniature_ablation")
     assert rate(study, MODEL, "fwdkl") == 7e-6
