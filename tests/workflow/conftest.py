@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from planner import plan
+from planner import plan, programs
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
@@ -67,7 +67,7 @@ class Workflow:
     Attributes:
         folder: The folder.
         forks: Whether Snakemake plans in a fork of a process that has it imported, see `planner`.
-            Jobs are always started by a Snakemake of its own.
+            Jobs are started by a Snakemake of its own, but in `call`.
         kept: Whether a plan is made once, because nothing changes the folder.
     """
 
@@ -90,6 +90,24 @@ class Workflow:
         )
         printed = done.stdout + done.stderr
         assert not check or done.returncode == 0, printed
+        return printed
+
+    def call(self, *command: str, status: int = 0) -> str:
+        """What a command prints; each `python`, `snakemake` and `dvc` that it starts is a fork."""
+        people = {
+            f"GIT_{a}_{b}": "test" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")
+        }
+        path = [str(programs()), str(Path(sys.executable).parent), os.environ["PATH"]]
+        found = {"PYTHONPATH": str(self.folder / "src"), "PATH": os.pathsep.join(path)}
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**os.environ, **people, **found},
+            capture_output=True,
+            text=True,
+        )
+        printed = done.stdout + done.stderr
+        assert done.returncode == status, printed
         return printed
 
     def planned_jobs(self, *arguments: str) -> Counter[str]:

@@ -1,67 +1,115 @@
-"""Plans of Snakemake by forks of a process that has imported it, and geosd: most of a plan's time.
+"""Programs in forks of a process that has Snakemake, DVC and geosd imported: most of their time.
 
-Run as a program, this file is that process. It begins a fork for each line of its input, and ends
-with its input, so with the process of the tests. It is not that process itself, because a fork must
-find Snakemake and geosd as they are imported, whatever tests have done to them.
+Run as a program, this file is that process. It forks for each message on its socket, and ends with
+its input, so with the process of the tests. It is not that process itself, because a fork must find
+what is imported as it is, whatever tests have done to it.
+
+`plan` is `python -m snakemake` in such a fork. With the folder of `programs()` first on PATH, so is
+each `python`, `snakemake` and `dvc` that a program starts.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib
-import json
 import os
+import pickle
+import runpy
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path("src/geosd")
-IMPORTED = ("geosd.config.job_counts", "geosd.config.run_folders", "geosd.reporting.specs")
-"""What the Snakefile imports, with all that these import."""
+IMPORTED = (
+    "geosd.config.job_counts",
+    "geosd.config.run_folders",
+    "geosd.reporting.specs",
+    "dvc.cli",
+    "dvc.repo",
+    "dvc.commands.repro",
+    "dvc.commands.data_sync",
+    "dvc.commands.commit",
+    "dvc.fs",
+    "dvc.stage.serialize",
+)
+"""What the Snakefile and DVC import, with all that these import."""
 PYTHON = sys.executable  # as it is before a test puts another program in its place
 TOUCHED = 0.01
 """Seconds between two jobs of --touch. Snakemake's own tenth is for file systems of such clocks."""
+LARGEST = 100_000
+"""Bytes of a message: the words of a command, and the environment."""
+
+CLIENT = f"""#!{PYTHON} -ES
+import os, pickle, socket, sys
+name = os.path.basename(sys.argv[0])
+words = sys.argv[1:] if name == "python" else ["-m", name, *sys.argv[1:]]
+link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+link.connect(os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "socket"))
+message = pickle.dumps((os.getcwd(), words, dict(os.environ)))
+socket.send_fds(link, [message], [0, 1, 2])
+status = int(link.recv(100) or 1)
+sys.exit(status if status >= 0 else 128 - status)
+"""
+"""`python`, `snakemake` or `dvc`, by the name that it is called."""
 
 
 @cache
-def _started() -> subprocess.Popen[str]:
-    """The process that forks, one for all tests of this one."""
+def _started() -> tuple[subprocess.Popen[bytes], Path]:
+    """The process that forks, one for all tests of this one, and its folder of programs."""
+    folder = Path(tempfile.mkdtemp(prefix="programs-"))
+    for name in ("python", "snakemake", "dvc"):
+        (folder / name).write_text(CLIENT)
+        (folder / name).chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     pipe = subprocess.PIPE
-    words = [PYTHON, __file__]
-    return subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env=environment)
+    words = [PYTHON, __file__, str(folder)]
+    process = subprocess.Popen(words, stdin=pipe, stdout=pipe, cwd=ROOT, env=environment)
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    atexit.register(process.communicate)  # it ends, and its time counts
+    return process, folder
+
+
+def programs() -> Path:
+    """A folder with `python`, `snakemake` and `dvc`, each of which runs in a fork."""
+    return _started()[1]
 
 
 def plan(
-    folder: Path, arguments: tuple[str, ...], environment: Mapping[str, str] | None = None
+    folder: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Exit status and words of `python -m snakemake` in a folder, as it is planned by a fork.
 
     The environment is that of this process, where none is given. Programs that the fork starts find
     the folder's own geosd.
     """
-    with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
-        environment = dict(os.environ if environment is None else environment)
-        files = [output.name, errors.name]
-        process = _started()
-        assert process.stdin is not None and process.stdout is not None
-        print(
-            json.dumps([str(folder), arguments, environment, files]), file=process.stdin, flush=True
-        )
-        status = int(process.stdout.readline())
-        return status, "".join(Path(file).read_text() for file in files)
+    environment = dict(os.environ if environment is None else environment)
+    message = pickle.dumps((str(folder), ["-m", "snakemake", *arguments], environment))
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with link, open(os.devnull) as empty, tempfile.TemporaryFile("w+") as output:
+        with tempfile.TemporaryFile("w+") as errors:
+            files = (empty, output, errors)
+            link.connect(str(programs() / "socket"))
+            socket.send_fds(link, [message], [file.fileno() for file in files])
+            status = int(link.recv(100))
+            for file in (output, errors):
+                file.seek(0)
+            return status, output.read() + errors.read()
 
 
-def serve() -> None:
-    """Fork for each request, and answer with the fork's exit status."""
+def serve(folder: Path) -> None:
+    """Fork for each message, and answer with the fork's exit status."""
     import snakemake.cli
     import snakemake.executors.touch
 
@@ -76,12 +124,52 @@ def serve() -> None:
         code._read(file)  # what it imports in its turn
     gc.freeze()  # or each fork would look through all of this, and copy it
     own = _content(ROOT)
-    for line in sys.stdin:
-        folder, arguments, environment, files = json.loads(line)
-        process = os.fork()
-        if not process:
-            _become_snakemake(Path(folder), arguments, environment, files, own)
-        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(str(folder / "socket"))
+        listening.listen(100)
+        threading.Thread(target=_end_with_input, args=(folder,), daemon=True).start()
+        signal.signal(signal.SIGCHLD, _reap)
+        print("ready", flush=True)
+        while True:
+            link, _ = listening.accept()
+            if not os.fork():
+                listening.close()
+                _answer(link, own)
+            link.close()
+
+
+def _reap(*_: object) -> None:
+    """Wait for those that have answered, so that their time counts as this process's."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _end_with_input(folder: Path) -> None:
+    """End this process with its input, and remove its folder."""
+    os.read(0, 1)  # sys.stdin would be locked in all forks
+    shutil.rmtree(folder)
+    os._exit(0)
+
+
+def _answer(link: socket.socket, own: dict[str, bytes]) -> NoReturn:
+    """Run what a message says in a fork, send its exit status, and end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    message, files, _, _ = socket.recv_fds(link, LARGEST, 3)
+    folder, words, environment = pickle.loads(message)
+    process = os.fork()
+    if not process:
+        link.close()
+        _become(Path(folder), words, environment, files, own)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    with contextlib.suppress(OSError):  # who asked is gone
+        link.send(str(status).encode())
+    os._exit(0)
+
+
+def _is_client(python: str) -> bool:
+    """Whether a `python` is one of `programs()`."""
+    return Path(python).with_name("socket").exists()
 
 
 def _content(folder: Path) -> dict[str, bytes]:
@@ -94,33 +182,40 @@ def _content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _become_snakemake(
+def _become(
     folder: Path,
-    arguments: list[str],
+    words: list[str],
     environment: dict[str, str],
-    files: list[str],
+    files: list[int],
     own: dict[str, bytes],
 ) -> NoReturn:
-    """Run Snakemake in this process, with the folder's own geosd, and end."""
+    """Run Python with some arguments in this process, with the folder's own geosd, and end."""
     status = 1
     try:
-        for number, name in enumerate([os.devnull, *files]):
-            os.dup2(os.open(name, os.O_RDWR), number)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
         os.environ.clear()
         os.environ.update(environment)
         os.environ["PYTHONPATH"] = str(folder / "src")
         os.chdir(folder)
-        sys.path[:] = [str(folder / "src"), *sys.path[1:]]
+        script = not words[0].startswith("-")
+        first = Path(words[0]).resolve().parent if script else folder
+        # In the places of this file's folder and of PYTHONPATH.
+        sys.path[:2] = [str(first), str(folder / "src")]
+        python = shutil.which("python", path=environment.get("PATH"))
+        if python and _is_client(python):
+            sys.executable = python
         if _content(folder) != own:
             for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
                 del sys.modules[name]
-        sys.argv = ["snakemake", *arguments]
-        import snakemake.cli
-
         try:
-            snakemake.cli.main(list(arguments))
+            _run(words)
         except SystemExit as end:
+            if end.code is not None and not isinstance(end.code, int):
+                print(end.code, file=sys.stderr)
             status = end.code if isinstance(end.code, int) else int(bool(end.code))
+        else:
+            status = 0
         threading._shutdown()
         atexit._run_exitfuncs()
     except BaseException:
@@ -131,5 +226,26 @@ def _become_snakemake(
         os._exit(status)
 
 
+def _run(words: list[str]) -> None:
+    """What `python` does with some arguments."""
+    first, *others = words
+    name = others[0] if first == "-m" else ""
+    sys.argv = [name, *others[1:]] if name else [first, *others[first == "-c" :]]
+    if name == "snakemake":
+        import snakemake.cli
+
+        snakemake.cli.main(others[1:])
+    elif name == "dvc":
+        import dvc.cli
+
+        raise SystemExit(dvc.cli.main(others[1:]))
+    elif name:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        exec(others[0], {"__name__": "__main__"})
+    else:
+        runpy.run_path(first, run_name="__main__")
+
+
 if __name__ == "__main__":
-    serve()
+    serve(Path(sys.argv[1]))

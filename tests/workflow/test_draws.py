@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter
 
 import pandas as pd
@@ -39,20 +37,6 @@ def drawn(copied, ship):
     return copied
 
 
-def python(workflow, *arguments: str) -> str:
-    """What a program prints that is run in the workflow's folder."""
-    environment = {**os.environ, "PYTHONPATH": str(workflow.folder / "src")}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=workflow.folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
     jobs = drawn.planned_jobs()
     counts = job_counts(resolve(load(drawn.folder / "params.yaml"), "quick"))
@@ -76,8 +60,8 @@ def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
 
 
 def test_dvc_has_the_same_jobs_from_the_same_draws(drawn):
-    python(drawn, "workflow/dvc/generate.py")
-    python(drawn, "-m", "dvc", "init", "--quiet", "--no-scm")
+    drawn.call("python", "workflow/dvc/generate.py")
+    drawn.call("python", "-m", "dvc", "init", "--quiet", "--no-scm")
     with Repo(str(drawn.folder)) as repo:
         stages = {stage.name: stage for stage in repo.index.stages if stage.cmd}
     planned = Counter(name.partition("@")[0] for name in stages)
@@ -146,7 +130,7 @@ def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship):
     scores = pd.read_csv(copied.folder / "results/quick/analyse/scores.csv")
     assert {*zip(scores["seed"], scores["draw"], strict=True)} == {(1, 1), (2, 0)}
     assert (copied.folder / "figures/quick/table_main.md").exists()
-    stale = python(copied, "-m", "geosd", "stale", "--study", "quick")
+    stale = copied.call("python", "-m", "geosd", "stale", "--study", "quick")
     assert stale.startswith("0 of ")
     assert copied.planned_jobs() == {}
 

@@ -6,8 +6,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,27 +36,8 @@ main("quick", Path("results/quick"))
 """
 
 
-def call(workflow, *command: str) -> str:
-    """What a command prints that is run as in an activated environment."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(workflow.folder / "src"),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        **{
-            f"GIT_{who}_{what}": "test"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        },
-    }
-    done = subprocess.run(
-        command, cwd=workflow.folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 def published(workflow, action: str, *targets: str, study: str = "quick") -> str:
-    return call(workflow, sys.executable, "-m", "geosd", action, "--study", study, *targets)
+    return workflow.call("python", "-m", "geosd", action, "--study", study, *targets)
 
 
 def first_geosd_run(workflow) -> Path:
@@ -82,22 +61,24 @@ def origin(done_once, root, tmp_path_factory):
         shutil.copy2(root / name, folder / name)
     workflow = type(done_once)(folder)
     (folder / "src/geosd/cli/train.py").write_text(QUICK_TRAIN)
-    call(workflow, sys.executable, "workflow/dvc/generate.py")
-    call(workflow, sys.executable, "-c", INDEX)
+    # Nor needs it a server with torch in it.
+    (folder / "src/geosd/cli/forkserver.py").write_text("def run_forked(name): pass\n")
+    workflow.call("python", "workflow/dvc/generate.py")
+    workflow.call("python", "-c", INDEX)
     (folder / METRICS).write_text(json.dumps({"mini-qwen3": {"geosd": {"OOD avg@16": 46.5}}}))
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
-    call(workflow, "git", "init", "--quiet")
-    call(workflow, "git", "add", ".")
-    call(workflow, "git", "commit", "--quiet", "-m", "Begin")
+    workflow.call("git", "init", "--quiet")
+    workflow.call("git", "add", ".")
+    workflow.call("git", "commit", "--quiet", "-m", "Begin")
     published(workflow, "publish")
     return workflow
 
 
 def cloned(source, target: Path, store: Path):
     """A fresh clone that fetches from a store."""
-    call(source, "git", "clone", "--quiet", str(source.folder), str(target))
+    source.call("git", "clone", "--quiet", str(source.folder), str(target))
     clone = type(source)(target)
-    call(clone, "dvc", "remote", "modify", "--local", "store", "url", str(store))
+    clone.call("dvc", "remote", "modify", "--local", "store", "url", str(store))
     return clone
 
 
@@ -142,7 +123,7 @@ def up_to_date(workflow) -> bool:
 
 def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
     assert origin.planned_jobs() == {}
-    assert call(origin, "git", "status", "--porcelain") == ""
+    assert origin.call("git", "status", "--porcelain") == ""
     assert up_to_date(origin)
 
 
@@ -183,8 +164,8 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(restored):
     restored.edit("selected/quick.yaml", restored.selected_rate("geosd"), "geosd: 7.0e-6")
     stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
-    call(restored, sys.executable, "workflow/dvc/generate.py")
-    call(restored, *stage)
+    restored.call("python", "workflow/dvc/generate.py")
+    restored.call(*stage)
     restored.snakemake("--profile", "local", "--cores", "1", "results/quick/runs.csv")
     assert "7e-06" in (first_geosd_run(restored) / "settings.json").read_text()
     jobs = restored.planned_jobs()
@@ -192,10 +173,10 @@ def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it
 
 
 def test_dvc_says_what_has_changed_since_the_published_study(restored):
-    assert "46.5" in call(restored, "dvc", "metrics", "show")
+    assert "46.5" in restored.call("dvc", "metrics", "show")
     (restored.folder / METRICS).unlink()
     (restored.folder / METRICS).write_text('{"mini-qwen3": {"geosd": {"OOD avg@16": 48.0}}}')
-    printed = call(restored, "dvc", "metrics", "diff", "--json")
+    printed = restored.call("dvc", "metrics", "diff", "--json")
     found = json.loads(printed.splitlines()[0])  # what follows are warnings
     assert found == {
         METRICS: {"mini-qwen3.geosd.OOD avg@16": {"old": 46.5, "new": 48, "diff": 1.5}}
@@ -216,15 +197,15 @@ def main(study: str) -> None:
 
 def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
     (restored.folder / "src/geosd/cli/run.py").write_text(RUN)
-    call(restored, "git", "commit", "--quiet", "-a", "-m", "Stand in for the run")
+    restored.call("git", "commit", "--quiet", "-a", "-m", "Stand in for the run")
     files = [restored.folder / name for name in ("params.yaml", "dvc.yaml", "dvc.lock")]
     before = [file.read_text() for file in files]
     changed = ("--name", "short", "--set", "evaluation.pass_k=[1,4,16]")
-    said = call(restored, sys.executable, "workflow/dvc/experiment.py", *changed)
+    said = restored.call("python", "workflow/dvc/experiment.py", *changed)
     assert "dvc exp apply short" in said
-    assert call(restored, "git", "status", "--porcelain") == ""
+    assert restored.call("git", "status", "--porcelain") == ""
     assert [file.read_text() for file in files] == before
-    found = json.loads(call(restored, "dvc", "exp", "diff", "--json", "HEAD", "short"))
+    found = json.loads(restored.call("dvc", "exp", "diff", "--json", "HEAD", "short"))
     assert found["metrics"][METRICS]["mini-qwen3.geosd.OOD avg@16"] == {
         "old": 46.5,
         "new": 50.0,
@@ -234,11 +215,11 @@ def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
 
 
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
-    call(clone, "dvc", "pull")
+    clone.call("dvc", "pull")
     weights = first_geosd_run(clone) / "model.safetensors"
     weights.unlink()
     weights.write_text("somebody else's")
-    call(clone, sys.executable, "-c", INSTALL)
+    clone.call("python", "-c", INSTALL)
     assert clone.planned_jobs()["train"] == 1
 
 
@@ -253,7 +234,7 @@ assert len(install("quick", published["outputs"])[1]) == 1
 def test_a_record_that_leads_out_of_the_study_is_refused(clone):
     code = INSTALL.replace("assert len(install(", "install(").replace(")[1]) == 1", " | BAD)")
     with pytest.raises(AssertionError, match="names results/quick/../../evil, which is no file"):
-        call(clone, sys.executable, "-c", "BAD = {'results/quick/../../evil': {}}" + code)
+        clone.call("python", "-c", "BAD = {'results/quick/../../evil': {}}" + code)
     assert not (clone.folder / "evil").exists()
 
 
@@ -274,10 +255,10 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
         path.exists() or path.write_text(name, encoding="utf-8")
     config = ("--config", "study=again")
     restored.snakemake("--profile", "local", "--touch", "--forceall", *config)
-    call(restored, "git", "add", ".")
-    call(restored, "git", "commit", "--quiet", "-m", "Add a study")
+    restored.call("git", "add", ".")
+    restored.call("git", "commit", "--quiet", "-m", "Add a study")
     # One of its stages by DVC; what study quick has is no second stage.
-    call(restored, sys.executable, "workflow/dvc/generate.py", "--study", "again")
+    restored.call("python", "workflow/dvc/generate.py", "--study", "again")
     pipeline = "pipelines/again/dvc.yaml"
     with Repo(str(restored.folder)) as repo:
         names = {f"{stage.path_in_repo}:{stage.name}" for stage in repo.index.stages}
@@ -285,14 +266,12 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
     assert f"{pipeline}:train@mini-qwen3-geosd-0" not in names
     trained = restored.folder / restored.folders("again").train("mini-qwen3", "geosd", 3)
     shutil.rmtree(trained)
-    call(
-        restored, "dvc", "repro", "-s", f"{pipeline}:check", f"{pipeline}:train@mini-qwen3-geosd-3"
-    )
+    restored.call("dvc", "repro", "-s", f"{pipeline}:check", f"{pipeline}:train@mini-qwen3-geosd-3")
     assert (trained / "settings.json").read_text().endswith(" 3")
     shutil.rmtree(restored.folder / "pipelines")
     restored.snakemake("--profile", "local", "--touch", "--forceall", *config)
     published(restored, "publish", study="again")
-    assert call(restored, "git", "status", "--porcelain") == ""
+    assert restored.call("git", "status", "--porcelain") == ""
     run = restored.folders().train("mini-qwen3", "geosd", 0).removesuffix("/0")
     assert (restored.folder / f"published/{run}/3.dvc").exists()
     assert not (restored.folder / f"published/{run}/0.dvc").exists()  # a stage of dvc.yaml keeps it
@@ -307,7 +286,7 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
 @pytest.mark.parametrize(("store", "message"), [("gone", "is not at {}."), ("empty", "ERROR: ")])
 def test_without_the_store_or_its_files_the_store_is_named(clone, tmp_path, store, message):
     place = tmp_path / store
-    call(clone, "dvc", "remote", "modify", "--local", "store", "url", str(place))
+    clone.call("dvc", "remote", "modify", "--local", "store", "url", str(place))
     if store == "empty":
         place.mkdir()
     with pytest.raises(AssertionError) as refused:

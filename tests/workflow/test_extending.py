@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -99,19 +96,6 @@ def extended(done_once, tmp_path_factory):
     return type(done_once)(folder)
 
 
-def python(workflow, *arguments: str) -> str:
-    """What a Python program prints that sees the copy's package."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=workflow.folder,
-        env={**os.environ, "PYTHONPATH": str(workflow.folder / "src"), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_each_example_is_one_file_or_none_beside_params():
     paths = [text.partition("\n")[0].split()[-1] for _, text in blocks()]
     added = [path for path in paths if path != "params.yaml"]
@@ -120,7 +104,7 @@ def test_each_example_is_one_file_or_none_beside_params():
 
 
 def test_the_configuration_is_right(extended):
-    assert "params.yaml is right" in python(extended, "-m", "geosd.config", "check")
+    assert "params.yaml is right" in extended.call("python", "-m", "geosd.config", "check")
 
 
 def test_the_method_and_the_figure_are_planned_and_nothing_else_trains(extended):
@@ -165,7 +149,7 @@ def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
     ]
     (tmp_path / "scores.csv").write_text(head + "".join(rows))
     step = ("-m", "geosd", "render", "figure_lengths", "--study", "quick")
-    python(extended, *step, "--tidy", str(tmp_path / "scores.csv"), "--out", str(tmp_path))
+    extended.call("python", *step, "--tidy", str(tmp_path / "scores.csv"), "--out", str(tmp_path))
     svg = (tmp_path / "figure_lengths.svg").read_text()
     assert "tokens of a response" in svg or len(svg) > 10_000
     assert (tmp_path / "figure_lengths.pdf").read_bytes().startswith(b"%PDF")
@@ -181,7 +165,7 @@ def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
         ]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "data"
-    python(extended, "-m", "geosd", "data", "--study", "words", "--out", str(out))
+    extended.call("python", "-m", "geosd", "data", "--study", "words", "--out", str(out))
     splits = ("train", "select_train", "select_validation", "test")
     files = {name: (out / f"{name}.jsonl").read_text() for name in splits}
     problems = [json.loads(line) for text in files.values() for line in text.splitlines()]
@@ -236,7 +220,7 @@ def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended)
 
 @pytest.mark.slow
 def test_the_new_method_trains_two_steps(extended):
-    python(extended, "-c", TWO_STEPS)
+    extended.call("python", "-c", TWO_STEPS)
     log = pd.read_csv(extended.folder / "small/run/steps.csv")
     assert len(log) == 3  # two steps and the measurement at the end
     assert (log["loss/total"][:2] > 0).all()  # a distance of two models that differ

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -88,22 +84,9 @@ LATER = {
 }
 
 
-def call(workflow, *command, status=0):
-    who = {f"GIT_{a}_{b}": "test" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        command,
-        cwd=workflow.folder,
-        env={**os.environ, "PYTHONPATH": str(workflow.folder / "src"), "PATH": path, **who},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 def make(workflow, study):
-    return workflow.snakemake("--profile", "local", "--cores", "2", "--config", f"study={study}")
+    words = ("--profile", "local", "--cores", "2", "--config", f"study={study}")
+    return workflow.call("snakemake", *words)
 
 
 def weights(workflow):
@@ -131,9 +114,9 @@ def ran(fresh, root, tmp_path_factory):
     for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy2(root / name, folder / name)
-    call(workflow, "git", "init", "--quiet")
-    call(workflow, "git", "add", ".")
-    call(workflow, "git", "commit", "--quiet", "-m", "Begin")
+    workflow.call("git", "init", "--quiet")
+    workflow.call("git", "add", ".")
+    workflow.call("git", "commit", "--quiet", "-m", "Begin")
     make(workflow, "kept")
     return workflow
 
@@ -154,29 +137,29 @@ def test_all_that_is_made_from_weights_is_there_and_nothing_is_left_to_do(ran):
 
 
 def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
-    command = (sys.executable, "-m", "geosd", "stale", "--study", "kept")
-    assert "0 of " in call(ran, *command)
+    command = ("python", "-m", "geosd", "stale", "--study", "kept")
+    assert "0 of " in ran.call(*command)
     manifest = next(ran.folder.glob("results/train/*/fwdkl-*/0/manifest.json"))
     before = manifest.read_text()
     values = read_manifest(manifest.parent)
     values["outputs"]["model.safetensors"] = "0" * 64  # as if it had been trained to other weights
     write_manifest(manifest, values)
-    assert "model.safetensors has changed" in call(ran, *command, status=1)
+    assert "model.safetensors has changed" in ran.call(*command, status=1)
     manifest.write_text(before)
     base = ran.folder / "results/base"  # of which nothing may go
     moved = base.rename(ran.folder / "elsewhere")
-    assert "model.safetensors is not here" in call(ran, *command, status=1)
+    assert "model.safetensors is not here" in ran.call(*command, status=1)
     moved.rename(base)
 
 
 def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path):
-    command = (sys.executable, "-m", "geosd")
-    assert "are published" in call(ran, *command, "publish", "--study", "kept")
-    call(ran, "git", "clone", "--quiet", str(ran.folder), str(tmp_path / "clone"))
+    command = ("python", "-m", "geosd")
+    assert "are published" in ran.call(*command, "publish", "--study", "kept")
+    ran.call("git", "clone", "--quiet", str(ran.folder), str(tmp_path / "clone"))
     clone = type(ran)(tmp_path / "clone")
     store = str(ran.folder / "dvc-store")
-    call(clone, "dvc", "remote", "modify", "--local", "store", "url", store)
-    call(clone, *command, "restore", "--study", "kept")
+    clone.call("dvc", "remote", "modify", "--local", "store", "url", store)
+    clone.call(*command, "restore", "--study", "kept")
     assert clone.planned_jobs("--config", "study=kept") == {}
     assert weights(clone) == weights(ran)
 

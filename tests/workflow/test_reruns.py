@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
@@ -97,25 +95,15 @@ for result, now in current_results(study, Path("figures")).items():
 """
 
 
-def run_in(folder, *words: str) -> str:
-    """What a program of Python prints that is run in a folder, with the folder's own geosd."""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(done, root):
     seeds, methods = runs(root)
-    run_in(done.folder, "-c", MANIFESTS)
+    done.call("python", "-c", MANIFESTS)
     done.snakemake("--profile", "local", "--touch", "--forceall")
     assert done.planned_jobs() == {}
     done.append("src/geosd/files.py", EDIT)  # of every step
     jobs = done.planned_jobs()
     assert jobs["train"] == seeds * methods and jobs["data"] == jobs["claims"] == 1
-    printed = run_in(done.folder, "-m", "geosd", "accept", "--study", "quick")
+    printed = done.call("python", "-m", "geosd", "accept", "--study", "quick")
     found = int(printed.split()[2])
     assert printed.startswith(f"{found} of {found} results of study quick") and found > 30
     # What has no manifest in which to say it: the page of the manifests, and what is drawn.
@@ -125,7 +113,7 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     (accepted,) = read_manifest(folder)["accepted"]
     assert list(accepted["files"]) == ["geosd/files.py"]
     assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
-    run_in(done.folder, "-m", "geosd", "stale", "--study", "quick")
+    done.call("python", "-m", "geosd", "stale", "--study", "quick")
     assert set(done.planned_jobs(*run.rules_of_outputs())) == drawn  # by `make accept` itself
     done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
     assert done.planned_jobs()["train"] == seeds  # other reasons stay reasons
