@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,20 +34,17 @@ def rule_of(stage) -> str:
     return stage.name.partition("@")[0]
 
 
-def generate(folder, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the generator on a copy of the project."""
-    return subprocess.run(
-        [sys.executable, "workflow/dvc/generate.py", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
-        capture_output=True,
-        text=True,
-    )
+def generate(workflow, *arguments: str, status: int = 0) -> str:
+    """What the generator prints in a copy of the project."""
+    return workflow.call("python", "workflow/dvc/generate.py", *arguments, status=status)
 
 
-def test_the_generated_files_are_current(root):
-    checked = generate(root, "--check")
-    assert checked.returncode == 0, checked.stderr + "Hint: run `make dvc` and commit dvc.yaml."
+def test_the_generated_files_are_current(fresh):
+    files = [fresh.folder / name for name in ("dvc.yaml", SETTINGS)]
+    before = [file.read_text() for file in files]
+    generate(fresh)
+    assert [file.read_text() for file in files] == before, "run `make dvc` and commit dvc.yaml"
+    generate(fresh, "--check")
 
 
 @pytest.mark.parametrize(
@@ -63,10 +58,9 @@ def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done, path, o
     text = (done.folder / path).read_text()
     (done.folder / path).write_text(text.replace(old, new, 1))
     assert text.count(old)
-    checked = generate(done.folder, "--check")
-    assert checked.returncode and "Hint: run `make dvc STUDY=quick`" in checked.stderr
-    assert generate(done.folder).returncode == 0
-    assert generate(done.folder, "--check").returncode == 0
+    assert "Hint: run `make dvc STUDY=quick`" in generate(done, "--check", status=1)
+    generate(done)
+    generate(done, "--check")
 
 
 def test_every_stage_checks_and_forces_exactly_its_rule_on_an_output_of_that_rule(stages, fresh):
@@ -133,8 +127,7 @@ def test_each_job_of_any_study_is_a_stage_that_reads_what_the_job_reads(
     for rules in (workflow.folder / "workflow/rules").iterdir():  # a message hides a job's files
         text = re.sub(r"^( +)message:\n\1 +.+\n", "", rules.read_text(), flags=re.M)
         rules.write_text(text)
-    made = generate(workflow.folder, "--study", study)
-    assert made.returncode == 0, made.stderr
+    generate(workflow, "--study", study)
     at = workflow.folder / f"pipelines/{study}"
     own, first = expanded(at / "dvc.yaml"), expanded(workflow.folder / "dvc.yaml")
     assert unlike_quick <= {name.partition("@")[0] for name in own}
@@ -176,11 +169,11 @@ def test_each_job_of_any_study_is_a_stage_that_reads_what_the_job_reads(
     assert set(own) - {"check"} <= seen
     (command,) = yaml.safe_load((at / "dvc.yaml").read_text())["vars"]
     assert f"--profile {profile} --config study={study} " in command["snakemake"]
-    assert generate(workflow.folder, "--study", study, "--check").returncode == 0
+    generate(workflow, "--study", study, "--check")
     codes = yaml.safe_load((at / "code.yaml").read_text())
     assert codes.keys() == values.keys()
-    generate(workflow.folder, "--study", study, "--profile", "other")
-    assert generate(workflow.folder, "--study", study, "--check").returncode == 0  # it stays
+    generate(workflow, "--study", study, "--profile", "other")
+    generate(workflow, "--study", study)  # it stays
     assert "--profile other " in (at / "dvc.yaml").read_text()
 
 
@@ -228,7 +221,7 @@ def test_what_a_rule_reads_its_stage_depends_on(stages, done_once):
 
 
 def test_rules_stages_and_stale_results_have_the_same_digests_of_code(stages, done, monkeypatch):
-    generate(done.folder, "--check")
+    generate(done, "--check")
     digests = yaml.safe_load((done.folder / CODE).read_text())
     monkeypatch.chdir(done.folder)
     Path("results/quick/runs.csv").unlink()  # not what a step writes
@@ -271,14 +264,8 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
         path.write_text(path.name)
 
     noted = "from geosd.cli import publish as p; p.commit(['dvc.yaml'], p.all_folders('quick'))"
-    done = subprocess.run(
-        [sys.executable, "-c", noted],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    workflow = type(fresh)(folder)
+    workflow.call("python", "-c", noted)
     with Repo(str(folder)) as repo:
         assert repo.status() == {}
 
@@ -289,7 +276,7 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
     def changed_after_check() -> set[str]:
         """Stages that `dvc repro` would run, once it has run `check`."""
         assert "check" in changed()
-        assert generate(folder, "--check").returncode == 0
+        generate(workflow, "--check")
         return changed() - {"check"}
 
     loss = folder / "src/geosd/objectives/fwdkl.py"
@@ -304,7 +291,7 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
         (training,) = (stage for stage in graph if stage.name == "train@mini-qwen3-fwdkl-0")
         assert "check" in {stage.name for stage in graph.successors(training)}
     loss.write_text(text)
-    assert generate(folder, "--check").returncode == 0
+    generate(workflow, "--check")
     assert changed() == set()
 
     (folder / "figures/quick/claims.md").unlink()  # a link into DVC's cache
