@@ -7,20 +7,22 @@ as before. `dvc exp run --set-param` would write the whole file anew, without it
 """
 
 import argparse
+import io
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-from generate import Pipeline, pipelines
+from generate import Pipeline
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
 from geosd.files import write_text
 
 PARAMS = Path("params.yaml")
+NULL = "tag:yaml.org,2002:null"
 
 
 def parsed(words: str) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def parsed(words: str) -> dict[str, Any]:
         inner = found
         for section in sections:
             inner = inner.setdefault(section, {})
-        inner[key] = YAML(typ="safe", pure=True).load(value)  # 1e-6 is a number
+        inner[key] = YAML().load(value)  # 1e-6 is a number
     return found
 
 
@@ -48,45 +50,38 @@ def edited(text: str, study: str, changes: Mapping[str, Any]) -> str:
     Raises:
         SystemExit: The file has no such study.
     """
-    studies = _items(_items(yaml.compose(text))["studies"][1])
-    if study not in studies:
-        raise SystemExit(f"No study {study!r}.\nHint: params.yaml has {', '.join(studies)}.")
-    for begin, end, new in sorted(_changes(studies[study][1], changes), reverse=True):
-        text = text[:begin] + new + text[end:]
-    return text
+    yaml, written = YAML(), io.StringIO()
+    yaml.width, yaml.preserve_quotes = 10**6, True
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.representer.add_representer(type(None), lambda to, _: to.represent_scalar(NULL, "null"))
+    params = yaml.load(text)
+    if study not in params["studies"]:
+        names = ", ".join(params["studies"])
+        raise SystemExit(f"No study {study!r}.\nHint: params.yaml has {names}.")
+    merge(params["studies"][study], changes)
+    yaml.dump(params, written)
+    return written.getvalue()
 
 
-def _changes(node: yaml.MappingNode, changes: Mapping[str, Any]) -> Iterator[tuple[int, int, str]]:
-    """What to put between which two places of the text, for the changes of one mapping."""
-    first, there = node.value[0][0].start_mark, _items(node)
-    after = ", " if node.flow_style else "\n" + " " * first.column
+def merge(values: CommentedMap, changes: Mapping[str, Any]) -> None:
+    """Change values of a mapping; a key that is new goes first, before comments on what follows.
+
+    Raises:
+        SystemExit: A mapping has an anchor: other settings would change with it.
+    """
     for name, change in changes.items():
-        key, value = there.get(name, (None, None))
-        written = yaml.safe_dump(change, default_flow_style=True, width=10**6, sort_keys=False)
-        written = written.strip().removesuffix("...").strip()
-        if value is None:
-            yield first.index, first.index, f"{name}: {written}{after}"
-        elif value.start_mark.index < key.start_mark.index:
-            raise SystemExit(
-                f"{name} is an alias of params.yaml.\nHint: write the values there, in its place."
-            )
-        elif isinstance(value, yaml.MappingNode) and isinstance(change, Mapping) and value.value:
-            yield from _changes(value, change)
+        value = values.get(name)
+        if isinstance(change, Mapping) and isinstance(value, CommentedMap):
+            if anchor := value.anchor.value:
+                raise SystemExit(
+                    f"{name} is shared in params.yaml, as *{anchor}.\nHint: write the values there,"
+                    " in its place."
+                )
+            merge(value, change)
+        elif name in values:
+            values[name] = change
         else:
-            yield value.start_mark.index, _end(value), written
-
-
-def _items(node: yaml.MappingNode) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    """The keys and values of a mapping."""
-    return {key.value: (key, value) for key, value in node.value}
-
-
-def _end(node: yaml.Node) -> int:
-    """Where a value ends: that of a block, before the blanks and comments that follow it."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
-    return node.end_mark.index
+            values.insert(0, name, change)
 
 
 def call(*command: str) -> None:
@@ -102,7 +97,7 @@ def main(study: str, name: str, changes: str) -> None:
         SystemExit: A setting is none, or a program failed, whose words stand above.
     """
     text = edited(PARAMS.read_text(encoding="utf-8"), study, parsed(changes))
-    own = [Pipeline.of(each) for each in (*pipelines(study, check=False), study)]
+    own = map(Pipeline.of, YAML(typ="safe", pure=True).load(text)["studies"])
     files = {PARAMS, *(file for each in own for file in (each.file, each.settings, each.lock))}
     before = {file: file.read_bytes() if file.exists() else None for file in files}
     try:
