@@ -283,19 +283,13 @@ def study_peaks(
 
 def measured_hours(study: Study) -> dict[str, dict[str, list[float]]]:
     """Hours of each finished job by its manifest: model -> rule -> hours."""
-    folders, jobs = RunFolders(study), {}
-    for row in folders.rows():
-        jobs[row.base] = (row.model, "base")
-        jobs[folders.pool(row.model, row.draw)] = (row.model, "pool")
-        jobs[folders.states(row.model, row.draw)] = (row.model, "states")
-        if row.train and row.variant not in study.early_stops:
-            jobs[row.train] = (row.model, "train")
-        jobs[row.evaluate] = (row.model, "evaluate" if row.train else "evaluate_pi_0")
     measured: dict[str, dict[str, list[float]]] = {}
-    for folder, (model, rule) in jobs.items():
+    for folder, (rule, *of_rule) in RunFolders(study).jobs().items():
+        if rule in ("data", "early_stop"):
+            continue
         with suppress(DamagedManifestError):  # absent, or not whole
             seconds = read_manifest(Path(folder))["wall_s"]
-            measured.setdefault(model, {}).setdefault(rule, []).append(seconds / hours.HOUR)
+            measured.setdefault(of_rule[0], {}).setdefault(rule, []).append(seconds / hours.HOUR)
     return measured
 
 

@@ -3,7 +3,6 @@
 import datetime
 import sys
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +57,7 @@ def current_results(study: Study, figures: Path) -> dict[Path, Current]:
 def _results(study: Study, figures: Path) -> Iterator[tuple[str, SettingsKey]]:
     """Each result, a folder or a manifest that shares one, and what its settings depend on."""
     folders, own = RunFolders(study), f"{RESULTS}/{study.name}"
-    yield folders.data, ("data",)
-    for model, draw in product(study.models, study.base_draws):
-        yield folders.base(model, draw), ("base", model, None, draw)
-        yield folders.pool(model, draw), ("pool", model)
-        yield folders.states(model, draw), ("states", model)
-    for row in folders.rows():
-        if row.train:
-            rule = "early_stop" if row.variant in study.early_stops else "train"
-            yield row.train, (rule, row.model, row.variant)
-        rule = "evaluate" if row.train else "evaluate_pi_0"
-        yield row.evaluate, (rule, row.model, row.variant)
+    yield from folders.jobs().items()
     for (model, variant, _), folder in folders.alignments().items():
         yield folder, ("alignment", model, variant)
     yield f"{own}/runs.{MANIFEST}", ("runs",)

@@ -199,15 +199,28 @@ class RunFolders:
         }
         return ["scores", "drift", "consensus", *(name for name, read in more.items() if read)]
 
+    def jobs(self) -> dict[str, tuple[Any, ...]]:
+        """Each shared results folder of the study -> rule, model, variant and draw of its job.
+
+        As far as there are any: what `settings` takes.
+        """
+        study = self.study
+        jobs: dict[str, tuple[Any, ...]] = {self.data: ("data",)}
+        for model, draw in itertools.product(study.models, sorted({0, *study.base_draws})):
+            jobs[self.base(model, draw)] = ("base", model, None, draw)
+            jobs[self.pool(model, draw)] = ("pool", model)
+            jobs[self.states(model, draw)] = ("states", model)
+        for row in self.rows():
+            if row.train:
+                rule = "early_stop" if row.variant in study.early_stops else "train"
+                jobs[row.train] = (rule, row.model, row.variant)
+            rule = "evaluate" if row.train else "evaluate_pi_0"
+            jobs[row.evaluate] = (rule, row.model, row.variant)
+        return jobs
+
     def shared(self) -> list[str]:
         """The shared results folders that the study uses."""
-        models, draws = self.study.models, {0, *self.study.base_draws}
-        folders = [self.data]
-        for of_draw in (self.base, self.pool, self.states):
-            folders += itertools.starmap(of_draw, itertools.product(models, sorted(draws)))
-        for row in self.rows():
-            folders += [row.train.partition("/stopped_")[0], row.evaluate]
-        return [folder for folder in dict.fromkeys(folders) if folder]
+        return list(dict.fromkeys(folder.partition("/stopped_")[0] for folder in self.jobs()))
 
 
 Snapshots = dict[tuple[str, str, int], tuple[int, ...]]
