@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -34,15 +31,8 @@ with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
 
 def planned(workflow, study, cores, attempts=0):
     """Threads and priority of the jobs, by rule, and memory and minutes of each attempt."""
-    done = subprocess.run(
-        [sys.executable, "-c", PLANNED, study, str(cores), str(attempts)],
-        cwd=workflow.folder,
-        env={**os.environ, "PYTHONPATH": str(workflow.folder / "src")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    printed = workflow.call("python", "-c", PLANNED, study, str(cores), str(attempts))
+    return json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
 
 
 @pytest.mark.parametrize(("cores", "alone", "of_two"), [(1, 1, 1), (4, 4, 2)])
