@@ -1,6 +1,6 @@
 """The anchor of a trainer: a copy of what trains, of the adapters alone where a model has some.
 
-The adapters here are written out with the names and the interface of peft's LoRA.
+The adapters are peft's where it is installed (`make test-core`), and written out as peft's LoRA is.
 """
 
 import copy
@@ -8,9 +8,10 @@ import copy
 import pytest
 import torch
 from torch import nn
-from transformers import Qwen3Config, Qwen3ForCausalLM, Trainer, TrainingArguments
+from transformers import Qwen3Config, Qwen3ForCausalLM, Trainer, TrainerState, TrainingArguments
 
-from geosd.integrations.anchor import AnchorCallback, frozen_copy
+from geosd.integrations.anchor import Anchor
+from geosd.integrations.callback_state import trained
 from geosd.integrations.kfac_callback import KFACCallback
 from geosd.optim.layer_selection import PROJECTIONS
 
@@ -34,12 +35,16 @@ class LoraLinear(nn.Module):
         return self.base_layer(x) + 2 * self.lora_B["default"](inner)
 
 
-def model(lora=True):
+def model(adapters="written"):
     torch.manual_seed(0)
     dims = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=LAYERS, head_dim=8)
     heads = dict(num_attention_heads=2, num_key_value_heads=1)
     whole = Qwen3ForCausalLM(Qwen3Config(vocab_size=32, **dims, **heads))
-    if lora:
+    if adapters == "peft":
+        peft = pytest.importorskip("peft", reason="make test-core runs this where peft is")
+        lora = peft.LoraConfig(r=RANK, lora_dropout=0.5, target_modules="all-linear")
+        return peft.get_peft_model(whole, lora)
+    if adapters == "written":
         whole.requires_grad_(False)
         for parent in list(whole.modules()):
             for name, child in list(parent.named_children()):
@@ -48,61 +53,60 @@ def model(lora=True):
     return whole
 
 
-def names(of, training):
-    return {name for name, each in of.named_parameters() if each.requires_grad is training}
+def begun(student, step=0):
+    """An anchor at the first step of a training."""
+    anchor, state = Anchor(every=2), TrainerState(global_step=step)
+    anchor.on_train_begin(None, state, None, model=student)
+    anchor.on_step_begin(None, state, None, model=student)
+    return anchor
 
 
-def test_the_base_is_shared_and_the_adapters_are_copied():
-    student = model()
-    anchor = frozen_copy(student)
-    adapters, base = names(student, True), names(student, False)
-    assert len(adapters) == 2 * 7 * LAYERS and all("lora_" in name for name in adapters)
-    for name in base:
-        assert anchor.get_parameter(name) is student.get_parameter(name)
-    for name in adapters:
-        assert anchor.get_parameter(name).data_ptr() != student.get_parameter(name).data_ptr()
-        assert torch.equal(anchor.get_parameter(name), student.get_parameter(name))
-    assert names(student, True) == adapters and not names(anchor, True)  # the student goes on
-    assert student.training and not any(each.training for each in anchor.modules())
-
-
-def test_it_computes_what_a_whole_copy_computes_while_the_student_moves_on():
-    student = model()
-    for name in names(student, True):
-        nn.init.normal_(student.get_parameter(name), std=0.3)
-    whole, anchor = copy.deepcopy(student).eval(), frozen_copy(student)
+@pytest.mark.parametrize("adapters", ["written", "peft", "none"])
+def test_it_computes_what_a_whole_copy_computes_while_the_student_moves_on(adapters):
+    student = model(adapters)
+    for value in trained(student).values():
+        nn.init.normal_(value, std=0.3)
+    whole, anchor = copy.deepcopy(student).eval(), begun(student)
+    copied = sum(each.numel() for each in anchor.weights.values())
+    factors = RANK * LAYERS * 232  # the seven projections' rows and columns
+    assert copied == (student.num_parameters() if adapters == "none" else factors)
     with torch.no_grad():
-        for name in names(student, True):
-            student.get_parameter(name).add_(1.0)
-    ids = torch.arange(10)[None]
+        for value in trained(student).values():
+            value.add_(1.0)
+    moved, ids = copy.deepcopy(student.state_dict()), torch.arange(10)[None]
     with torch.no_grad():
-        assert torch.equal(anchor(ids).logits, whole(ids).logits)
+        with anchor.within(student):
+            assert torch.equal(student(ids).logits, whole(ids).logits)
+        assert student.training and not any(each.requires_grad for each in anchor.weights.values())
+        for name, value in student.state_dict().items():
+            assert torch.equal(value, moved[name])
         assert not torch.allclose(student.eval()(ids).logits, whole(ids).logits, atol=1e-2)
 
 
-def test_a_model_that_trains_whole_is_copied_whole():
-    student = model(lora=False)
-    anchor = frozen_copy(student)
-    own = {each.data_ptr() for each in anchor.parameters()}
-    assert not own & {each.data_ptr() for each in student.parameters()}
+def test_before_a_training_it_is_the_student():
+    student, ids = model(), torch.arange(10)[None]
+    expected = student.eval()(ids).logits
+    with torch.no_grad(), Anchor().within(student.train()):
+        assert torch.equal(student(ids).logits, expected)
 
 
-class Weights(AnchorCallback):
+class Weights(Anchor):
     """Notes at each step whether the anchor has the student's weights."""
 
     def on_step_begin(self, args, state, *control, model, **others):
         super().on_step_begin(args, state, *control, model=model, **others)
-        same = all(torch.equal(own, value) for own, value in self._weights(model).values())
+        values = trained(model)
+        same = all(torch.equal(own, values[name]) for name, own in self.weights.items())
         self.__dict__.setdefault("fresh", []).append(same)
 
 
-def trained(folder, resume=None):
+def training(folder, adapters, resume=None):
     torch.manual_seed(0)
     draw = torch.Generator().manual_seed(0)
     ids = torch.randint(32, (8, 6), generator=draw)
     rows = [{"input_ids": row, "attention_mask": row**0, "labels": row} for row in ids]
-    student = model()
-    anchor, kfac = Weights(frozen_copy(student), every=2), KFACCallback(subsample=1.0)
+    student = model(adapters)
+    anchor, kfac = Weights(every=2), KFACCallback(subsample=1.0)
     args = TrainingArguments(
         str(folder),
         per_device_train_batch_size=2,
@@ -124,25 +128,27 @@ def trained(folder, resume=None):
     return student, anchor, kfac
 
 
-def test_a_training_of_adapters_refreshes_saves_and_continues(tmp_path):
-    student, anchor, kfac = trained(tmp_path)
-    adapters = names(student, True)
-    assert {f"{name}.weight" for name in kfac.kfac.layers} == adapters  # without a selection
+@pytest.mark.parametrize("adapters", ["written", "peft"])
+def test_a_training_of_adapters_refreshes_saves_and_continues(adapters, tmp_path):
+    student, anchor, kfac = training(tmp_path, adapters)
+    names = trained(student).keys()
+    assert len(names) == 2 * 7 * LAYERS and all("lora_" in name for name in names)
+    assert {f"{name}.weight" for name in kfac.kfac.layers} == names  # without a selection
     assert anchor.fresh == [True, False, True, False]
     saved = torch.load(tmp_path / "checkpoint-3/anchor.pt", weights_only=True)
-    assert saved.keys() == {*adapters, "of_checkpoint"}  # and no word of the base
-    assert len(saved["of_checkpoint"]["weights"]) == len(adapters)
-    start = model()
-    for name in names(student, False):
-        assert torch.equal(student.get_parameter(name), start.get_parameter(name))
-    again, anchor_again, _ = trained(tmp_path, resume=str(tmp_path / "checkpoint-3"))
+    assert saved.keys() == {*names, "of_checkpoint"}  # and no word of the base
+    assert len(saved["of_checkpoint"]["weights"]) == len(names)
+    start = model(adapters)
+    for name, value in student.named_parameters():
+        assert torch.equal(value, start.get_parameter(name)) != (name in names)
+    checkpoint = str(tmp_path / "checkpoint-3")
+    again, anchor_again, _ = training(tmp_path, adapters, resume=checkpoint)
     assert anchor_again.fresh == [False]  # of step 2, not of step 3
-    for name in adapters:
-        assert torch.equal(again.get_parameter(name), student.get_parameter(name)), name
-        own = anchor_again.anchor.get_parameter(name)
-        assert torch.equal(own, anchor.anchor.get_parameter(name)), name
+    for name, value in trained(student).items():
+        assert torch.equal(again.get_parameter(name), value), name
+        assert torch.equal(anchor_again.weights[name], anchor.weights[name]), name
 
 
 def test_a_number_of_steps_below_one_is_refused():
     with pytest.raises(ValueError, match="(?s)anchor_every is 0.*Hint: at least 1"):
-        AnchorCallback(nn.Linear(1, 1), 0)
+        Anchor(0)

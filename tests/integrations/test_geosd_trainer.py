@@ -1,5 +1,6 @@
 """GeoSD over TRL's trainer, where TRL is installed (`make test-core`), against geosd.training."""
 
+import copy
 import json
 import runpy
 import shutil
@@ -55,10 +56,9 @@ class Recording(GeoSDTrainer):
 
     def compute_loss(self, model, inputs, *args, **kwargs):
         loss = super().compute_loss(model, inputs, *args, **kwargs)
-        copies = {
-            name: {key: value.clone() for key, value in each.state_dict().items()}
-            for name, each in (("student", self.model), ("anchor", self.anchor))
-        }
+        copies = {"student": copy.deepcopy(self.model.state_dict())}
+        with self.anchor.within(self.model):
+            copies["anchor"] = copy.deepcopy(self.model.state_dict())
         self.__dict__.setdefault("seen", []).append((inputs, loss.item(), copies))
         return loss
 
@@ -83,7 +83,7 @@ def config(out, **changed):
     return sdft.SDFTConfig(str(out), **{**chosen, **changed})
 
 
-def trainer(folder, args, callbacks=(), anchor_every=3):
+def trainer(folder, args, callbacks=(), anchor_every=3, **others):
     return Recording(
         str(folder),
         args,
@@ -92,6 +92,7 @@ def trainer(folder, args, callbacks=(), anchor_every=3):
         privileged_column="solution",
         train_dataset=Dataset.from_list(ROWS),
         callbacks=list(callbacks),
+        **others,
     )
 
 
@@ -172,6 +173,24 @@ def test_kfac_of_a_step_is_that_of_one_pass_over_its_microbatches(folder, tmp_pa
         torch.testing.assert_close(average, expected, rtol=1e-3, atol=1e-8)
 
 
+def test_kfac_changes_the_update_of_adapters_alone(folder, tmp_path):
+    peft = pytest.importorskip("peft", reason="make test-core runs this where peft is")
+    lora = peft.LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False)
+    runs = []
+    for callbacks in ([], [KFACCallback(**FACTORS)]):
+        run = trainer(folder, config(tmp_path, max_steps=1), callbacks, peft_config=lora)
+        run.train()
+        runs.append(run)
+    plain, kfac = runs
+    assert [loss for _, loss, _ in plain.seen] == [loss for _, loss, _ in kfac.seen]
+    names = {name for name, value in kfac.model.named_parameters() if value.requires_grad}
+    assert names == kfac.anchor.weights.keys() == {f"{n}.weight" for n in callbacks[0].kfac.layers}
+    start = kfac.seen[0][2]["student"]
+    for name, value in kfac.model.named_parameters():
+        assert torch.equal(value, plain.model.get_parameter(name)) != (name in names), name
+        assert torch.equal(value, start[name]) != (name in names), name
+
+
 @pytest.mark.parametrize(
     ("stopped", "steps"), [(2, 3), (3, 4)], ids=["at the end of an epoch", "within the second"]
 )
@@ -190,16 +209,17 @@ def test_a_training_that_continues_has_the_same_bits(folder, tmp_path, stopped, 
         assert torch.equal(inputs["prompt_ids"], resumed_inputs["prompt_ids"])
         assert torch.equal(inputs["completion_ids"], resumed_inputs["completion_ids"])
         assert loss == resumed_loss
-    for model, whole_model in ((resumed.model, whole.model), (resumed.anchor, whole.anchor)):
-        for name, value in model.named_parameters():
-            assert torch.equal(value, whole_model.get_parameter(name)), name
+    for name, value in resumed.model.named_parameters():
+        assert torch.equal(value, whole.model.get_parameter(name)), name
+    for name, value in resumed.anchor.weights.items():
+        assert torch.equal(value, whole.anchor.weights[name]), name
 
 
 def test_the_anchor_of_a_checkpoint_is_used(folder, tmp_path):
     settings = dict(save_strategy="steps", save_steps=2)
     geosd_trainer = trainer(folder, config(tmp_path, **settings))
     geosd_trainer.train()
-    for name, value in geosd_trainer.anchor.named_parameters():  # at step 0, for three steps
+    for name, value in geosd_trainer.anchor.weights.items():  # of step 0, for three steps
         assert torch.equal(value, loaded(folder).get_parameter(name)), name
     path = tmp_path / "checkpoint-2/anchor.pt"
     saved = torch.load(path, weights_only=True)
@@ -227,7 +247,7 @@ def test_a_path_continues_from_its_own_anchor_and_another_checkpoints_is_refused
 
     class Look(TrainerCallback):
         def on_train_begin(self, *args, **kwargs):
-            found.update({n: p.clone() for n, p in resumed.anchor.named_parameters()})
+            found.update({name: own.clone() for name, own in resumed.anchor.weights.items()})
 
     resumed.add_callback(Look())
     given = checkpoint
@@ -325,7 +345,7 @@ def test_the_lines_of_the_readme_train(root, folder, tmp_path, monkeypatch):
     assert names["trainer"].state.global_step == 1
 
 
-def test_sharded_gradients_a_server_and_a_missing_column_are_refused(folder, tmp_path):
+def test_a_server_and_a_missing_column_are_refused(folder, tmp_path):
     args = config(tmp_path)
     with pytest.raises(ValueError, match="(?s)no column 'hint'; it has prompt.*Hint:"):
         GeoSDTrainer(

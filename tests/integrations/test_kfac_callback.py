@@ -1,12 +1,20 @@
 """K-FAC as a callback of transformers' Trainer, against K-FAC in a loop written out."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState, PartialState
+from accelerate.utils import DistributedType
 from transformers import Qwen3Config, Qwen3ForCausalLM, Trainer, TrainingArguments
 
-from geosd.integrations.kfac_callback import KFACCallback, loss_positions, microbatches_of_step
+from geosd.integrations.kfac_callback import (
+    KFACCallback,
+    check_parallel,
+    loss_positions,
+    microbatches_of_step,
+)
 from geosd.optim.kfac import KFAC
 
 RATE = 0.05
@@ -183,6 +191,20 @@ def test_clipping_before_kfac_is_refused_and_it_is_the_default(rows, tmp_path):
     assert TrainingArguments(str(tmp_path), use_cpu=True).max_grad_norm == 1.0
     with pytest.raises(ValueError, match="(?s)max_grad_norm is 1.0.*Hint: set max_grad_norm=0"):
         trainer(rows, tmp_path, KFACCallback(), max_grad_norm=1.0).train()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("FSDP", "FSDP1"), ("DEEPSPEED", "DEEPSPEED")])
+def test_fsdp1_and_deepspeed_are_refused_by_name(rows, tmp_path, monkeypatch, kind, name):
+    args = trainer(rows, tmp_path, KFACCallback()).args
+    version = SimpleNamespace(fsdp_version=1)
+    for shared in (PartialState._shared_state, AcceleratorState._shared_state):
+        monkeypatch.setitem(shared, "distributed_type", DistributedType[kind])
+    monkeypatch.setitem(shared, "fsdp_plugin", version)
+    with pytest.raises(ValueError, match=f"(?s){name}: GeoSD reads .*Hint: .*by FSDP2"):
+        check_parallel(args)
+    version.fsdp_version = 2
+    if kind == "FSDP":
+        check_parallel(args)
 
 
 @pytest.mark.slow

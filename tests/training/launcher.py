@@ -7,6 +7,7 @@ import os
 import runpy
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 IMPORTED = (
@@ -34,14 +35,20 @@ def places(processes: int) -> list[dict[str, str]]:
     return [{**everyone, "RANK": str(i), "LOCAL_RANK": str(i)} for i in range(processes)]
 
 
-def launch(program: str, *arguments: object, processes: int = 2, timeout: float = 240) -> None:
+def launch(
+    program: str,
+    *arguments: object,
+    processes: int = 2,
+    timeout: float = 240,
+    imported: Sequence[str] = IMPORTED,
+) -> None:
     """Run a program in several processes, none of which may fail.
 
     Each is a fork of a process that has imported its packages and done nothing: a fork of the
     process of the tests would find what is left of other tests' process groups and threads.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*IMPORTED])
+    context.set_forkserver_preload([*imported])
     words = [program, *map(str, arguments)]
     started = [context.Process(target=_run, args=(words, each)) for each in places(processes)]
     for process in started:

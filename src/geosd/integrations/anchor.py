@@ -1,47 +1,70 @@
 """The anchor theta_ckpt of a model that a transformers Trainer trains: a recent copy of it."""
 
-import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 
-from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint
+from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint, trained
+from geosd.optim.distributed import copy_full_into, full_tensor, is_sharded
 
 
-def frozen_copy(model: nn.Module) -> nn.Module:
-    """A copy of a model for evaluation, which shares with it the parameters that do not train.
+class Anchor(TrainerCallback):
+    """The student's weights of steps 0, K, 2 K, ..., for passes through the student's own modules.
 
-    Of a model with adapters, as peft's LoRA, only the adapters are copied: the base is there once.
-    """
-    shared = {id(each): each for each in model.parameters() if not each.requires_grad}
-    return copy.deepcopy(model, shared).requires_grad_(False).eval()
+    Copied are the weights that train: of a model with adapters, as peft's LoRA, the adapters alone,
+    of a model in shards (FSDP2) each process's shards. The file `anchor.pt` of a checkpoint has
+    them whole. Before the first training the anchor is the student itself.
 
-
-class AnchorCallback(TrainerCallback):
-    """Gives the anchor the student's weights at steps 0, K, ..., and keeps it in checkpoints.
-
-    The anchor is a `frozen_copy` of the student; the file `anchor.pt` has the weights that train.
+        anchor = Anchor(every=64)  # among the callbacks of a Trainer
+        with torch.no_grad(), anchor.within(model):
+            anchor_logits = model(ids).logits
     """
 
     FILE = "anchor.pt"
 
-    def __init__(self, anchor: nn.Module, every: int) -> None:
-        """Check the number of steps."""
+    def __init__(self, every: int = 64) -> None:
+        """Check K, the number of steps."""
         if every < 1:
             raise ValueError(f"anchor_every is {every}.\nHint: at least 1; the paper has 64.")
-        self.anchor, self.every = anchor, every
+        self.every = every
+        self.weights: dict[str, Tensor] = {}
+
+    @contextmanager
+    def within(self, model: nn.Module) -> Iterator[None]:
+        """Inside, the student has the anchor's weights, and is in evaluation mode."""
+        training = model.training
+        self._exchange(model.eval())
+        try:
+            yield
+        finally:
+            self._exchange(model.train(training))
+
+    @torch.no_grad()
+    def _exchange(self, model: nn.Module) -> None:
+        values = trained(model)
+        for name, own in self.weights.items():
+            value = values[name]
+            if is_sharded(value):  # FSDP2 gathers from the memory that it knows
+                kept = value.clone()
+                value.copy_(own)
+                own.copy_(kept)
+            else:
+                value.data, own.data = own.data, value.data
 
     @torch.no_grad()
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, *_: Any, model: nn.Module, **__: Any
     ) -> None:
-        """Continue with the anchor of a checkpoint."""
+        """Copy the weights that train, and continue with the anchor of a checkpoint."""
+        self.weights = {name: value.detach().clone() for name, value in trained(model).items()}
         if state.global_step:
             saved = load_from_checkpoint(args, state, self.FILE, model)
-            for name, (own, _) in self._weights(model).items():
-                own.copy_(saved[name])
+            for name, own in self.weights.items():
+                copy_full_into(saved[name], own)
 
     @torch.no_grad()
     def on_step_begin(
@@ -49,17 +72,17 @@ class AnchorCallback(TrainerCallback):
     ) -> None:
         """Refresh the anchor, if the step is one of those."""
         if state.global_step % self.every == 0:
-            for own, value in self._weights(model).values():
-                own.copy_(value)
+            values = trained(model)
+            for name, own in self.weights.items():
+                own.copy_(values[name])
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, *_: Any, model: nn.Module, **__: Any
     ) -> None:
         """Write the anchor into the checkpoint."""
-        saved = {name: own for name, (own, _) in self._weights(model).items()}
+        saved = {}
+        for name, own in self.weights.items():
+            whole = full_tensor(own)  # every process takes part
+            if state.is_world_process_zero:
+                saved[name] = whole.cpu()
         save_to_checkpoint(args, state, self.FILE, saved, model)
-
-    def _weights(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
-        """The weights that the anchor does not share, and the student's, by name."""
-        both = zip(self.anchor.named_parameters(), model.parameters(), strict=True)
-        return {name: (own, value) for (name, own), value in both if own is not value}

@@ -6,10 +6,12 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from transformers import TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from geosd.files import atomic_write
+from geosd.optim.distributed import full_tensor
 
 OF = "of_checkpoint"
 """Key of the step and the sums of the weights that a file belongs to."""
@@ -19,8 +21,10 @@ def save_to_checkpoint(
     args: TrainingArguments, state: TrainerState, name: str, value: dict[str, Any], model: nn.Module
 ) -> None:
     """Write values, step and sums of the weights beside what the Trainer has just saved."""
-    if state.is_world_process_zero and not args.save_only_model:
-        saved = {**value, OF: {"step": state.global_step, "weights": _sums(model)}}
+    if args.save_only_model:
+        return
+    saved = {**value, OF: {"step": state.global_step, "weights": _sums(model)}}
+    if state.is_world_process_zero:
         with atomic_write(_folder(args, state) / name) as temporary:
             torch.save(saved, temporary)
 
@@ -49,7 +53,7 @@ def load_from_checkpoint(
             f"{path}: the training continues at step {state.global_step}, and this file is missing."
             f"{hint}"
         )
-    saved = torch.load(path, map_location="cpu", weights_only=True)
+    saved = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     of = saved.pop(OF, {"step": "unknown"})
     if of != {"step": state.global_step, "weights": _sums(model)}:
         raise ValueError(
@@ -59,10 +63,18 @@ def load_from_checkpoint(
     return saved
 
 
+def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that train, by name, of a model in shards (FSDP2) its shards; no base's."""
+    for part in model.modules():
+        if isinstance(part, FSDPModule):
+            part.reshard()  # a pass without gradients leaves the output head gathered
+    return {name: each for name, each in model.named_parameters() if each.requires_grad}
+
+
 def _sums(model: nn.Module) -> list[int]:
-    """Sum of the bytes of each parameter that trains: a base below adapters is no checkpoint's."""
-    parts = (each.detach().contiguous() for each in model.parameters() if each.requires_grad)
-    return [int(part.view(-1).view(torch.uint8).sum()) for part in parts]
+    """Sum of the bytes of each parameter that trains; every process takes part."""
+    whole = (full_tensor(each.detach()).contiguous() for each in trained(model).values())
+    return [int(each.view(-1).view(torch.uint8).sum()) for each in whole]
 
 
 def _folder(args: TrainingArguments, state: TrainerState) -> Path:

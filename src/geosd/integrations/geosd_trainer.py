@@ -5,21 +5,25 @@ B = sequences, T = tokens of the padded responses, D = hidden size.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from os import PathLike, fspath
 from typing import Any, TypeVar
 
 import torch
 from datasets import Dataset
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
 from torch.utils.data import Sampler
 from trl.experimental.sdft import SDFTConfig, SDFTTrainer
 from trl.trainer.utils import RepeatSampler
 
-from geosd.integrations.anchor import AnchorCallback, frozen_copy
+from geosd.integrations.anchor import Anchor
 from geosd.integrations.geosd_loss import GeoSDLoss
-from geosd.integrations.kfac_callback import KFACCallback
+from geosd.integrations.kfac_callback import KFACCallback, check_parallel
 from geosd.objectives.reduce import loss_terms
+from geosd.optim.distributed import full_tensor
 from geosd.seeds import seed_of
 
 PRIVILEGED = "privileged_context"  # the name of the column in TRL
@@ -39,10 +43,10 @@ class GeoSDTrainer(SDFTTrainer):
     A training that continues from a checkpoint has the same bits as one that was never stopped,
     where every step generates its own responses, as is TRL's default.
 
-    A step costs one pass more than SDFT's, through the anchor, which copies the weights that train:
-    with a `peft_config` the adapters alone. Dropout in them would count as drift (peft's default
-    is none). Logits exist for a chunk of positions at a time. Arguments that are not named here are
-    SDFTTrainer's.
+    A step costs one pass more than SDFT's, with the weights of the `Anchor`. Dropout of adapters
+    would count as drift (peft's default is none). Logits exist for a chunk of positions at a time.
+    Under FSDP2 the weights of student and anchor lie in shards, and the output heads of both are
+    whole in a step. Arguments that are not named here are SDFTTrainer's.
 
     Args:
         model: A causal language model, or its name or folder.
@@ -87,17 +91,14 @@ class GeoSDTrainer(SDFTTrainer):
         super().__init__(model, args, **data, **others)
         self._check_prompts("train_dataset", self.train_dataset)
         self._check_prompts("eval_dataset", self.eval_dataset)
-        if self.is_deepspeed_enabled or self.is_fsdp_enabled:
-            raise ValueError(
-                "GeoSDTrainer copies whole weights for the anchor; DeepSpeed and FSDP have shards."
-                "\nHint: start one process a device without them (DDP)."
-            )
+        check_parallel(args)
+        if self.is_fsdp_enabled:  # all processes gather the shards, until the last response ends
+            self.model.generate = partial(self.model.generate, synced_gpus=True)
         self.geosd_loss = loss or GeoSDLoss(temperature=args.temperature)
         self.anchor = None
         if self.geosd_loss.objective.drift_penalty:
-            frozen = frozen_copy(self.model)
-            self.anchor = self.accelerator.prepare_model(frozen, evaluation_mode=True)
-            self.add_callback(AnchorCallback(self.anchor, anchor_every))
+            self.anchor = Anchor(anchor_every)
+            self.add_callback(self.anchor)
 
     def compute_loss(
         self,
@@ -119,9 +120,11 @@ class GeoSDTrainer(SDFTTrainer):
 
         with torch.no_grad():
             with self._get_teacher_context_for_self_distillation():
-                references = [self._hidden_states(self.teacher_model, teacher, width)]
+                apart = self.teacher_model is not self.model
+                references = [self._hidden_states(self.teacher_model, teacher, width, apart)]
             if self.anchor is not None:
-                references.append(self._hidden_states(self.anchor, student, width))
+                with self.anchor.within(self.model):
+                    references.append(self._hidden_states(self.model, student, width, True))
         for callback in self.callback_handler.callbacks:
             if isinstance(callback, KFACCallback) and model.training:
                 terms_B = loss_terms(mask.sum(1), self.geosd_loss.loss_mean) * microbatches
@@ -138,7 +141,7 @@ class GeoSDTrainer(SDFTTrainer):
         return terms["loss"] / microbatches
 
     def _hidden_states(
-        self, model: nn.Module, inputs: dict[str, Tensor], width: int
+        self, model: nn.Module, inputs: dict[str, Tensor], width: int, frozen: bool = False
     ) -> tuple[Tensor, nn.Module]:
         """Hidden states [B, T, D] that predict the last T = `width` tokens, and the output head.
 
@@ -146,7 +149,7 @@ class GeoSDTrainer(SDFTTrainer):
         ValueError if these are not the head's, applied to the hidden states.
         """
         unwrapped = self.accelerator.unwrap_model(model)
-        head, kept = unwrapped.get_output_embeddings(), []
+        kept = []
         hook = unwrapped.get_decoder().register_forward_hook(
             lambda module, args, output: kept.append(output.last_hidden_state)
         )
@@ -155,6 +158,7 @@ class GeoSDTrainer(SDFTTrainer):
         finally:
             hook.remove()
         (hidden,) = kept
+        head = output_head(unwrapped, frozen)
         with torch.no_grad(), self.accelerator.autocast():
             own = head(hidden[:, -1:].to(head.weight.dtype)).float()
         if (own - logits).abs().max() > 1e-2 * logits.abs().max():
@@ -209,6 +213,31 @@ class GeoSDTrainer(SDFTTrainer):
                             " longest, or to None, which keeps every prompt whole; TRL's default is"
                             " 512."
                         )
+
+
+def output_head(model: nn.Module, frozen: bool) -> nn.Module:
+    """The output head of a model after a pass, to be applied outside of passes.
+
+    A frozen one keeps the weights of now; another has those of the model's last pass. Of a model in
+    shards (FSDP2) it is a plain layer: its own would gather its weights for each chunk.
+    """
+    head, sharded = model.get_output_embeddings(), isinstance(model, FSDPModule)
+
+    def now(value: nn.Parameter) -> nn.Parameter:
+        kept = full_tensor(value.detach())  # what is gathered, FSDP2 overwrites
+        return nn.Parameter(kept.clone() if sharded else kept, requires_grad=False)
+
+    if not isinstance(head, FSDPModule):
+        return copy.deepcopy(head, {id(p): now(p) for p in head.parameters()}) if frozen else head
+    if not isinstance(head, nn.Linear):
+        raise ValueError(
+            f"the output head is a {type(head).__name__}, which FSDP2 cannot apply apart from a"
+            " pass.\nHint: leave the head out of target_modules and modules_to_save of LoRA."
+        )
+    layer = nn.Linear(1, 1, bias=head.bias is not None, device="meta")
+    for name, value in head.named_parameters(recurse=False):
+        setattr(layer, name, now(value) if frozen else value)
+    return layer
 
 
 class EpochSampler(Sampler):

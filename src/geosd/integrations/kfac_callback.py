@@ -32,7 +32,7 @@ FILE = "kfac.pt"
 NEGLIGIBLE = 1e-4
 SPECTRUM_EVERY = 100
 
-REPLICATED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+PARALLEL = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
 
 
 class KFACCallback(TrainerCallback):
@@ -57,7 +57,7 @@ class KFACCallback(TrainerCallback):
 
     Raises:
         ValueError: At the start of the training: the arguments clip gradients, or train in fp16 or
-            on sharded weights.
+            in parallel by other means than DDP and FSDP2.
 
     Source: the paper, "Kronecker factorization" (app:exp-kfac).
     """
@@ -179,24 +179,32 @@ class KFACCallback(TrainerCallback):
 
 
 def check_arguments(args: TrainingArguments) -> None:
-    """Refuse, by ValueError, what would clip, scale or shard what K-FAC reads."""
+    """Refuse, by ValueError, what would clip, scale or hide what K-FAC reads."""
     if args.max_grad_norm:
         raise ValueError(
             f"max_grad_norm is {args.max_grad_norm}: the Trainer clips gradients before K-FAC sees"
             " them, and K-FAC undoes most of it.\nHint: set max_grad_norm=0 (the default of"
             " TrainingArguments is 1.0); the damping bounds K-FAC's step."
         )
-    parallel = AcceleratorState()
-    if parallel.mixed_precision == "fp16":
+    if AcceleratorState().mixed_precision == "fp16":
         raise ValueError(
             "fp16 scales the loss by a factor that K-FAC does not know.\nHint: set bf16=True in"
             " place of fp16=True."
         )
-    if parallel.distributed_type not in REPLICATED or args.n_gpu > 1:
+    check_parallel(args)
+
+
+def check_parallel(args: TrainingArguments) -> None:
+    """Refuse, by ValueError, several devices by other means than DDP and FSDP2."""
+    parallel = AcceleratorState()
+    kind = parallel.distributed_type
+    if args.n_gpu > 1 or not (kind in PARALLEL or parallel.is_fsdp2):
+        name = {"FSDP": "FSDP1", "NO": "DataParallel"}.get(kind.value, kind.value)
         raise ValueError(
-            f"KFACCallback on {parallel.distributed_type.value}: it needs whole weights in each"
-            " process.\nHint: start one process a device (DDP: torchrun, or accelerate launch"
-            " --multi_gpu), without FSDP and DeepSpeed."
+            f"{name}: GeoSD reads weights and gradients by layer; DeepSpeed and FSDP1 keep them"
+            " in buffers of their own.\nHint: start one process a device, with whole copies (DDP:"
+            ' torchrun) or shards by FSDP2 (fsdp=True, fsdp_config={"version": 2} of the arguments,'
+            " or fsdp_version: 2 of accelerate)."
         )
 
 
