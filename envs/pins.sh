@@ -25,6 +25,6 @@ pins_of() { grep -oE '^[^# ]+==[^ ]+' "$1.txt"; }
 for name in vllm verl smollm2; do
   pins_of "$name" | lock "$name" --no-deps
 done
-echo 'trl==1.16.*' | lock trl --constraint laptop.txt \
+printf '%s\n' 'trl==1.16.*' peft | lock trl --constraint laptop.txt \
   --override <(echo "torch; sys_platform == 'none'") \
   --no-emit-package torch --no-emit-package setuptools
