@@ -91,6 +91,7 @@ BY_HAND = (
     "python -m geosd dvc-metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
     "python -m geosd grade --in given/rows.jsonl --out graded.jsonl --workers 1",
+    f"python -m geosd evaluate-folder base_models/{MODEL}/0 --protocol small --out evaluated",
     "python -m geosd accept --study rates",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")

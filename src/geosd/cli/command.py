@@ -20,7 +20,7 @@ from geosd.freed_memory import keep_freed_memory
 from geosd.preemption import EXIT_CODE, PreemptionError
 
 GROUPS = {
-    "run": "run plan doctor select-rates grade",
+    "run": "run plan doctor select-rates evaluate-folder grade",
     "look": "summary preview figures report stale unused",
     "share": "capsule verify publish restore dvc-commit dvc-metrics redraw results-page"
     " merge-claims transfer",
@@ -65,6 +65,8 @@ def main() -> None:
     if name in ("-h", "--help"):
         print(overview())
         return
+    if name == "evaluate" and "--variant" not in " ".join(words):  # every job of a study has one
+        name = "evaluate-folder"
     known = " ".join(GROUPS.values()).split()
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
