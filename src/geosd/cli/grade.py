@@ -1,13 +1,15 @@
-"""Judge the responses of a JSON-lines file, whatever made them.
+"""Judge the responses of a file, whatever made them.
 
-Every row needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
+Files of lm-eval, lighteval and geosd are read as they are (`geosd.problems.sample_formats`). Every
+other row needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
 and `reason`; where the row already had one of these, the old value is kept as `recorded_...`. A row
 whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
 """
 
+import datetime
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +18,7 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedFileError, DamagedLineError, atomic_write
+from geosd.problems import sample_formats
 from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.typed_grader import (
@@ -24,7 +27,10 @@ from geosd.problems.grading.typed_grader import (
     grade_answer,
     grade_response,
 )
+from geosd.problems.records import Problem, read_problems
 
+MOST_SHOWN = 20
+"""Disagreements that the terminal lists; the rows have all."""
 _ADDED = ("answer", "correct", "reason")
 # What Python's encoder of JSON writes for certain: it fails near a thousand levels.
 MOST_NESTED = 100
@@ -40,11 +46,14 @@ def main(
     guess: bool = False,
     seconds: float = LIMIT_SECONDS,
     workers: int = 2,
+    problems: Path | None = None,
+    form: Annotated[sample_formats.Format, tyro.conf.arg(name="format")] = "rows",
 ) -> None:
-    """Grade the responses of a JSON-lines file, row by row in order.
+    """Grade the responses of a file (JSON lines, lm-eval, lighteval), row by row in order.
 
     Args:
-        out: The rows with their verdicts; written whole or not at all.
+        source: One file; verdicts that it has are compared with ours.
+        out: The rows with their verdicts, written whole or not at all; of another format a folder.
         grader: `auto` lets each gold's type choose; `symbolic` also compares answers to integer
             golds as formulas.
         answer_field: A field that holds an extracted answer, judged where the response is null or
@@ -52,8 +61,11 @@ def main(
         guess: Whether the last formula or number counts where no answer is stated.
         seconds: Limit on comparing one answer as a formula, in seconds of processor time.
         workers: Processes that do so.
+        problems: The problems of `samples.jsonl` of geosd, which holds no right answers.
+        form: How `out` is written.
     """
-    rows = list(_rows(source, answer_field))
+    known = {(p.benchmark, p.id): p for p in (read_problems(problems) if problems else ())}
+    rows = sample_formats.merged(_rows(source, answer_field, known))
     if not rows:
         raise DamagedFileError(
             f"{source}: no row; expected one JSON object a line.\nHint: run again what writes the"
@@ -78,31 +90,48 @@ def main(
         except BaseException:
             threads.shutdown(cancel_futures=True)  # or every row left would still be graded
             raise
-    # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
-    with (
-        atomic_write(out) as temporary,
-        temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
-    ):
-        for row, verdict in zip(rows, verdicts, strict=True):
-            lines.write(json.dumps(_with_verdict(row, verdict), ensure_ascii=False) + "\n")
+    graded = [_with_verdict(row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
+    disagreements, compared = sample_formats.mark_disagreements(graded)
+    if form == "rows":
+        # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
+        with (
+            atomic_write(out) as temporary,
+            temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
+        ):
+            lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in graded)
+    else:
+        written = datetime.datetime.fromtimestamp(source.stat().st_mtime, datetime.UTC)
+        date = written.strftime("%Y-%m-%dT%H-%M-%S.%f")
+        print(*sample_formats.write(form, graded, out, date), sep="\n")
     print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
     print(_rule_of_truncation(rows))
+    if compared:
+        print(f"{len(disagreements)} of {compared} verdicts of the file disagree with these.")
+        print(*disagreements[:MOST_SHOWN], sep="\n")
+    if len(disagreements) > MOST_SHOWN:
+        print(f"and {len(disagreements) - MOST_SHOWN} more: rows with `disagrees`")
 
 
-def _rows(path: Path, answer_field: str | None) -> Iterator[dict[str, Any]]:
+def _rows(
+    path: Path, answer_field: str | None, problems: Mapping[Any, Problem]
+) -> Iterator[dict[str, Any]]:
     nullable = ["response"] + ([answer_field] if answer_field else [])
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+        parquet = path.suffix == ".parquet"
+        given = sample_formats.read_details(path) if parquet else lines
+        for number, line in enumerate(given, start=1):
             try:
-                row = json.loads(line)
-                _check(row, nullable)
+                row = line if parquet else json.loads(line)
+                found = sample_formats.responses(row, path, number, problems)
+                for row in found:
+                    _check(row, nullable)
             except (ValueError, RecursionError) as error:
                 raise DamagedLineError(
                     f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
                     f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
                     " line; nothing was written."
                 ) from error
-            yield row
+            yield from found
 
 
 def _check(row: Any, nullable: list[str]) -> None:

@@ -1,0 +1,262 @@
+r"""Samples in the files of other evaluation programs: lm-eval 0.4 and lighteval 0.13.
+
+lm-eval (`--log_samples`) writes `samples_<task>_<date>.jsonl`, a line for each problem and filter,
+with the responses in `resps`. lighteval writes `details_<task>|<shots>_<date>.parquet`, a row for
+each problem, with the responses in `model_response`. Here a row is one response: `benchmark`,
+`problem_id`, `sample`, `question`, `gold`, `response`, `finish_reason` where it is known, and
+`verdicts`, what the file says of the problem by each of its metrics.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+import pyarrow
+import pyarrow.parquet
+from pydantic import TypeAdapter
+
+from geosd.files import DamagedFileError, atomic_write, write_text
+from geosd.problems.grading.answer_extraction import extract_answer
+from geosd.problems.records import Problem
+from geosd.problems.sources.jsonl import MARK
+
+Format = Literal["rows", "lm-eval", "lighteval"]
+Row = dict[str, Any]
+_NAME = re.compile(r"(?:samples|details)_(.+?)(?:\|\d+)?_[^_]+")
+_MEANS = re.compile(r"avg@|pass@(?:1\b|k:k=1\b)")
+"""Metrics of several responses that are the share of right ones."""
+
+
+@dataclass(frozen=True)
+class _LmEval:
+    """What is read of a line of lm-eval; the lists are over requests, then over repeats."""
+
+    doc_id: int
+    target: str
+    resps: list[list[str]]
+    arguments: Any = None
+    filter: str = "none"
+    problem_id: str | None = None
+    finish_reason: list[str | None] | None = None
+
+
+@dataclass(frozen=True)
+class _Doc:
+    query: str
+    choices: list[str]
+    gold_index: int | list[int]
+    id: str | None = None
+    specific: Any = None
+
+
+@dataclass(frozen=True)
+class _Response:
+    text: list[str]
+
+
+@dataclass(frozen=True)
+class _Lighteval:
+    """What is read of a row of lighteval's details."""
+
+    doc: _Doc
+    model_response: _Response
+    metric: dict[str, Any] = field(default_factory=dict)
+
+
+_line, _details = TypeAdapter(_LmEval), TypeAdapter(_Lighteval)
+
+
+def read_details(path: Path) -> list[Row]:
+    """The rows of a parquet file; DamagedFileError if it is none."""
+    try:
+        return pyarrow.parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DamagedFileError(
+            f"{path}: no parquet file that can be read: {error}.\nHint: fetch or write it again."
+        ) from error
+
+
+def responses(row: Any, path: Path, number: int, problems: Mapping[Any, Problem]) -> list[Row]:
+    """The responses of a row of any of the formats; a row of another kind is one response itself.
+
+    `number` is the row's, from 1; `problems` by benchmark and id are those of samples of geosd,
+    which hold no right answer. ValueError if a row is not as its format has it.
+    """
+    name = _NAME.fullmatch(path.stem)
+    head = {"benchmark": name[1] if name else path.stem}
+    if isinstance(row, dict) and "resps" in row:
+        line = _line.validate_python(row)
+        head |= {"problem_id": line.problem_id or str(line.doc_id), "gold": _gold(line.target)}
+        head["question"] = _prompt(line.arguments)
+        texts, ends = [text for of_request in line.resps for text in of_request], line.finish_reason
+        numbers = {k: v for k, v in row.items() if k != "doc_id" and isinstance(v, int | float)}
+        head["verdicts"] = {f"{k},{line.filter}": float(v) for k, v in numbers.items()}
+    elif isinstance(row, dict) and "model_response" in row:
+        details = _details.validate_python(row)
+        doc, texts = details.doc, details.model_response.text
+        indices = doc.gold_index if isinstance(doc.gold_index, list) else [doc.gold_index]
+        if len(indices) != 1 or not 0 <= indices[0] < len(doc.choices):
+            raise ValueError(f"gold_index is {doc.gold_index}; expected one of choices")
+        head |= {"problem_id": doc.id or str(number - 1), "gold": _gold(doc.choices[indices[0]])}
+        head["question"] = doc.query
+        ends = doc.specific.get("finish_reason") if isinstance(doc.specific, dict) else None
+        numbers = {k: v for k, v in details.metric.items() if isinstance(v, int | float)}
+        head["verdicts"] = {name: float(value) for name, value in numbers.items()}
+    elif isinstance(row, dict) and {"benchmark", "problem_id", "text"} <= row.keys():
+        problem = problems.get((row["benchmark"], row["problem_id"]))
+        if problem is None:
+            raise ValueError("samples of geosd hold no right answer: name their --problems")
+        kept = {k: v for k, v in row.items() if k not in ("text", "finish")}
+        known = {"question": problem.question, "gold": problem.answer, "response": row["text"]}
+        return [{**kept, **known, "finish_reason": row.get("finish")}]
+    else:
+        return [row]
+    if ends is not None and len(ends) != len(texts):
+        raise ValueError(f"finish_reason has {len(ends)} entries for {len(texts)} responses")
+    ends = ends or [None] * len(texts)
+    return [
+        {**head, "sample": at, "response": text, "finish_reason": end}
+        for at, (text, end) in enumerate(zip(texts, ends, strict=True))
+    ]
+
+
+def _prompt(arguments: Any) -> str | None:
+    """The prompt of a line of lm-eval."""
+    try:
+        return arguments["gen_args_0"]["arg_0"]
+    except (KeyError, TypeError):
+        return None
+
+
+def _gold(text: str) -> str:
+    """The final answer alone: some tasks give a worked solution."""
+    _, mark, answer = text.rpartition(MARK)
+    boxed = extract_answer(text) if "\\boxed" in text and not mark else None
+    return (answer if mark else boxed or text).strip()
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """Rows with the verdicts of all filters of lm-eval, which writes a line for each of them."""
+    found: dict[Any, Row] = {}
+    for place, row in enumerate(rows):
+        key = _problem(row, place), row.get("sample") if "verdicts" in row else place
+        if (first := found.setdefault(key, row)) is not row:
+            first["verdicts"] |= row["verdicts"]
+    return list(found.values())
+
+
+def _problem(row: Row, place: int = 0) -> tuple[Any, Any]:
+    return row.get("benchmark"), row.get("problem_id", place)
+
+
+def mark_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Where a file's own verdicts and ours differ, in words, and how many were compared.
+
+    A verdict of lm-eval or lighteval is about a problem, and is compared with the share of its
+    responses that are right: of one response any metric is, of several an average alone. Rows in
+    question get `disagrees`, the names of these verdicts.
+    """
+    words, compared = [], 0
+    groups: dict[Any, list[Row]] = {}
+    for place, row in enumerate(rows):
+        alone = "verdicts" not in row
+        groups.setdefault((*_problem(row, place), place if alone else None), []).append(row)
+    for (benchmark, problem, _), members in groups.items():
+        first, share = members[0], fmean(row["correct"] for row in members)
+        verdicts = dict(first.get("verdicts", {}))
+        if isinstance(recorded := first.get("recorded_correct"), bool):
+            verdicts["correct"] = float(recorded)
+        for name, value in verdicts.items():
+            if len(members) > 1 and not _MEANS.match(name):
+                continue
+            compared += 1
+            if abs(value - share) > 1e-6:
+                answers = ", ".join(f"{row['answer']} ({row['reason']})" for row in members[:4])
+                place = " ".join(str(part) for part in (benchmark, problem) if part is not None)
+                words.append(
+                    f"{place}: {name} {value:g}, here {share:g}: {answers};"
+                    f" right is {first['gold']}"
+                )
+                for row in members:
+                    row.setdefault("disagrees", []).append(name)
+    return words, compared
+
+
+def write(form: Format, rows: Sequence[Row], folder: Path, date: str) -> list[Path]:
+    """Write graded rows as lm-eval or lighteval do, a file a benchmark; the files.
+
+    `date` is that of the files' names, as `2026-01-31T12-00-00.000000`. A problem's metric is the
+    share of its responses that are right.
+    """
+    benchmarks: dict[str, dict[Any, list[Row]]] = {}
+    for place, row in enumerate(rows):
+        benchmark, problem = _problem(row, place)
+        of_benchmark = benchmarks.setdefault(benchmark or "samples", {})
+        of_benchmark.setdefault(str(problem), []).append(row)
+    files = []
+    for benchmark, problems in benchmarks.items():
+        if form == "lm-eval":
+            files.append(folder / f"samples_{benchmark}_{date}.jsonl")
+            lines = (json.dumps(line) + "\n" for line in _lm_eval_lines(problems))
+            write_text(files[-1], "".join(lines))
+        else:
+            files.append(folder / f"details_{benchmark}|0_{date}.parquet")
+            table = pyarrow.Table.from_pylist([*_lighteval_rows(benchmark, problems)])
+            with atomic_write(files[-1]) as temporary:
+                pyarrow.parquet.write_table(table, temporary)
+    return files
+
+
+def _lm_eval_lines(problems: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+    for number, (problem, members) in enumerate(problems.items()):
+        first, texts = members[0], [row["response"] or "" for row in members]
+        doc = {"question": first.get("question"), "answer": first["gold"]}
+        name, prompt = f"avg@{len(members)}", first.get("question") or ""
+        hashed = {
+            "doc_hash": json.dumps(doc, indent=2, ensure_ascii=False),
+            "prompt_hash": prompt,
+            "target_hash": first["gold"],
+        }
+        yield {
+            "doc_id": number,
+            "doc": doc,
+            "target": first["gold"],
+            "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {}}},
+            "resps": [texts],
+            "filtered_resps": [texts],
+            "filter": "none",
+            "metrics": [name],
+            **{
+                key: hashlib.sha256(text.encode(errors="replace")).hexdigest()
+                for key, text in hashed.items()
+            },
+            name: fmean(row["correct"] for row in members),
+            "problem_id": problem,
+            "finish_reason": [row.get("finish_reason") for row in members],
+        }
+
+
+def _lighteval_rows(benchmark: str, problems: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+    for problem, members in problems.items():
+        first, share = members[0], fmean(row["correct"] for row in members)
+        yield {
+            "doc": {
+                "query": first.get("question") or "",
+                "choices": [first["gold"]],
+                "gold_index": 0,
+                "id": problem,
+                "task_name": f"{benchmark}|0",
+                "num_samples": len(members),
+                "specific": {"finish_reason": [row.get("finish_reason") for row in members]},
+            },
+            "metric": {f"avg@n:n={len(members)}": share},
+            "model_response": {
+                "input": first.get("question") or "",
+                "text": [row["response"] or "" for row in members],
+            },
+        }

@@ -1,0 +1,169 @@
+"""Samples in the files of lm-eval and lighteval, as their sources write them, and back."""
+
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from geosd.cli.grade import main
+from geosd.files import DamagedFileError, DamagedLineError, write_jsonl
+from geosd.problems.records import Problem, Sample
+
+GOLD = "She sold 48/2 = <<48/2=24>>24 clips.\n#### 1,024"
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def lm_eval_line(doc_id, response, filter_, correct, target=GOLD):
+    """A line of `samples_gsm8k_*.jsonl`: gsm8k has two filters, so each response has two lines."""
+    return {
+        "doc_id": doc_id,
+        "doc": {"question": "How many?", "answer": target},
+        "target": target,
+        "arguments": {
+            "gen_args_0": {"arg_0": "Question: How many?\nAnswer:", "arg_1": {"until": []}}
+        },
+        "resps": [[response]],
+        "filtered_resps": ["[invalid]"],
+        "filter": filter_,
+        "metrics": ["exact_match"],
+        "doc_hash": "0" * 64,
+        "prompt_hash": "0" * 64,
+        "target_hash": "0" * 64,
+        "exact_match": correct,
+    }
+
+
+def test_a_file_of_lm_eval_is_graded_and_each_filter_that_disagrees_is_named(tmp_path, capsys):
+    source = tmp_path / "samples_gsm8k_cot_2026-01-31T12-00-00.000000.jsonl"
+    responses = {0: "The answer is 1024.", 1: r"so \boxed{7}"}
+    verdicts = {(0, "strict-match"): 0.0, (0, "flexible-extract"): 1.0}
+    rows = [
+        lm_eval_line(number, text, name, verdicts.get((number, name), 0.0))
+        for name in ("strict-match", "flexible-extract")
+        for number, text in responses.items()
+    ]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    main(source, tmp_path / "out.jsonl")
+    first, second = lines(tmp_path / "out.jsonl")
+    assert (first["benchmark"], first["problem_id"], first["gold"]) == ("gsm8k_cot", "0", "1,024")
+    assert first["question"] == "Question: How many?\nAnswer:"
+    assert (first["correct"], second["correct"], second["answer"]) == (True, False, "7")
+    assert first["verdicts"] == {
+        "exact_match,strict-match": 0.0,
+        "exact_match,flexible-extract": 1.0,
+    }
+    assert first["disagrees"] == ["exact_match,strict-match"] and "disagrees" not in second
+    said = capsys.readouterr().out
+    assert "2 rows: 1 correct, 1 wrong answer" in said
+    assert "1 of 4 verdicts of the file disagree" in said
+    assert "gsm8k_cot 0: exact_match,strict-match 0, here 1: 1024 (correct); right is 1,024" in said
+
+
+def details(tmp_path, texts, metric, **doc):
+    """A file of lighteval's details, with the keys of its Doc that have no value, too."""
+    row = {
+        "doc": {
+            "query": "Solve it.",
+            "choices": ["204"],
+            "gold_index": 0,
+            "instruction": None,
+            "images": None,
+            "specific": None,
+            "id": "3",
+            "task_name": "aime24|0",
+            "fewshot_samples": [],
+            "num_samples": len(texts),
+            **doc,
+        },
+        "metric": metric,
+        "model_response": {
+            "input": "Solve it.",
+            "input_tokens": [1, 2],
+            "text": texts,
+            "output_tokens": [[3]] * len(texts),
+            "text_post_processed": None,
+            "logprobs": [],
+        },
+    }
+    path = tmp_path / "details_aime24|0_2026-01-31T12-00-00.000000.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    return path
+
+
+def test_details_of_lighteval_are_graded_and_averages_alone_are_compared_of_several_responses(
+    tmp_path, capsys
+):
+    texts = [r"\boxed{204}", r"\boxed{204}", "none", r"\boxed{5}"]
+    metric = {"avg@n:n=4": 0.25, "pass@k:k=1&n=4": 0.5, "pass@k:k=16": 0.0, "maj@n:n=4": 0.0}
+    main(details(tmp_path, texts, metric), tmp_path / "out.jsonl")
+    rows = lines(tmp_path / "out.jsonl")
+    assert [row["correct"] for row in rows] == [True, True, False, False]
+    assert [row["sample"] for row in rows] == [0, 1, 2, 3]
+    assert {(row["benchmark"], row["problem_id"]) for row in rows} == {("aime24", "3")}
+    said = capsys.readouterr().out
+    assert "1 of 2 verdicts of the file disagree" in said
+    assert "aime24 3: avg@n:n=4 0.25, here 0.5: 204 (correct)" in said
+    # MATH-500 of lighteval has a worked solution for a right answer.
+    worked = details(tmp_path, texts[:1], {"a": 1.0}, choices=[r"ANSWER: it is $\boxed{204}$."])
+    main(worked, tmp_path / "out.jsonl")
+    assert lines(tmp_path / "out.jsonl")[0]["gold"] == "204"
+
+
+@pytest.mark.parametrize("form", ["lm-eval", "lighteval"])
+def test_samples_written_in_another_format_and_read_again_are_the_same(tmp_path, form, capsys):
+    problems = [
+        Problem(f"{b}-{i}", b, f"What is {i}?", str(i)) for b in ("id", "far") for i in (0, 7)
+    ]
+    samples = [
+        Sample(p.benchmark, p.id, k, text, 9, *verdict)
+        for p in problems
+        for k, (text, verdict) in enumerate(
+            [
+                (r"é \boxed{7}", ("7", p.answer == "7", "stop", None)),
+                (r"\boxed{7}", (None, False, "length", "truncated")),
+                ("", (None, False, "stop", "no answer")),
+            ]
+        )
+    ]
+    write_jsonl(tmp_path / "samples.jsonl", samples)
+    write_jsonl(tmp_path / "test.jsonl", problems)
+    source = {"source": tmp_path / "samples.jsonl", "problems": tmp_path / "test.jsonl"}
+    main(out=tmp_path / "first.jsonl", **source)
+    main(out=tmp_path / "written", form=form, **source)
+    assert "0 of 12 verdicts of the file disagree" in capsys.readouterr().out
+    files = sorted((tmp_path / "written").iterdir())
+    assert len(files) == 2
+    again = []
+    for file in reversed(files):  # id, far
+        main(file, tmp_path / "again.jsonl")
+        assert "0 of 2 verdicts of the file disagree" in capsys.readouterr().out
+        again += lines(tmp_path / "again.jsonl")
+    kept = "benchmark problem_id sample question gold response finish_reason answer correct reason"
+
+    def parts(rows):
+        return [[row[name] for name in kept.split()] for row in rows]
+
+    assert parts(again) == parts(lines(tmp_path / "first.jsonl"))
+    assert [row["correct"] for row in again] == [sample.correct for sample in samples]
+
+
+def test_what_is_not_as_its_format_has_it_is_named_with_its_row(tmp_path):
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(DamagedLineError, match=r"(?s)parquet:1: gold_index is 4.*Hint"):
+        main(details(tmp_path, ["7"], {"a": 1.0}, gold_index=4), out)
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DamagedFileError, match=r"(?s)no parquet file that can be read.*Hint"):
+        main(tmp_path / "rows.parquet", out)
+    bad = tmp_path / "samples_x_y.jsonl"
+    bad.write_text(json.dumps(lm_eval_line(0, "7", "none", 1.0) | {"resps": [[7]]}) + "\n")
+    with pytest.raises(DamagedLineError, match=r"(?s)jsonl:1: .*resps.*Hint"):
+        main(bad, out)
+    sample = {"benchmark": "id", "problem_id": "a", "text": "7"}
+    bad.write_text(json.dumps(sample) + "\n")
+    with pytest.raises(DamagedLineError, match="(?s)hold no right answer: name their --problems"):
+        main(bad, out)
+    assert not out.exists()
