@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from geosd.config import ConfigError, load
+from geosd.config import ConfigError, load, resolve
 from geosd.config.model_sizes import ModelSize, model_size
 from geosd.config.yaml_source import read
 
@@ -122,6 +122,57 @@ def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, n
     assert re.search(expected, message), message
     # Whatever is known only of the resolved study points at the study.
     assert f"params.yaml:{line}:" in message or "studies.quick." in message
+
+
+WORDS = {  # what people type in a section of a study -> the key that is meant
+    "training": {
+        **{"lr": "learning_rate", "batch_size": "problems", "max_tokens": "response_tokens"},
+        **{"epochs": "steps? It counts otherwise: an epoch is data.train / training.problems"},
+        **{"gamma": "optimiser.kfac.damping", "lambda": "objective.drift_penalty"},
+        **{"kl_coef": "objective.kl_coefficient", "num_generations": "group"},
+        "n_samples": "studies.short.evaluation.samples",
+    },
+    "evaluation": {"n_samples": "samples", "max_tokens": "response_tokens", "k": "pass_k"},
+}
+
+
+def test_the_words_of_other_programs_lead_to_the_keys_that_they_mean(broken):
+    given = [f"{name}: {{{', '.join(f'{w}: 1' for w in words)}}}" for name, words in WORDS.items()]
+    lines = "".join(f"    {line}\n" for line in [*given, "seed: 1", "lr: 1"])
+    parent, start = "  short:\n    extends: quick\n    about: x\n    kind: main\n", "  quick:\n"
+    message, _ = broken(start, parent + lines + start)
+    for section, words in WORDS.items():
+        for word, key in words.items():
+            found = f"studies.short.{section}.{word}: there is no such key. Did you mean {key}"
+            assert found in message, word
+    assert "studies.short.seed: there is no such key. Did you mean seeds or " in message
+    assert "studies.short.lr: there is no such key. Did you mean training.learning_rate?" in message
+    grid = "    grid: {geosd: {objective.lambda: [1.0], lr: [1.0e-5]}}\n"
+    message, _ = broken(start, parent + grid + start)
+    assert "objective.lambda is no key of training. Did you mean objective.drift_pen" in message
+    assert "grid.geosd.lr: lr is no key of training. Did you mean learning_rate?" in message
+
+
+def test_an_inherited_mistake_names_the_study_that_inherits_it(broken):
+    start = "  quick:\n"
+    parent = (
+        "  first:\n    extends: quick\n    about: x\n    kind: main\n    outputs: [table_habits]\n"
+    )
+    child = "  second:\n    extends: first\n    about: x\n    kind: main\n"
+    child += "    data: {source: word-problems}\n"
+    message, _ = broken(start, parent + child + start)
+    assert "studies.first.outputs[0]: table_habits shows habits of the search world;" in message
+    assert "data.source must be search. Study second inherits it." in message
+
+
+def test_a_studys_variant_may_leave_out_whose_hyperparameters_it_changes(root, edited):
+    start, study = "  quick:\n", "  short:\n    extends: quick\n    about: x\n    kind: main\n"
+    entry = "    variants: {geosd: {training: {objective: {drift_penalty: 3.0}}}}\n"
+    loaded = load(edited((start, study + entry + start)))
+    trainings = [
+        resolve(loaded, name).training("mini-qwen3", "geosd") for name in ("quick", "short")
+    ]
+    assert trainings[1]["objective"] == {**trainings[0]["objective"], "drift_penalty": 3.0}
 
 
 def test_values_are_what_yaml_1_2_takes_them_for(tmp_path):

@@ -57,7 +57,7 @@ def clashes(study: Study) -> Iterator[Clash]:
     """Each clash of a study: a key of the file, and what is wrong and allowed."""
     # Outputs that have nothing to show; asked of a study whose values are right.
     unmet = (
-        (("outputs", index), f"{name} {missing}, for {study.name}.")
+        (("outputs", index), f"{name} {missing}.")
         for index, name in enumerate(study.outputs)
         if name in output_specs()
         for missing in unmet_needs(study, output_specs()[name])

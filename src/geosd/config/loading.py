@@ -1,7 +1,7 @@
 """Load and validate params.yaml: every mistake with its key, what it means, and what is allowed."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,13 +10,16 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from geosd.config.aliases import NOTES, keys_for
 from geosd.config.clashes import clashes
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
-from geosd.config.overlays import NOT_INHERITED, inherit
+from geosd.config.overlays import NOT_INHERITED, grids_of_variants, inherit
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
+from geosd.config.protocol_schema import HYPERPARAMETERS
 from geosd.config.schema_base import Section
 from geosd.config.study import resolve
 from geosd.config.yaml_source import Source, read
+from geosd.registry import did_you_mean
 from geosd.reporting.specs import output_specs
 
 SCHEMA = "workflow/schemas/params.schema.json"
@@ -35,7 +38,7 @@ def load(path: Path | str = "params.yaml") -> Params:
     params, mistakes = _checked(Params, source)
     if params is not None:
         params = params.with_selected(_selected_rates(params))
-        mistakes += [mistake for name in params.studies for mistake in _study(params, name, source)]
+        mistakes += _of_studies(params, source)
         mistakes += _names("study", (params.study,), params.studies, (), source)
         allowed = [*params.models, DEFAULT]
         mistakes += _names("model", params.resources, allowed, ("resources",), source)
@@ -70,6 +73,20 @@ def _selected_rates(params: Params) -> dict[str, SelectedRates]:
     return files
 
 
+def _of_studies(params: Params, source: Source) -> list[Mistake]:
+    """What is wrong with each study; of a key that others inherit once, with their names."""
+    found: dict[Mistake, list[str]] = {}
+    for name in params.studies:
+        for mistake in _study(params, name, source):
+            found.setdefault(mistake, []).append(name)
+    return [
+        replace(one, message=f"{one.message} Study {', '.join(names)} inherits it.")
+        if one.path[0] == "studies" and one.path[1] not in names
+        else one
+        for one, names in found.items()
+    ]
+
+
 def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     """What is wrong with a study as a whole: undefined names, values that clash."""
     study, place, mistakes = params.studies[name], ("studies", name), []
@@ -81,6 +98,14 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
         ("outputs", "table, figure or ledger", OUTPUTS),
     ):
         mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
+    training = ("studies", name, "training")
+    known = {key[len(training) :] for key in _keys_below(training, source.values)}
+    for variant, axes in grids_of_variants(study.grid):
+        for axis in axes:
+            if (key := tuple(axis.split("."))) not in known:
+                meant = _meant((*training, *key), source.values, training)
+                message = f"{axis} is no key of training. {meant}".rstrip()
+                mistakes.append(source.mistake((*place, "grid", variant, axis), message))
     if mistakes:
         return mistakes
     return [source.mistake(key, text) for key, text in clashes(resolve(params, name))]
@@ -122,7 +147,8 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
     match kind:
         case "extra_forbidden":
             keys = sorted(key_schema(path[:-1], source.values).get("properties", {}))
-            message = f"there is no such key. {alternatives(path[-1], keys)}"
+            meant = _meant(path, source.values) or did_you_mean(path[-1], keys)
+            message = f"there is no such key. {meant}Allowed: {', '.join(keys)}."
         case "missing":
             message = f"the key is missing. {meaning}"
         case "union_tag_invalid":
@@ -138,6 +164,36 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
             message = f"{given} is not allowed: {reason}. {meaning}"
     inherited = kind != "missing" or path[-1] not in NOT_INHERITED
     return source.mistake(path, message.strip(), inherited)
+
+
+def _meant(path: KeyPath, values: Any, section: KeyPath = ()) -> str:
+    """`Did you mean KEY? ` of keys that a word of other programs means: nearby, below or above.
+
+    Keys are named from the section that the word stands in, or from the file.
+    """
+    section = section or path[:-1]
+    words = keys_for(path[-1])
+    for root in (path[:length] for length in range(len(path) - 1, 0, -1)):
+        if root[0] != "protocol" and len(root) < 2:
+            break
+        below = (key for key in _keys_below(root, values) if key[-1] in words)
+        if found := sorted(below, key=lambda key: (len(key), words.index(key[-1]))):
+            short = len(section) if len(root) >= len(section) else 0
+            names = " or ".join(".".join(map(str, key[short:])) for key in found)
+            note = NOTES.get(str(found[0][-1])) if found[0][-1] != path[-1] else None
+            return f"Did you mean {names}? " + (f"It counts otherwise: {note}. " if note else "")
+    return ""
+
+
+def _keys_below(path: KeyPath, values: Any) -> Iterator[KeyPath]:
+    """Every key of a section and of the sections in it; of an objective those of any name."""
+    piece = key_schema(path, values)
+    if "discriminator" in piece:
+        yield from ((*path, one.name) for keys in HYPERPARAMETERS.values() for one in keys)
+    for key in piece.get("properties", {}):
+        yield (*path, key)
+        if key != "pretraining":  # the miniature's, which nobody means
+            yield from _keys_below((*path, key), values)
 
 
 def _path_in_file(details: ErrorDetails, values: Any) -> KeyPath:
@@ -158,7 +214,11 @@ def _path_in_file(details: ErrorDetails, values: Any) -> KeyPath:
 def json_schema() -> dict[str, Any]:
     """The JSON schema of params.yaml, for editors, generated from the schema's classes."""
     made = Params.model_json_schema()
-    for definition in made["$defs"].values():
+    for name, definition in made["$defs"].items():
+        if name.startswith("Objective_"):  # a study's variant may leave out whose keys they are
+            definition.pop("required")
+        if "oneOf" in (objective := definition["properties"].get("objective", {})):
+            objective["anyOf"] = objective.pop("oneOf")
         if "extends" in definition["properties"] and (needed := definition.pop("required", None)):
             # An entry that extends another needs only the keys that are never inherited.
             definition["required"] = [key for key in needed if key in NOT_INHERITED]

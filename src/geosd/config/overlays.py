@@ -59,7 +59,20 @@ def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]
             chains = {name: _chain(section, name, entries, problems) for name in entries}
             content[section] = {name: _merged(entries, chains[name]) for name in entries}
             parents |= {(section, name): c[1] for name, c in chains.items() if len(c) > 1}
+    for name in _mapping(content, "studies"):
+        for variant in _mapping(content, "studies", name, "variants"):
+            place = ("studies", name, "variants", variant, "training", "objective")
+            below = _mapping(content, "variants", variant, "training", "objective").get("name")
+            if (objective := _mapping(content, *place)) and below and "name" not in objective:
+                objective["name"] = below
     return content, parents, problems
+
+
+def _mapping(values: Any, *path: str) -> Tree:
+    """The mapping at a path; an empty one where there is none."""
+    for key in path:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else {}
 
 
 def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> list[str]:
