@@ -1,85 +1,125 @@
-"""The frontier shows the runs' numbers and hides no label."""
+"""The frontier and the coverage show the runs' numbers, and the paper's where they say so."""
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from scipy import stats
 
-from geosd.reporting import figure_frontier
-from geosd.reporting.method_style import METHODS, method, ordered
+from geosd.claims.published import published_number
+from geosd.reporting import figure_coverage, figure_frontier
+from geosd.reporting.figures import HALF_IN, PAGE_IN
+from geosd.reporting.method_style import BACKGROUND, METHODS, method, ordered
 from geosd.scores.score_table import scores_by_seed
 
 QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
 
 
-def test_gains_and_whiskers_are_those_of_the_runs(make):
-    scores = make()
-    gains = figure_frontier.frontier_figure_points(scores, "mini-qwen3", QUICK)
-    means = figure_frontier.mean_frontier_points(gains)
-    assert list(means.index) == ["grpo", "fwdkl", "revkl", "geosd"]
-    runs = scores_by_seed(scores, "mini-qwen3", "fwdkl", "id")
-    base = scores_by_seed(scores, "mini-qwen3", "pi_0", "id")
-    gain, ood_gain = means.loc["fwdkl"]
-    assert gain == pytest.approx(runs.mean() - base.mean())
-    axes, *_ = figure_frontier.plot(scores, ["mini-qwen3"], QUICK).axes
-    *_, points, origin = [c for c in axes.collections if len(c.get_offsets())]
-    np.testing.assert_allclose(points.get_offsets(), means[["id_gain", "ood_gain"]])
-    sd = np.std(runs, ddof=1)
-    whiskers = [path.vertices for c in axes.collections for path in c.get_paths()]
-    expected = np.array([[gain - sd, ood_gain], [gain + sd, ood_gain]])
-    assert any(w.shape == (2, 2) and np.allclose(w, expected) for w in whiskers)
+def points(axes, colour):
+    """Where the filled and the open markers of a colour stand."""
+    lines = [line for line in axes.lines if line.get_marker() not in ("None", "", None)]
+    filled = [line.get_xydata()[0] for line in lines if to_hex(line.get_mfc()) == colour.lower()]
+    hollow = [
+        line.get_xydata()[0]
+        for line in lines
+        if to_hex(line.get_mfc()) == "#ffffff" and to_hex(line.get_mec()) == colour.lower()
+    ]
+    return filled, hollow
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("models", [("mini-qwen3",), ("mini-qwen3", "mini-olmo3", "mini-llama")])
-def test_labels_cover_neither_each_other_nor_the_frame(make, models):
+def gains_by_seed(scores, variant):
+    """Gains of each run over the base model of its seed, in and out of distribution."""
+    return [
+        scores_by_seed(scores, "mini-qwen3", variant, name)
+        - scores_by_seed(scores, "mini-qwen3", "pi_0", name)
+        for name in ("id", "ood_avg")
+    ]
+
+
+def test_gains_are_paired_by_seed_and_whiskers_are_intervals_of_their_mean(make):
+    scores = make(seeds=5)
+    (axes,) = figure_frontier.plot(scores, ["mini-qwen3"], QUICK).axes
+    across, up = gains_by_seed(scores, "fwdkl")
+    colour = METHODS["fwdkl"].colour
+    assert any(np.allclose(at, (across.mean(), up.mean())) for at in points(axes, colour)[0])
+    low, high = stats.t.interval(0.95, 4, across.mean(), stats.sem(across))
+    ends = [line.get_xydata() for line in axes.lines if line.get_color() == colour]
+    whisker = [(low, up.mean()), (high, up.mean())]
+    assert any(end.shape == (2, 2) and np.allclose(end, whisker) for end in ends)
+
+
+def test_the_interval_is_over_base_models_where_there_are_several(make):
+    scores = make(seeds=8)
+    scores["draw"] = scores["seed"] % 4
+    (axes,) = figure_frontier.plot(scores, ["mini-qwen3"], QUICK).axes
+    across, up = (gain.groupby(gain.index % 4).mean() for gain in gains_by_seed(scores, "geosd"))
+    low, high = stats.t.interval(0.95, 3, across.mean(), stats.sem(across))
+    ends = [line.get_xydata() for line in axes.lines]
+    whisker = [(low, up.mean()), (high, up.mean())]
+    assert any(end.shape == (2, 2) and np.allclose(end, whisker) for end in ends)
+
+
+def test_of_three_runs_each_is_drawn_and_no_interval(make):
+    scores = make(seeds=3)
+    (axes,) = figure_frontier.plot(scores, ["mini-qwen3"], QUICK).axes
+    gains = np.column_stack(gains_by_seed(scores, "grpo"))
+    drawn = [line.get_xydata() for line in axes.lines if line.get_color() == METHODS["grpo"].colour]
+    assert any(xy.shape == (3, 2) and np.allclose(xy, gains) for xy in drawn)
+    assert not any(xy.shape == (2, 2) for xy in drawn)
+
+
+def test_four_methods_have_their_colour_and_the_papers_points_are_open(make):
+    models = ["mini-qwen3", "unheard-of"]
     figure = figure_frontier.plot(make(models), models, list(METHODS))
-    figure.draw_without_rendering()
-    planes = [axes for axes in figure.axes if axes.get_xlabel().startswith("ID gain")]
-    assert len(planes) == len(models)
-    for axes in planes:
-        boxes = {t.get_text(): t.get_window_extent() for t in axes.texts}
-        assert set(boxes) == {METHODS[v].drawn for v in list(METHODS)[:10]}
-        for (a, first_box), (b, second_box) in itertools.combinations(boxes.items(), 2):
-            # Ascender and descender room may touch; letters may not.
-            assert not first_box.shrunk(0.95, 0.7).overlaps(second_box.shrunk(0.95, 0.7)), (a, b)
-        frame = axes.get_window_extent()
-        for text, box in boxes.items():
-            assert box.x0 >= frame.x0 - 1 and box.x1 <= figure.bbox.x1, text
+    assert figure.get_size_inches()[0] == PAGE_IN
+    for axes, model in zip(figure.axes, models, strict=True):
+        for name in figure_frontier.NAMED:
+            filled, hollow = points(axes, METHODS[name].colour)
+            assert filled and len(hollow) == (model == "mini-qwen3")
+        assert not points(axes, METHODS["jsd"].colour)[0] and points(axes, BACKGROUND)[0]
+    own, base = (published_number("Qwen3-8B", v, "ood_avg").mean for v in ("geosd", "pi_0"))
+    (at,) = points(figure.axes[0], METHODS["geosd"].colour)[1]
+    assert at[1] == pytest.approx(own - base)
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["GRPO", "FwdKL", "RevKL", "GeoSD", "other methods", "the paper's"]
 
 
-@pytest.mark.slow
+def test_all_planes_share_their_axes_and_shade_the_whole_quadrant_of_gains(make):
+    models = ["mini-qwen3", "mini-llama"]
+    figure = figure_frontier.plot(make(models), models, QUICK)
+    limits = {(axes.get_xlim(), axes.get_ylim()) for axes in figure.axes}
+    assert len(limits) == 1
+    ((right, top),) = {(x, y) for (_, x), (_, y) in limits}
+    for axes in figure.axes:
+        corners = axes.collections[0].get_paths()[0].vertices
+        assert corners.min(axis=0) == pytest.approx(0)
+        assert corners.max(axis=0) == pytest.approx((right, top))
+
+
 def test_pass_at_k_stands_on_one_scale_for_all_models(make):
     models = ("mini-qwen3", "mini-llama")
-    scores = make(models)
-    figure = figure_frontier.plot(scores, models, QUICK)
-    panels = [axes for axes in figure.axes if axes.get_xlabel() == "OOD pass@16 (%)"]
-    assert len(panels) == 2 and panels[0].get_xlim() == panels[1].get_xlim()
-    for axes, model in zip(panels, models, strict=True):
+    scores = make(models, seeds=4)
+    figure = figure_coverage.plot(scores, models, QUICK)
+    assert {axes.get_xlabel() for axes in figure.axes} == {"OOD pass@16 (%)"}
+    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
+    for axes, model in zip(figure.axes, models, strict=True):
         for row, variant in enumerate(ordered(QUICK)):
             runs = scores_by_seed(scores, model, variant, "ood_avg", "pass@k", 16)
             at = [line.get_xydata() for line in axes.lines]
-            assert any(np.allclose(xy, (runs.mean(), row)) for xy in np.concatenate(at))
-            ends = (runs.mean() - runs.std(), runs.mean() + runs.std())
+            assert any(np.allclose(xy[0], (runs.mean(), row)) for xy in at)
+            low, high = stats.t.interval(0.95, 3, runs.mean(), stats.sem(runs))
             assert any(
-                xy.shape == (2, 2) and np.allclose(xy, [(end, row) for end in ends]) for xy in at
+                xy.shape == (2, 2) and np.allclose(xy, [(low, row), (high, row)]) for xy in at
             )
 
 
-def test_without_pass_at_k_there_is_no_row_for_it(make):
-    scores = make()
-    figure = figure_frontier.plot(scores[scores["metric"] == "avg@k"], ["mini-qwen3"], QUICK)
-    assert len(figure.axes) == 1
-
-
-def test_one_model_fits_one_column(make):
+def test_one_model_takes_half_the_page(make):
     figure = figure_frontier.plot(make(), ["mini-qwen3"], QUICK)
-    assert figure.get_size_inches()[0] < 3.5
+    assert figure.get_size_inches()[0] == HALF_IN
 
 
 def test_without_the_base_model_there_is_no_gain(make):
@@ -87,10 +127,7 @@ def test_without_the_base_model_there_is_no_gain(make):
         figure_frontier.plot(make(variants=["geosd"]), ["mini-qwen3"], ["geosd"])
 
 
-def test_an_unknown_variant_is_drawn_under_its_own_name(make):
-    scores = make().replace({"variant": {"tip": "mine"}})
-    gains = figure_frontier.frontier_figure_points(scores, "mini-qwen3", ["pi_0", "geosd", "mine"])
-    assert list(gains["variant"].unique()) == ["geosd", "mine"]
+def test_an_unknown_variant_keeps_its_own_name():
     assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
 
 
@@ -98,66 +135,10 @@ def test_an_unknown_variant_is_drawn_under_its_own_name(make):
 def test_reporting_and_analysis_do_not_import_torch():
     modules = "table_main table_benchmarks table_significance claims_page table_ablations"
     modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
-    modules += " figure_stepsize"
+    modules += " figure_stepsize figure_coverage"
     code = (
         "import sys, geosd.claims.judging, geosd.scores.score_table, geosd.scores.step_log_tables\n"
     )
     code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def means(**points):
-    return pd.DataFrame(points.values(), index=list(points), columns=["id_gain", "ood_gain"])
-
-
-def test_points_are_crowded_where_four_lie_within_a_quarter_of_the_farthest():
-    near = dict.fromkeys(("sft", "fwdkl", "tip", "geosd"), (1.0, -5.0))
-    far = (-3.0, 20.0)
-    crowded = figure_frontier.crowded_variants
-    assert crowded(means(**near, revkl=far)) == list(near)
-    assert crowded(means(sft=near["sft"], tip=near["tip"], geosd=near["geosd"], revkl=far)) == []
-    assert crowded(means(**near, revkl=(0.0, 19.0))) == []
-    assert crowded(means()) == []
-
-
-@pytest.fixture
-def crowded(make):
-    """Scores with one far method, and an outlier that gives a near one long whiskers."""
-    scores = make()
-    scores = scores[scores["variant"].isin([*QUICK, "sft"])].reset_index(drop=True)
-    average = scores["benchmark"].isin(["id", "ood_avg"]) & (scores["metric"] == "avg@k")
-    scores.loc[average & (scores["variant"] == "revkl"), "value"] -= 900.0
-    scores.loc[average & (scores["variant"] == "fwdkl") & (scores["seed"] == 0), "value"] -= 80.0
-    return scores
-
-
-@pytest.mark.slow
-def test_a_crowd_at_the_origin_has_a_panel_of_its_own_where_it_is_labelled(crowded):
-    figure = figure_frontier.plot(crowded, ["mini-qwen3"], [*QUICK, "sft"])
-    figure.draw_without_rendering()
-    whole, part, _ = figure.axes
-    assert [text.get_text() for text in whole.texts] == [METHODS["revkl"].label]
-    near = {METHODS[v].drawn for v in [*QUICK, "sft"] if v != "revkl"}
-    assert {text.get_text() for text in part.texts} == near
-    (frame,) = whole.patches
-    assert frame.get_bbox().x0 == part.get_xlim()[0] and frame.get_bbox().y1 == part.get_ylim()[1]
-
-
-@pytest.mark.slow
-def test_no_whisker_is_clipped(crowded):
-    for axes in figure_frontier.plot(crowded, ["mini-qwen3"], [*QUICK, "sft"]).axes[:2]:
-        whiskers = [p.vertices for c in axes.collections for p in c.get_paths() if len(p) == 2]
-        corners = np.concatenate(whiskers)
-        assert len(whiskers) >= 8
-        for values, (low, high) in zip(corners.T, (axes.get_xlim(), axes.get_ylim()), strict=True):
-            assert low < values.min() and values.max() < high
-
-
-def test_a_crowd_with_whiskers_as_wide_as_the_figure_is_not_enlarged():
-    points = means(sft=(1, 1), fwdkl=(1, 0), tip=(0, 1), geosd=(2, 2), revkl=(-10.0, -10.0))
-    spread = points * 0 + 0.5
-    crowd = ["sft", "fwdkl", "tip", "geosd"]
-    assert figure_frontier.enlarged_variants(points, spread) == crowd
-    spread.loc["tip"] = 9.0
-    assert figure_frontier.enlarged_variants(points, spread) == []

@@ -59,8 +59,10 @@ def test_the_drawn_chord_and_arc_are_those_of_the_points():
 def test_nothing_touches_in_the_overview():
     figure = overview.plot()
     figure.draw_without_rendering()
-    axes = figure.axes[2]
-    boxes = [t.get_window_extent() for t in axes.texts if t.get_text()]
+    weights, _, circle = figure.axes
+    names = [text.get_text() for text in weights.texts if text.get_text().strip()]
+    assert sorted(names) == sorted(["FwdKL", "RevKL", "JSD", "SkewKL", "Hellinger (GeoSD)"])
+    boxes = [t.get_window_extent() for t in [*weights.texts, *circle.texts] if t.get_text().strip()]
     for at, box in enumerate(boxes):
         assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
-        assert not any(box.overlaps(other) for other in boxes[at + 1 :])
+        assert not any(box.shrunk(1, 0.8).overlaps(o.shrunk(1, 0.8)) for o in boxes[at + 1 :])

@@ -42,12 +42,17 @@ def made_up_scores(seeds=3, models=("m",)) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
+def drawn(scores, models, swept=None):
+    rates = {model: {"fwdkl": 1e-6, "revkl": 1e-5, "geosd": 3e-5} for model in models}
+    return privilege.plot(scores, models, {model: swept or points() for model in models}, rates)
+
+
 def test_changes_and_intervals_are_those_of_the_runs():
-    scores = made_up_scores()
+    scores = made_up_scores(seeds=5)
     sweep = privilege.privilege_changes(scores, "m", points())
     order = ["fwdkl", "revkl", "geosd"]
     assert list(sweep["variant"].unique()) == order, "in the order of every figure"
-    (axes,) = privilege.plot(scores, ["m"], {"m": points()}).axes
+    (axes,) = drawn(scores, ["m"]).axes
     line, band = axes.lines[1 + order.index("geosd")], axes.collections[order.index("geosd")]
     runs = scores_by_seed(scores, "m", "geosd", "ood_avg")
     base = scores_by_seed(scores, "m", "pi_0", "ood_avg")
@@ -60,13 +65,13 @@ def test_changes_and_intervals_are_those_of_the_runs():
 
 
 def test_points_stand_in_the_order_of_privilege_whatever_the_order_of_the_grid():
-    (axes,) = privilege.plot(made_up_scores(), ["m"], {"m": points()[::-1]}).axes
+    (axes,) = drawn(made_up_scores(), ["m"], points()[::-1]).axes
     assert list(axes.lines[2].get_xdata()) == [100 * share for share in SHARES]
     assert axes.lines[2].get_color() == METHODS["revkl"].colour
 
 
 def test_one_seed_draws_a_line_without_a_band():
-    (axes,) = privilege.plot(made_up_scores(seeds=1), ["m"], {"m": points()}).axes
+    (axes,) = drawn(made_up_scores(seeds=1), ["m"]).axes
     assert len(axes.lines) == 4 and all(np.isfinite(line.get_ydata()).all() for line in axes.lines)
     assert not any(band.get_paths() for band in axes.collections)
 
@@ -74,10 +79,11 @@ def test_one_seed_draws_a_line_without_a_band():
 @pytest.mark.slow
 @pytest.mark.parametrize("models", [("m",), ("a", "b", "c")])
 def test_labels_stay_on_the_page_and_apart(models):
-    scores, swept = made_up_scores(models=models), {model: points() for model in models}
-    figure = privilege.plot(scores, models, swept)
+    figure = drawn(made_up_scores(models=models), models)
     figure.draw_without_rendering()
     for axes in figure.axes:
+        texts = {text.get_text() for text in axes.texts}
+        assert texts == {"FwdKL at 1e-6", "RevKL at 1e-5", "GeoSD at 3e-5"}
         boxes = [t.get_window_extent() for t in axes.texts]
         assert len(boxes) == 3 and max(box.x1 for box in boxes) <= figure.bbox.x1
         for at, box in enumerate(boxes):
@@ -88,9 +94,7 @@ def test_labels_stay_on_the_page_and_apart(models):
 def test_the_same_scores_draw_the_same_bytes(tmp_path, svg_alone):
     files = []
     for folder in ("a", "b"):
-        paths = save(
-            privilege.plot(made_up_scores(), ["m"], {"m": points()}), tmp_path / folder, "p"
-        )
+        paths = save(drawn(made_up_scores(), ["m"]), tmp_path / folder, "p")
         files.append([path.read_bytes() for path in paths])
     assert files[0] == files[1]
 
@@ -98,4 +102,4 @@ def test_the_same_scores_draw_the_same_bytes(tmp_path, svg_alone):
 def test_a_study_without_base_is_refused_with_a_hint():
     scores = made_up_scores()
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on ood_avg.*Hint:"):
-        privilege.plot(scores[scores["variant"] != "pi_0"], ["m"], {"m": points()})
+        drawn(scores[scores["variant"] != "pi_0"], ["m"])

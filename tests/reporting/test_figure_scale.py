@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from geosd.reporting import figure_scale as scale
 from geosd.reporting.figures import save
@@ -29,18 +30,22 @@ def made_up_scores(models=tuple(LADDER), seeds=3) -> pd.DataFrame:
 
 
 def test_lines_are_the_means_of_the_runs_in_the_studys_order():
-    scores = made_up_scores()
+    scores = made_up_scores(seeds=5)
     figure = scale.plot(scores, LADDER, BOTH)
-    base, geosd = figure.axes[1].lines
-    for variant, line in (("pi_0", base), ("geosd", geosd)):
+    lines = {line.get_color(): line for line in figure.axes[1].lines}
+    for variant in BOTH:
+        line = lines[METHODS[variant].colour]
         expected = [scores_by_seed(scores, m, variant, "ood_avg").mean() for m in LADDER]
         assert line.get_ydata() == pytest.approx(expected)
-        assert line.get_color() == METHODS[variant].colour
+        assert list(line.get_xdata()) == [scale.parameters(model) for model in LADDER]
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert named == [METHODS[variant].drawn for variant in BOTH]
-    band = figure.axes[1].collections[1].get_paths()[0].vertices
+    assert named == [METHODS[variant].label for variant in BOTH]
+    bands = [band.get_paths()[0].vertices for band in figure.axes[1].collections]
     runs = scores_by_seed(scores, LADDER[0], "geosd", "ood_avg")
-    assert band[:, 1][band[:, 0] == 0].max() == pytest.approx(runs.mean() + runs.std())
+    _, high = stats.t.interval(0.95, 4, runs.mean(), stats.sem(runs))
+    smallest = scale.parameters(LADDER[0])
+    tops = [band[:, 1][band[:, 0] == smallest].max() for band in bands]
+    assert any(top == pytest.approx(high) for top in tops)
 
 
 def test_both_panels_say_the_gain_of_each_size():
@@ -55,10 +60,11 @@ def test_both_panels_say_the_gain_of_each_size():
         ]
 
 
-def test_sizes_are_what_the_names_differ_in():
-    assert scale.model_sizes(LADDER) == ("mini-qwen3", ["xs", "s", "m", "l", "xl"])
-    assert scale.model_sizes(["qwen3-1.7b", "qwen3-14b"]) == ("qwen3", ["1.7b", "14b"])
-    assert scale.model_sizes(["mini-qwen3", "mini-llama"]) == ("mini", ["qwen3", "llama"])
+def test_the_axis_is_the_logarithm_of_all_parameters():
+    axes = scale.plot(made_up_scores(), LADDER, BOTH).axes[1]
+    shown = [text.get_text() for text in axes.get_xticklabels()]
+    assert axes.get_xscale() == "log" and shown == ["27k", "52k", "104k", "245k", "618k"]
+    assert [scale.short_count(scale.parameters(f"qwen3-{n}b")) for n in (8, 14)] == ["8.2B", "15B"]
 
 
 def test_labels_stay_on_the_page_and_apart():

@@ -20,7 +20,7 @@ def curves():
         (model, variant, seed, 0, step, quantity, 0.1 * step + 0.01 * seed + 0.02 * place)
         for model in ("a", "b")
         for place, variant in enumerate(("geosd", "grpo", "left_over"))
-        for seed in range(3)
+        for seed in range(4)
         for step in STEPS
         for quantity in figure_training.PANELS
     ]
@@ -35,7 +35,7 @@ def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
         drawn = {line.get_color(): line.get_xydata() for line in axes.get_lines()}
         assert set(drawn) == {method("geosd").colour, method("grpo").colour}
         for place, name in enumerate(("geosd", "grpo")):
-            expected = [(s, 0.1 * s + 0.01 + 0.02 * place) for s in STEPS]
+            expected = [(s, 0.1 * s + 0.015 + 0.02 * place) for s in STEPS]
             assert np.allclose(drawn[method(name).colour], expected)
     assert [axes.get_title(loc="left") for axes in panels] == ["a", "", "", "b", "", ""]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["GRPO", "GeoSD"]
@@ -47,7 +47,7 @@ def test_bands_are_intervals_of_the_mean(curves):
         (curves["model"] == "a") & (curves["variant"] == "grpo") & (curves["step"] == 4)
     ]
     values = at_four.loc[at_four["quantity"] == "overlap", "value"]
-    expected = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
+    expected = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
     (band,) = figure.axes[2].collections
     corners = band.get_paths()[0].vertices
     ends = sorted({y for x, y in corners if x == 4})
@@ -55,7 +55,7 @@ def test_bands_are_intervals_of_the_mean(curves):
 
 
 def test_bands_end_where_the_scale_does(curves):
-    wide = curves.assign(value=curves["seed"].map({0: 0.0, 1: 0.9, 2: 1.0}))
+    wide = curves.assign(value=curves["seed"].map({0: 0.0, 1: 0.9, 2: 1.0, 3: 1.0}))
     figure = figure_training.plot(wide, ["a"], ["grpo"])
     for axes, most in zip(figure.axes, (1.0, np.pi, 1.0), strict=True):
         heights = axes.collections[0].get_paths()[0].vertices[:, 1]
@@ -79,7 +79,7 @@ def test_of_more_than_five_methods_the_plain_ones_of_each_idea_have_a_colour(cur
     points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 1]
     assert [line.get_marker() for line in points] == ["."]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == [*(method(name).drawn for name in strong), "other methods"]
+    assert labels == [*(method(name).label for name in strong), "other methods"]
 
 
 def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):

@@ -18,8 +18,8 @@ from geosd.reporting.tables import Cell, Column, Row, Table, save
 SHOWN = {  # by study quick
     *("table_main", "table_benchmarks", "table_significance", "table_architectures"),
     *("table_habits", "table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
-    *("figure_frontier", "figure_training", "figure_consensus", "figure_overview"),
-    *("figure_density", "figure_mechanism", "figure_alignment"),
+    *("figure_frontier", "figure_coverage", "figure_training", "figure_consensus"),
+    *("figure_overview", "figure_density", "figure_mechanism", "figure_alignment"),
 }
 
 
@@ -100,16 +100,6 @@ def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, name)
             "and there is none for geosd 1e-05 on mini-qwen3;",
         ),
         ("miniature_teacher", {"grid": {}}, "compares with a live teacher, and there is none;"),
-        (
-            "miniature_rates",
-            {"grid": {"geosd": {"learning_rate": [1.5e-5, 7e-5]}}},
-            "; no candidate of the study's grid has it,",
-        ),
-        (
-            "miniature_rates",
-            {"selected_rates": None, "training": {"learning_rate": 1e-6}},
-            "`selected_rates` must name a file with `one_rate`",
-        ),
     ],
 )
 def test_what_a_study_lacks_is_named_with_its_line(loaded, study, changes, message):

@@ -105,7 +105,7 @@ def test_a_note_speaks_of_the_paper_only_beside_a_column_of_it(make, build):
         assert beside == (models == ["mini-qwen3"]) == ("paper" in table.note)
 
 
-@pytest.mark.parametrize("name", ["table_main", "table_benchmarks", "table_main_one_rate"])
+@pytest.mark.parametrize("name", ["table_main", "table_benchmarks"])
 def test_a_caption_speaks_of_the_papers_numbers_only_beside_a_column_of_them(name):
     beside, alone = (caption_words(name, [model]) for model in MODELS)
     assert "the paper's" in beside and "the paper's" not in alone

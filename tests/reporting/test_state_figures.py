@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from scipy import stats
 
 from geosd.reporting import figure_alignment, figure_density, figure_mechanism, figure_overview
 from geosd.reporting.figures import save
@@ -19,6 +20,7 @@ from geosd.scores.tidy import COLUMNS
 
 MODELS = ("mini-qwen3", "mini-llama")
 DRIFTING = ["fwdkl", "geosd_no_prox", "geosd"]
+RATES = {model: dict.fromkeys(DRIFTING, 1e-5) for model in MODELS}
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +44,14 @@ def drift():
         (model, variant, seed, 0, step, slope * step + 1e-3 * seed)
         for model in MODELS
         for variant, slope in slopes.items()
-        for seed in range(3)
+        for seed in range(4)
         for step in range(0, 100, 5)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["drift_over_steps"]))
 
 
 @pytest.fixture(scope="module")
-def ridges():
+def masses():
     rows = [
         (model, variant, seed, 0, step, ranking, rank, (0.4 + step / 200) / rank**2, 30)
         for model in MODELS
@@ -63,10 +65,12 @@ def ridges():
 
 
 @pytest.fixture(scope="module")
-def figures(states, drift, ridges):
+def figures(states, drift, masses):
     return {
-        "mechanism": lambda models: figure_mechanism.plot(states, drift, models, DRIFTING),
-        "alignment": lambda models: figure_alignment.plot(ridges, models, ["fwdkl", "geosd"]),
+        "mechanism": lambda models: figure_mechanism.plot(states, drift, models, DRIFTING, RATES),
+        "alignment": lambda models: figure_alignment.plot(
+            masses, models, ["fwdkl", "geosd"], RATES
+        ),
         "density": lambda models: figure_density.plot(states, models),
     }
 
@@ -121,6 +125,11 @@ def quartiles(groups):
     return [tuple(np.percentile(values, [25, 75])) for _, values in groups]
 
 
+def ends_of(axes):
+    """The labels at the ends of a panel's lines."""
+    return {text.get_text() for text in axes.texts if " at " in text.get_text()}
+
+
 def panel(figure, title):
     return next(axes for axes in figure.axes if title in axes.get_title("left"))
 
@@ -138,64 +147,55 @@ def test_panel_a_draws_the_medians_of_each_bin(figures, states):
         np.testing.assert_allclose(ends_of_band(axes, colour, line.get_xdata()), quartiles(norms))
 
 
+def test_panel_a_has_no_line_where_it_has_no_data(states, drift):
+    parted = states[(states["overlap"] < 0.6) | (states["overlap"] >= 0.8)]
+    figure = figure_mechanism.plot(parted, drift, MODELS[:1], DRIFTING, RATES)
+    axes = next(a for a in figure.axes if a.get_ylabel().startswith("gradient"))
+    for line in lines(axes).values():
+        empty = np.flatnonzero(np.isnan(line.get_ydata()))
+        assert len(empty) == 4 and (np.diff(empty) == 1).all(), "bins from .6 to .8"
+
+
 def test_panel_a_begins_where_its_bins_do(states, drift):
     agreeing = states[states["overlap"] > 0.62]
-    figure = figure_mechanism.plot(agreeing, drift, MODELS[:1], DRIFTING)
+    figure = figure_mechanism.plot(agreeing, drift, MODELS[:1], DRIFTING, RATES)
     for axes in figure.axes:
-        if "{B}" not in axes.get_title("left"):
+        if axes.get_title("left") != "B":
             assert axes.get_xlim() == pytest.approx((0.6, 1))
 
 
 def test_a_divergence_has_one_name_in_all_figures(figures):
-    mechanism = next(a for a in figures["mechanism"](MODELS[:1]).axes if a.get_legend())
-    names = [text.get_text() for text in mechanism.get_legend().get_texts()]
-    overview = [text.get_text() for text in figure_overview.plot().legends[0].get_texts()]
-    assert names == [name for name in overview if name in names] and len(names) == 3
+    names = [text.get_text() for text in figures["mechanism"](MODELS[:1]).legends[0].get_texts()]
+    overview = {text.get_text() for text in figure_overview.plot().axes[0].texts}
+    assert len(names) == 3 and {*names} <= overview
 
 
 def test_panel_b_draws_the_mean_over_seeds_at_each_step(figures):
-    axes = panel(figures["mechanism"](MODELS[:1]), "{B}")
+    axes = panel(figures["mechanism"](MODELS[:1]), "B")
     line = lines(axes)[METHODS["fwdkl"].colour.lower()]
     np.testing.assert_allclose(line.get_xdata(), range(0, 100, 5))
-    np.testing.assert_allclose(line.get_ydata(), 4e-3 * np.arange(0, 100, 5) + 1e-3)
+    np.testing.assert_allclose(line.get_ydata(), 4e-3 * np.arange(0, 100, 5) + 1.5e-3)
     bands = np.array(ends_of_band(axes, METHODS["fwdkl"].colour, line.get_xdata()))
-    deviations = np.array([[-1e-3, 1e-3]])  # of 0, 1e-3 and 2e-3, the three seeds
-    np.testing.assert_allclose(bands, line.get_ydata()[:, None] + deviations)
-    labels = {text.get_text() for text in axes.texts}
-    assert labels == {METHODS[variant].drawn for variant in DRIFTING}
+    low, high = stats.t.interval(0.95, 3, 0, stats.sem([0, 1e-3, 2e-3, 3e-3]))
+    np.testing.assert_allclose(bands, line.get_ydata()[:, None] + [[low, high]])
+    assert ends_of(axes) == {f"{METHODS[variant].label} at 1e-5" for variant in DRIFTING}
 
 
 def test_a_variant_that_the_study_does_not_train_is_left_out(states, drift):
-    figure = figure_mechanism.plot(states, drift, MODELS[:1], ["fwdkl", "geosd"])
-    assert len(panel(figure, "{B}").texts) == 2
+    figure = figure_mechanism.plot(states, drift, MODELS[:1], ["fwdkl", "geosd"], RATES)
+    assert len(ends_of(panel(figure, "B"))) == 2
 
 
-def test_each_ridge_stands_on_its_own_ground_and_says_its_first_mass(figures):
+def test_a_map_says_the_masses_of_the_base_model_and_the_changes_from_it(figures):
     axes = figures["alignment"](MODELS[:1]).axes[0]
-    labels = [text.get_text() for text in axes.texts]
-    assert labels[:4] == ["0.40", "0.45", "0.65", "0.90"]
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == [r"$\pi_0$", "10", "50", "100"]
-    drawn = [line for line in axes.lines if line.get_marker() == "o"]
-    for number, line in enumerate(drawn):
-        start = (0.4 + (0, 10, 50, 100)[number] / 200) / np.arange(1, 9) ** 2
-        ground = -number * figure_alignment.SPACING * 0.9  # .9 is the largest mass
-        np.testing.assert_allclose(line.get_ydata() - ground, start, atol=1e-12)
-
-
-def test_small_masses_are_drawn_as_high_as_large_ones(ridges):
-    """A ridge's share of its panel is a share of the largest mass, and so is the bar of scale."""
-    heights = []
-    for scale in (1.0, 0.1):
-        figure = figure_alignment.plot(
-            ridges.assign(mass=scale * ridges["mass"]), MODELS[:1], ["fwdkl"]
-        )
-        axes = figure.axes[0]
-        first = next(line for line in axes.lines if line.get_marker() == "o")
-        heights.append(
-            [np.ptp(first.get_ydata()) / np.ptp(axes.get_ylim()), *figure.get_size_inches()]
-        )
-    np.testing.assert_allclose(*heights)
-    assert axes.texts[-1].get_text() == "mass\n0.02"
+    words = np.reshape([text.get_text() for text in axes.texts], (4, 8))
+    assert words[0, 0] == ".400" and words[0, 1] == ".100"
+    changes = [[f"+{1000 * step / 200 / rank**2:.1f}" for rank in range(1, 9)] for step in (10, 50)]
+    assert words[1:3].tolist() == changes
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["π₀", "10", "50", "100"]
+    (mesh,) = axes.collections
+    assert mesh.get_clim() == pytest.approx((-0.5, 0.5)), "no change is the middle of the scale"
+    assert axes.get_title("left") == "FwdKL at 1e-5, mini-qwen3"
 
 
 def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, states):
@@ -203,8 +203,9 @@ def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, st
     inside = [row.q_star >= 0.8 and row.p_star <= 0.1 for row in of_model.itertuples()]
     share = np.mean(inside)
     axes = figures["density"](MODELS[:1]).axes[0]
-    assert axes.get_title("right") == f"{100 * share:.2g} % of {len(of_model)}"
-    assert not axes.texts, "no text over cells"
+    (words,) = axes.texts
+    assert words.get_text() == f"{100 * share:.2g} % in the frame (n = {len(of_model)})"
+    assert words.xy[1] > 1, "no text over cells"
     assert axes.patches[0].get_xy() == (0.8, 0)
     cells = axes.collections[0].get_array()
     assert cells.sum() == pytest.approx(1.0)
@@ -218,14 +219,14 @@ def test_a_row_of_densities_may_be_short(states, number):
     tables = [states[states["model"] == MODELS[0]].assign(model=name) for name in names]
     figure = figure_density.plot(pd.concat(tables), names)
     figure.draw_without_rendering()
-    assert [axes.get_title("left") for axes in figure.axes[:-1]] == names
+    assert [axes.get_title("left") for axes in figure.axes] == names
 
 
 def test_without_states_the_figures_say_what_to_do(states, drift):
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
         figure_density.plot(states, ["other"])
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
-        figure_mechanism.plot(states, drift, ["other"], DRIFTING)
+        figure_mechanism.plot(states, drift, ["other"], DRIFTING, RATES)
 
 
 @pytest.mark.slow
@@ -245,11 +246,11 @@ def rows_of_seed(seed, steps):
     ]
 
 
-def test_a_ridge_is_the_mean_over_seeds_at_each_rank():
+def test_a_mass_is_the_mean_over_seeds_at_each_rank():
     table = pd.DataFrame(
         rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0, 3]), columns=list(COLUMNS["alignment"])
     )
-    found = figure_alignment.ridges(table, "m", "fwdkl")
+    found = figure_alignment.mean_masses(table, "m", "fwdkl")
     assert found.index.tolist() == [0, 3] and found.columns.tolist() == [1, 2]
     assert found.to_numpy() == pytest.approx(np.array([[0.51, 0.52], [0.81, 0.82]]))
 
@@ -259,6 +260,6 @@ def test_seeds_with_unlike_checkpoints_are_not_averaged():
         rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0]), columns=list(COLUMNS["alignment"])
     )
     with pytest.raises(ValueError, match="(?s)fwdkl on m.*unlike checkpoints.*Hint:"):
-        figure_alignment.ridges(table, "m", "fwdkl")
+        figure_alignment.mean_masses(table, "m", "fwdkl")
     with pytest.raises(ValueError, match="(?s)geosd on m.*no rows.*Hint:"):
-        figure_alignment.ridges(table, "m", "geosd")
+        figure_alignment.mean_masses(table, "m", "geosd")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from matplotlib.text import Text
 
-from geosd.reporting import figure_density, figure_overview, figure_stepsize
-from geosd.reporting.figures import FONT, SMALLEST_PT, save
-from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, METHODS
+from geosd.reporting import figure_density, figure_mechanism, figure_overview
+from geosd.reporting.figures import FONT, HALF_IN, PAGE_IN, SMALLEST_PT, save
+from geosd.reporting.method_style import EMPHASIZED, METHODS, method
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 BLINDNESS = {
@@ -44,35 +44,42 @@ def seen(colour: str, blindness: str) -> np.ndarray:
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
-def pairs_of_one_marker():
-    for a, b in itertools.combinations(METHODS.values(), 2):
-        if a.marker == b.marker:
-            yield a, b
-
-
 def test_lightness_is_that_of_known_greys():
     assert lightness([[0, 0, 0], [1, 1, 1]]) == pytest.approx([0, 100], abs=0.01)
     assert lightness(np.full(3, 0x77 / 255)) == pytest.approx(50.03, abs=0.02)
 
 
-def test_grey_print_distinguishes_methods_of_one_marker():
-    for a, b in pairs_of_one_marker():
-        apart = abs(lightness(to_rgb(a.colour)) - lightness(to_rgb(b.colour)))
-        assert apart >= APART, (a.label, b.label)
+def lab(rgb) -> np.ndarray:
+    """CIE L*a*b* of a colour in sRGB, under daylight."""
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    x, y, z = linear(rgb) @ to_xyz.T / [0.95047, 1.0, 1.08883]
+    fx, fy, fz = (np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z))
+    return np.array([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)])
 
 
-def test_grey_print_distinguishes_the_methods_that_keep_their_colour():
-    greys = sorted(float(lightness(to_rgb(METHODS[name].colour))) for name in EMPHASIZED)
-    assert min(np.diff(greys)) >= APART
-    assert all(to_rgb(METHODS[name].colour) != to_rgb(BACKGROUND) for name in EMPHASIZED)
+TOLD_APART = [
+    # Methods that stand in one panel as lines without markers, and methods of one marker.
+    *itertools.combinations(figure_overview.WEIGHTS, 2),
+    *itertools.combinations(figure_mechanism.SPEC.trained, 2),
+    *itertools.combinations(EMPHASIZED, 2),
+    ("grpo", "skewkl"),
+    ("revkl", "tropd"),
+    *(
+        (a, b)
+        for a, b in itertools.combinations(METHODS, 2)
+        if method(a).marker == method(b).marker
+    ),
+]
 
 
 @pytest.mark.parametrize("blindness", BLINDNESS)
-def test_every_eye_tells_methods_of_one_marker_and_those_in_colour_apart(blindness):
-    coloured = itertools.combinations([METHODS[name] for name in EMPHASIZED], 2)
-    for a, b in [*pairs_of_one_marker(), *coloured]:
-        difference = np.abs(seen(a.colour, blindness) - seen(b.colour, blindness)).max()
-        assert difference > 0.15, (a.label, b.label)
+def test_every_eye_and_grey_print_tell_methods_of_one_panel_apart(blindness):
+    for pair in TOLD_APART:
+        a, b = (method(name).colour for name in pair)
+        assert np.linalg.norm(lab(seen(a, blindness)) - lab(seen(b, blindness))) >= 15, pair
+        assert abs(lightness(to_rgb(a)) - lightness(to_rgb(b))) >= APART, pair
 
 
 def test_colours_are_unique_and_dark_enough_for_white_paper():
@@ -81,9 +88,10 @@ def test_colours_are_unique_and_dark_enough_for_white_paper():
     assert all(lightness(to_rgb(colour)) < 78 for colour in colours)
 
 
-@pytest.mark.parametrize("shades", [figure_density.SHADES, figure_stepsize.SHADES])
-def test_scales_of_colour_go_one_way_in_grey_print(shades):
-    greys = lightness(matplotlib.colormaps.get_cmap(shades)(np.linspace(0, 1, 32))[:, :3])
+def test_a_scale_of_colour_goes_one_way_in_grey_print():
+    greys = lightness(
+        matplotlib.colormaps.get_cmap(figure_density.SHADES)(np.linspace(0, 1, 32))[:, :3]
+    )
     steps = np.diff(greys)
     assert (steps > 0).all() or (steps < 0).all()
     assert abs(greys[-1] - greys[0]) > 50
@@ -94,20 +102,36 @@ def overview():
     return figure_overview.plot()
 
 
-@pytest.mark.slow
-def test_letters_and_mathematics_are_of_one_family(overview, tmp_path):
+def test_letters_are_of_one_family(overview, tmp_path):
     (pdf,) = [path for path in save(overview, tmp_path, "figure") if path.suffix == ".pdf"]
     embedded = set(re.findall(rb"/BaseFont /(?:[A-Z]{6}\+)?([\w-]+)", pdf.read_bytes()))
-    families = {name.decode().partition("-")[0] for name in embedded}
     family = FONT.replace(" ", "")
-    assert len(embedded) >= 3, "upright, oblique and bold"
-    assert families <= {family, f"{family}Display"}  # Display: the large signs of the same family
+    assert {name.decode() for name in embedded} == {f"{family}-Regular", f"{family}-Bold"}
 
 
-def test_no_letter_is_too_small_to_read_in_print(overview):
-    texts = [text for text in overview.findobj(Text) if text.get_text() and text.get_visible()]
-    assert len(texts) > 10
-    assert min(text.get_fontsize() for text in texts) >= SMALLEST_PT
+SHIPPED = sorted((Path(__file__).parents[2] / "figures").glob("*/figure_*.svg"))
+
+
+def letters(svg: str):
+    """Font and size in points of each letter of a figure: outlines have 100 units to a point."""
+    for group in re.findall(
+        r"<g [^>]*transform=\"[^\"]*scale\(([\d.]+) -[\d.]+\)\">(.*?)</g>", svg, re.S
+    ):
+        scale, uses = 100 * float(group[0]), re.findall(r"<use [^>]*>", group[1])
+        for use in uses:
+            inner = re.search(r"scale\(([\d.]+)\)", use)
+            font = re.search(r"href=\"#(.+?)-[0-9a-f]+\"", use)[1]
+            yield font, scale * float(inner[1] if inner else 1)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_shipped_figure_has_the_papers_width_and_no_letter_too_small_for_print(path):
+    svg = path.read_text(encoding="utf-8")
+    width = float(re.search(r"<svg [^>]*?width=\"([\d.]+)pt\"", svg)[1])
+    assert width in (72 * PAGE_IN, 72 * HALF_IN)
+    fonts, sizes = zip(*letters(svg), strict=True)
+    assert len(sizes) > 20 and min(sizes) >= SMALLEST_PT - 1e-6
+    assert {font.partition("-")[0] for font in fonts} == {FONT.replace(" ", "")}
 
 
 @pytest.mark.slow

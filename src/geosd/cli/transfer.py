@@ -8,6 +8,7 @@ from geosd.config import load, resolve
 from geosd.config.study import Study
 from geosd.provenance.proof import prove
 from geosd.reporting import figures, tables, transfer
+from geosd.reporting.method_tables import short_rate
 from geosd.reporting.run_accuracies import changes_from_base, rate_runs
 from geosd.scores.tidy import read_tidy
 from geosd.scores.transfer import best_rates, collapsed_runs
@@ -47,7 +48,9 @@ def main(
             runs.append(_gains(scores, study.models[0], rates).assign(setting=setting))
     keys = ["setting", "variant", "learning_rate", "seed"]
     gains = pd.concat(runs).drop_duplicates(keys).reset_index(drop=True)
-    chosen = {"common_rate": (f"learning rate {rate:.0e}", gains[gains["learning_rate"] == rate])}
+    chosen = {
+        "common_rate": (f"learning rate {short_rate(rate)}", gains[gains["learning_rate"] == rate])
+    }
     if best and set(best) == set(gains["setting"]):
         at = [best[s][0].get(v) for s, v in zip(gains["setting"], gains["variant"], strict=True)]
         fallen = [best[s][1].get(r, 0) for s, r in zip(gains["setting"], gains["run"], strict=True)]

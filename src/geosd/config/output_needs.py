@@ -4,10 +4,10 @@ Its declaration says so (`geosd.reporting.specs`). The configuration is refused 
 in an output whose needs it does not meet: nothing else would notice before all trainings are done.
 """
 
-import math
 from collections.abc import Callable, Iterator
 
 from geosd.config.study import Study, sweep_points
+from geosd.models.architectures import TINY_MODELS, published_architectures
 from geosd.reporting.specs import OutputSpec
 
 
@@ -77,20 +77,11 @@ def _live(study: Study, spec: OutputSpec) -> str:
     )
 
 
-def _one_rate(study: Study, _: OutputSpec) -> str:
-    selected = study.params.selected(study.name)
-    if selected is None or selected.one_rate is None:
-        return "shows one rate for all methods; `selected_rates` must name a file with `one_rate`"
-    points = sweep_points(study, "learning_rate").values()
-    rates = [point["learning_rate"] for of_model in points for point in of_model]
-    if any(math.isclose(rate, selected.one_rate) for rate in rates):
-        return ""
-    return f"shows the rate {selected.one_rate:g}; no candidate of the study's grid has it"
-
-
 def _unless(holds: Callable[[Study], object], missing: str) -> Callable[[Study, OutputSpec], str]:
     return lambda study, _: "" if holds(study) else missing
 
+
+KNOWN_SIZES = TINY_MODELS.keys() | published_architectures().keys()
 
 NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
     "benchmarks": _unless(
@@ -101,8 +92,10 @@ NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
         lambda study: study.section("data")["purpose"] != "study",
         "shows scores on validation problems; only a selection has them",
     ),
-    "models": _unless(
-        lambda study: len(study.models) > 1, "compares models; list two or more under `models`"
+    "sizes": _unless(
+        lambda study: len(study.models) > 1 and {*study.models} <= KNOWN_SIZES,
+        "compares models by their sizes; list two or more under `models`, of"
+        f" {', '.join(sorted(KNOWN_SIZES))}",
     ),
     "search": _unless(
         lambda study: study.section("data")["source"] == "search",
@@ -114,6 +107,5 @@ NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
     "grid_methods": _grid_methods,
     "sweep": _sweep,
     "live": _live,
-    "one_rate": _one_rate,
 }
 """What an output may need, by the word of its declaration -> what is missing, or nothing."""

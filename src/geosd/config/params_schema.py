@@ -262,8 +262,7 @@ class SelectedRates(Section):
     rule: str
     """How the best candidate is chosen."""
     one_rate: Rate | None = optional(None)
-    """The rate that is best on average over all methods and models, for the table with one rate for
-    all of them."""
+    """The rate that is best on average over all methods and models; no program reads it."""
     learning_rate: dict[
         Name,
         Annotated[

@@ -227,9 +227,12 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     return {"runs": len(study.seeds), "data": data, "models": models}
 
 
-def _selected_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
-    """The rate of each variant of the study's grids, by model; of a selection the selected one."""
-    variants = dict.fromkeys(variant for variant, _ in study.candidates.values())
+def _learning_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
+    """The rate of each variant that the study trains, by model, whatever its grids try beside it.
+
+    Of a grid over the rate it is the selected one.
+    """
+    variants = dict.fromkeys(study.candidates.get(name, (name,))[0] for name in study.trained)
     return {
         model: {name: study.training(model, name)["learning_rate"] for name in variants}
         for model in study.models
@@ -249,9 +252,8 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
     "rate_candidates": lambda study, _: values_of_candidates(study, "learning_rate"),
-    "selected_rates": _selected_rates,
-    # The one rate for all methods in the study's file of selected rates; None without.
-    "one_rate": lambda study, _: getattr(study.params.selected(study.name), "one_rate", None),
+    "learning_rates": _learning_rates,
+    "selected_rates": _learning_rates,
     "hyperparameters": _hyperparameters,
 }
 """What a table or figure may ask for, and keys of the protocol."""

@@ -1,11 +1,10 @@
 """From local concentration to false consensus (the paper's Figure consensus)."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
@@ -13,16 +12,18 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 from geosd.reporting import figures
 from geosd.reporting.method_style import ABLATION, BACKGROUND, OTHER, method, ordered, text_colour
 from geosd.reporting.specs import OutputSpec
+from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="what the samples agree on",
-    caption="""What the samples of each OOD problem agree on; means over seeds with 95 % confidence
-    intervals (Student's t over runs). A: pass@k against the number of samples k. B: share of
-    problems on which at least three quarters of the samples give one and the same wrong answer. C:
-    how often the majority answer is right against the share C(x) of samples that give it, problems
-    binned by C(x); on the diagonal, agreement says how reliable the answer is. Bins of fewer than
-    ten problems are not drawn, problems without any answer have no majority. Of more than five
-    methods those without a colour are grey lines, without intervals in A and C.""",
+    caption="""What the samples of each OOD problem agree on. A: pass@k against the number of
+    samples k. B: share of problems on which at least three quarters of the samples give one and
+    the same wrong answer. C: how often the majority answer is right against the share C(x) of
+    samples that give it, problems binned by C(x); on the diagonal, agreement says how reliable the
+    answer is. Above C: how many problems of the first method, all its runs together, lie in each
+    bin. Bins of fewer than ten problems are not drawn, problems without any answer have no
+    majority. Of more than five methods those without a colour are grey lines, without intervals in
+    A and C.""",
     reads=("consensus",),
     settings=("models", "methods"),
     paper="Figure consensus",
@@ -34,11 +35,7 @@ STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
 FEWEST = 10
 """Problems, all seeds together, below which a bin is not drawn."""
-
-
-def share_interval(values: Iterable[float]) -> tuple[float, float]:
-    """95 % interval of a mean percentage over runs, cut at 0 and 100."""
-    return figures.interval_within(values, 0.0, 100.0)
+PERCENT = (0.0, 100.0)
 
 
 def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
@@ -46,7 +43,8 @@ def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
 
     `majority` has one model's rows `majority_accuracy` of the consensus table; a problem without
     any answered sample is left out. A row a run and bin of `STRENGTHS` that holds at least `FEWEST`
-    problems of the variant: `variant`, `seed`, `strength` (mean C(x)) and `accuracy` in percent.
+    problems of the variant: `variant`, `seed`, `draw`, `strength` (mean C(x)), `problems` of that
+    bin in all runs and `accuracy` in percent.
     """
     answered = majority[majority["x"] > 0]
     # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
@@ -54,13 +52,15 @@ def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
     answered = answered.assign(bin=edges)
     rows = []
     for (variant, _), in_bin in answered.groupby(["variant", "bin"]):
-        if in_bin["problems"].sum() < FEWEST:
+        if (problems := in_bin["problems"].sum()) < FEWEST:
             continue
         strength = np.average(in_bin["x"], weights=in_bin["problems"])
-        for seed, run in in_bin.groupby("seed"):
+        for (seed, draw), run in in_bin.groupby(["seed", "draw"]):
             accuracy = np.average(run["value"], weights=run["problems"])
-            rows.append((variant, seed, strength, accuracy))
-    return pd.DataFrame(rows, columns=["variant", "seed", "strength", "accuracy"])
+            rows.append((variant, seed, draw, strength, problems, accuracy))
+    return pd.DataFrame(
+        rows, columns=["variant", "seed", "draw", "strength", "problems", "accuracy"]
+    )
 
 
 @figures.themed
@@ -70,19 +70,20 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
     runs = consensus[consensus["variant"].isin(shown)]
     covered = runs[runs["quantity"] == "pass@k"]
     present = ordered(covered.loc[covered["model"].isin(models), "variant"])
-    figure = Figure(figsize=(figures.PAGE_IN, 0.35 + 2.0 * len(models)), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 0.45 + 1.45 * len(models)), layout="constrained")
     shared = {"sharex": "col", "sharey": "col", "width_ratios": (1.1, 0.8, 1.1)}
     grid = figure.subplots(len(models), 3, squeeze=False, **shared)
     for model, (coverage, wrong, right) in zip(models, grid, strict=True):
-        of_model = runs[runs["model"] == model]
-        quantities = dict(iter(of_model.groupby("quantity")))
-        nothing = of_model.iloc[:0]
+        quantities = dict(iter(runs[runs["model"] == model].groupby("quantity")))
+        nothing = runs.iloc[:0]
         _pass_at_k(coverage, quantities["pass@k"], present)
         _false_consensus(wrong, quantities.get("false_consensus", nothing), present)
         _reliability(right, quantities.get("majority_accuracy", nothing), present)
-        for axes, letter in zip((coverage, wrong, right), "ABC", strict=True):
-            figures.panel_title(axes, letter, model)
+        coverage.set_ylabel(f"{model}\n\nOOD pass@k (%)")
+        for axes in (coverage, wrong, right):
             axes.tick_params(labelbottom=True)
+    for axes, letter in zip(grid[0], "ABC", strict=True):
+        figures.panel_title(axes, letter)
     grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
@@ -91,7 +92,8 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
 
 
 def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    figures.method_lines(axes, runs, "x", "value", variants, share_interval)
+    values = figures.independent_values(runs, "value", "problems")
+    figures.method_lines(axes, values, "x", "value", variants, PERCENT)
     # All k make the line and the band; markers at every k would hide it.
     for line in axes.lines:
         powers = [at for at, k in enumerate(line.get_xdata()) if math.log2(k).is_integer()]
@@ -101,46 +103,45 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([str(k) for k in ticks])
-    axes.set(xlabel="samples $k$", ylabel="OOD pass@$k$ (%)")
+    axes.set(xlabel="samples k")
 
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
     strong = figures.coloured(variants)
     colours = {v: method(v).colour if v in strong else BACKGROUND for v in variants}
-    sns.barplot(
-        runs,
-        x="value",
-        y="variant",
-        order=list(variants),
-        errorbar=share_interval,
-        err_kws={"color": "0.45", "linewidth": 0.9},
-        capsize=0.25,
-        width=0.7,
-        saturation=1,
-        hue="variant",
-        hue_order=list(variants),
-        palette=colours,
-        legend=False,
-        ax=axes,
-    )
-    rates = runs.groupby("variant")["value"].mean()
+    values = figures.independent_values(runs, "value", "problems").groupby("variant")["value"]
     for row, variant in enumerate(variants):
-        if rates.get(variant) == 0:
-            axes.text(0, row, " 0", va="center", color="0.3", fontsize=7)
-    axes.set_yticks(range(len(variants)), [method(v).drawn for v in variants])
+        if variant not in values.groups:
+            continue
+        shares = values.get_group(variant)
+        axes.barh(row, shares.mean(), 0.7, color=colours[variant])
+        if len(shares) >= figures.FEWEST:
+            ends = np.clip(student_interval(shares), *PERCENT)
+            for colour, width in (("white", 2.2), ("0.25", 0.9)):  # it shows on black, too
+                axes.plot(ends, (row, row), color=colour, lw=width, solid_capstyle="butt")
+        elif len(shares) > 1:
+            axes.plot(shares, [row] * len(shares), "o", ms=2, mfc="0.25", mec="white", mew=0.3)
+        if shares.mean() == 0:
+            axes.text(0, row, " 0", va="center", color="0.3", fontsize=figures.LABEL_PT)
+    axes.set_yticks(range(len(variants)), [method(v).label for v in variants])
     for tick, variant in zip(axes.get_yticklabels(), variants, strict=True):
         tick.set_color(text_colour(colours[variant]))
         tick.set_fontweight("bold" if variant == "geosd" else "normal")
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0, labelsize=figures.SMALLEST_PT)
     axes.set_ylim(len(variants) - 0.4, -0.6)
-    axes.set(xlabel=r"wrong at $C(x)\geq 0.75$ (%)", ylabel="")
+    axes.set(xlabel="wrong at C(x) ≥ 0.75 (%)")
 
 
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
-    reliability = consensus_figure_points(majority)
-    figures.method_lines(axes, reliability, "strength", "accuracy", variants, share_interval)
+    points = consensus_figure_points(majority)
+    values = figures.independent_values(points, "accuracy", "problems")
+    figures.method_lines(axes, values, "strength", "accuracy", variants, PERCENT)
+    reference = points[points["variant"] == variants[0]]
+    for strength, problems in reference.groupby("strength")["problems"].first().items():
+        count = {"ha": "center", "va": "bottom", "color": "0.35", "fontsize": figures.SMALLEST_PT}
+        axes.text(strength, 104, f"{problems:,}", **count)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 103)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=""))
-    axes.set(xlabel="consensus strength $C(x)$ (%)", ylabel="majority answer right (%)")
+    axes.set(xlabel="consensus strength C(x) (%)", ylabel="majority answer right (%)")

@@ -13,16 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from geosd.mismatch_region import SURE, UNLIKELY
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, themed
+from geosd.reporting.figures import figure_of, themed
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.state_table import mismatch_share, states_of_model
 
 SPEC = OutputSpec(
     title="the teacher's top mass against the student's",
-    caption="""The teacher's mass q★ on its own first choice against the student's mass p★ on the
-    same token, at every response position of one rollout of π₀ on each training problem; density on
-    a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q★ ≥ 0.8,
-    p★ ≤ 0.1; above each panel stands its share of all positions.""",
+    caption="""The teacher's mass q* on its own first choice against the student's mass p* on the
+    same token, at every response position of one rollout of π₀ on each training problem; density
+    on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q* ≥
+    0.8, p* ≤ 0.1; above each panel stands its share of all positions, n.""",
     reads=("states",),
     settings=("models",),
     paper="Figure overlap_density",
@@ -40,8 +40,7 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     """Plot `figure_density`: the teacher's mass q* against the student's p*, a panel a model."""
     columns = min(len(models), 3)
     lines = math.ceil(len(models) / columns)
-    size = (COLUMN_IN, 2.9) if len(models) == 1 else (PAGE_IN, 2.45 * lines)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = figure_of(models, (2.35 if len(models) == 1 else 1.95) * lines)
     grid = figure.subplots(lines, columns, squeeze=False)
     of_model = {model: states_of_model(states, model) for model in models}
     # From a single state of the largest table to the fullest cell: the whole scale is in use.
@@ -52,14 +51,16 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     for number, (axes, (model, rows)) in enumerate(zip(grid.flat, of_model.items(), strict=False)):
         mesh = _panel(axes, rows, norm)
         first = number % columns == 0
-        axes.set_title(model, loc="left")
-        share = f"{100 * mismatch_share(rows):.2g} % of {len(rows):,}"
-        axes.set_title(share, loc="right", color=MARK, size=7)
+        share = f"{100 * mismatch_share(rows):.2g} % in the frame (n = {len(rows):,})"
+        axes.set_title(model, pad=13)
+        title = axes.annotate(share, (0, 1.03), xycoords="axes fraction", color=MARK, size=6.5)
+        title.set_in_layout(False)
         axes.set(
-            xlabel=r"teacher’s mass on its first choice, $q^\star$",
-            ylabel=r"student’s mass on it, $p^\star$" if first else "",
+            xlabel="teacher’s mass on its choice, q*",
+            ylabel="student’s mass on it, p*" if first else "",
         )
-    bar = figure.colorbar(mesh, ax=grid.ravel().tolist()[: len(models)], shrink=0.85, pad=0.02)
+    beside = grid.flat[min(columns, len(models)) - 1].inset_axes((1.06, 0, 0.06, 1))
+    bar = figure.colorbar(mesh, cax=beside, format=lambda share, _: f"{100 * share:g} %")
     bar.set_label("share of positions in a cell")
     bar.outline.set_linewidth(0.6)
     return figure

@@ -1,17 +1,26 @@
 """The pull of one state and the drift of a whole run (the paper's Figure mechanism)."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
-from geosd.reporting.figures import PAGE_IN, panel_title, themed
-from geosd.reporting.label_placement import label_line_ends
-from geosd.reporting.method_style import DASHED, DIVERGENCES, SOLID, method, style_by_method
+from geosd.reporting.figures import (
+    MARKER,
+    PAGE_IN,
+    independent_values,
+    label_line_ends,
+    labels_with_rates,
+    legend_below,
+    method_lines,
+    panel_title,
+    themed,
+)
+from geosd.reporting.method_style import DASHED, DIVERGENCES, method
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.state_table import bin_states_by_overlap, states_of_model
 
@@ -22,16 +31,15 @@ SPEC = OutputSpec(
     each training problem; medians (lines) and quartiles (bands) in bins of overlap that hold at
     least ten positions, from the lowest of these bins on, and above them how many positions lie
     where; Hellinger is the divergence of GeoSD. B: mean Fisher-Rao distance from π₀ over the
-    positions that a run visits at each step; mean over seeds and its standard deviation.""",
+    positions that a run visits at each step; beside each method stands its learning rate.""",
     reads=("states", "drift_over_steps"),
-    settings=("models", "methods"),
+    settings=("models", "methods", "learning_rates"),
     trained=("fwdkl", "geosd_no_prox", "geosd"),
     paper="Figure mechanism",
 )
 
 TRAINED_BY = {"fwdkl": "fwdkl", "revkl": "revkl", "hellinger": "geosd"}
 """The method that is trained by each divergence drawn: it has the method's colour and marker."""
-BAND = {"alpha": 0.16, "lw": 0}
 BINS = 20
 """Bins of overlap from 0 to 1."""
 
@@ -42,35 +50,32 @@ def plot(
     drift_over_steps: pd.DataFrame,
     models: Sequence[str],
     methods: Sequence[str],
+    learning_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
     """Plot `figure_mechanism`: gradient norm against overlap, drift over steps; a row a model."""
-    figure = Figure(figsize=(PAGE_IN, 2.6 * len(models)), layout="constrained")
+    figure = Figure(figsize=(PAGE_IN, 0.25 + 2.1 * len(models)), layout="constrained")
     layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
     panels = figure.subplot_mosaic(layout, height_ratios=[1.3, 5] * len(models))
+    runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
+    drifts = {}
     for model in models:
         of_model = states_of_model(states, model)
-        binned = bin_states_by_overlap(of_model, BINS)
-        _norms(panels[f"A {model}"], binned)
+        handles = _norms(panels[f"A {model}"], bin_states_by_overlap(of_model, BINS))
         _counts(panels[f"n {model}"], of_model, panels[f"A {model}"].get_xlim())
         panel_title(panels[f"n {model}"], "A", model)
         panel_title(panels[f"B {model}"], "B", model)
-    runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
-    drifts = {panels[f"B {model}"]: runs[runs["model"] == model] for model in models}
-    for axes, of_model in drifts.items():
-        _drift(axes, of_model)
-    for axes, of_model in drifts.items():
-        _room(axes)
-        label_line_ends(axes, of_model, "step", "value")
+        drifts[model] = independent_values(runs[runs["model"] == model], "value")
+        axes = panels[f"B {model}"]
+        method_lines(axes, drifts[model].sort_values("step"), "step", "value", methods)
+        for line in axes.lines:
+            line.set_marker("")
+        axes.set(xlabel="updates", ylabel="Fisher-Rao distance from π₀ (rad)", xlim=(0, None))
+        axes.set_ylim(bottom=0)
+    legend_below(figure, handles, handlelength=2.2)
+    for model, values in drifts.items():
+        labels = labels_with_rates(learning_rates[model])
+        label_line_ends(panels[f"B {model}"], values, "step", "value", labels)
     return figure
-
-
-def _room(axes: Axes) -> None:
-    """Room for labels to the right of the last step, outside the axis."""
-    last = axes.dataLim.x1 or 1.0
-    ticks = [tick for tick in MaxNLocator(5, integer=True).tick_values(0, last) if tick <= last]
-    axes.set_xlim(0, 1.34 * last)
-    axes.set_xticks(ticks)
-    axes.spines["bottom"].set_bounds(0, last)
 
 
 def _counts(axes: Axes, states: pd.DataFrame, limits: tuple[float, float]) -> None:
@@ -79,44 +84,28 @@ def _counts(axes: Axes, states: pd.DataFrame, limits: tuple[float, float]) -> No
     sns.histplot(x=overlap, bins=40, binrange=(0, 1), color="0.6", alpha=1, lw=0, ax=axes)
     axes.set_yscale("log")
     axes.set(xlim=limits, xlabel="", ylabel="positions", xticklabels=[])
+    axes.set_ylim(bottom=0.5)  # a single position has a height, too
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}" if count >= 1 else "")
 
 
-def _norms(axes: Axes, binned: pd.DataFrame) -> None:
-    """Median and quartiles of the gradients' norms in each bin of overlap that has them."""
-    drawn = {DIVERGENCES[name]: method(trained) for name, trained in TRAINED_BY.items()}
-    columns = {f"gradient_{name}": DIVERGENCES[name] for name in TRAINED_BY}
-    norms = binned.rename(columns=columns)
-    sns.lineplot(
-        norms.melt("mean_overlap", list(drawn), "divergence", "norm"),
-        x="mean_overlap",
-        y="norm",
-        estimator="median",
-        errorbar=("pi", 50),
-        hue="divergence",
-        palette={label: look.colour for label, look in drawn.items()},
-        style="divergence",
-        dashes={label: DASHED if label == DIVERGENCES["revkl"] else SOLID for label in drawn},
-        markers={label: look.marker for label, look in drawn.items()},
-        markersize=3.4,
-        markeredgewidth=0,
-        err_kws=BAND,
-        ax=axes,
-    )
-    lowest = math.floor(BINS * binned["mean_overlap"].min() + 1e-9) / BINS
-    axes.set_xlim(min(lowest, 1 - 1 / BINS), 1)
-    axes.set_xlabel(r"overlap of student and teacher, $\Sigma_i\,(p_i q_i)^{1/2}$")
+def _norms(axes: Axes, binned: pd.DataFrame) -> dict[str, Line2D]:
+    """Median and quartiles of the gradients' norms in each bin of overlap; the legend's lines."""
+    handles = {}
+    numbers = (BINS * binned["mean_overlap"] + 1e-9).astype(int).clip(upper=BINS - 1)
+    lowest = numbers.min()
+    for name, trained in TRAINED_BY.items():
+        look = method(trained)
+        quartiles = binned.groupby(numbers)[f"gradient_{name}"].quantile([0.25, 0.5, 0.75])
+        # A bin without enough positions is empty, and a line has no part there.
+        low, middle, high = quartiles.unstack().reindex(range(lowest, BINS)).to_numpy().T
+        at = binned.groupby(numbers)["mean_overlap"].first().reindex(range(lowest, BINS))
+        axes.fill_between(at, low, high, color=look.colour, alpha=0.16, lw=0)
+        line = {"color": look.colour, "marker": look.marker, "lw": 1.2, **MARKER}
+        line["ls"] = (0, DASHED) if name == "revkl" else "-"
+        (handles[DIVERGENCES[name]],) = axes.plot(at, middle, **line)
+    axes.set(xlim=(min(lowest / BINS, 1 - 1 / BINS), 1), ylabel="gradient norm at the logits")
+    axes.set_xlabel("overlap of student and teacher, Σ √(pq)")
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("gradient norm at the logits")
-    sns.move_legend(axes, "best", title="", handlelength=2.2)
-
-
-def _drift(axes: Axes, runs: pd.DataFrame) -> None:
-    """Mean and standard deviation over seeds at each step."""
-    style = style_by_method(runs["variant"], dashed=("geosd_no_prox",)) | {"markers": False}
-    sns.lineplot(
-        runs, x="step", y="value", errorbar="sd", err_kws=BAND, legend=False, ax=axes, **style
-    )
-    axes.set(xlabel="updates $k$", ylabel=r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)")
-    axes.set_ylim(bottom=0)
+    return handles

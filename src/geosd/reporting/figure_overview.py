@@ -7,39 +7,40 @@ sqrt(1 - q*) to 1.
 """
 
 from collections.abc import Callable, Mapping
-from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from geosd.reporting.figures import PAGE_IN, legend_below, panel_title, themed
-from geosd.reporting.method_style import DIVERGENCES, hue_by_method, method, text_colour
+from geosd.reporting.figures import (
+    PAGE_IN,
+    label_line_ends,
+    panel_title,
+    themed,
+)
+from geosd.reporting.method_style import DIVERGENCES, method, text_colour
 from geosd.reporting.specs import OutputSpec
 
 SPEC = OutputSpec(
     title="the geometry of the objective",
-    caption="""The geometry of the objective; no run enters it. A: one state in which the teacher is
-    sure of one token and all other mass lies on one alternative, from a student that excludes the
-    token (left) to agreement (right). A1 is the weight w of that token as in the paper's equations
-    (w-fkl), (w-rkl) and (w-h), A2 the norm of the state's gradient with respect to the logits. B:
-    square roots of probabilities lie on a sphere; half the squared chord between student and
-    teacher is the Hellinger divergence, twice the angle between student and checkpoint the
-    Fisher-Rao distance.""",
+    caption="""The geometry of the objective; no run enters it. A: one state in which the teacher
+    gives one token a mass of .99 and all other mass lies on one alternative, from a student that
+    excludes the token (left) to agreement (right). A1 is the weight w of that token as in the
+    paper's equations (w-fkl), (w-rkl) and (w-h), A2 the norm of the state's gradient with respect
+    to the logits. B: square roots of probabilities lie on a sphere; half the squared chord between
+    student and teacher is the Hellinger divergence, twice the angle between student and checkpoint
+    the Fisher-Rao distance.""",
     paper="Figure overview",
 )
 
 Array = NDArray[np.float64]
 Weight = Callable[[Array, Array], Array]
 
-CERTAINTIES = (0.99, 0.7)
-"""Teacher masses q* drawn: solid and dashed."""
-DASHES = ("", (3, 1.5))
+CERTAINTY = 0.99
+"""The teacher mass q* that is drawn."""
 ARC = "#0B5E8A"
 ANGLES = {"q": 17.0, "ckpt": 48.0, "p": 72.0}
 """Where teacher, checkpoint and student stand on the quarter circle, in degrees from token 1."""
@@ -87,67 +88,32 @@ def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]
     return np.stack([mass, 1 - mass], -1), np.array([certainty, 1 - certainty])
 
 
-def overview_curves() -> pd.DataFrame:
-    """A row a state: `variant`, `certainty`, `overlap`, `pull`, `weight` of the teacher's token."""
-    tables = []
-    for (name, weight), certainty in product(WEIGHTS.items(), CERTAINTIES):
-        p, q = two_token_states(certainty)
-        columns = {"overlap": state_overlap(p, q), "weight": weight(p, q)[..., 0]}
-        columns["pull"] = state_pull(weight, p, q)
-        tables.append(pd.DataFrame(columns).assign(variant=name, certainty=certainty))
-    return pd.concat(tables, ignore_index=True)
-
-
 @themed
 def plot() -> Figure:
     """Plot `figure_overview`: weight and pull of each divergence, and the circle of roots."""
-    figure = Figure(figsize=(PAGE_IN, 2.55), layout="constrained")
-    weight, norm, circle = figure.subplots(1, 3, width_ratios=(1, 1, 1.06))
-    table = overview_curves()
-    _against_overlap(weight, table, "weight")
-    panel_title(weight, "A1")
-    weight.set_ylabel("weight $w_j$ of the teacher’s token")
-    _against_overlap(norm, table, "pull")
-    panel_title(norm, "A2")
-    norm.set_ylabel("gradient norm at the logits")
+    figure = Figure(figsize=(PAGE_IN, 2.0), layout="constrained")
+    weights, norms, circle = figure.subplots(1, 3, width_ratios=(1.3, 0.9, 1.1))
+    p, q = two_token_states(CERTAINTY)
+    overlap = state_overlap(p, q)
+    ends = []
+    for name, weight in WEIGHTS.items():
+        line = {"color": method(name).colour, "lw": LINE_WIDTHS[name]}
+        weights.plot(overlap, weight(p, q)[..., 0], **line)
+        norms.plot(overlap, state_pull(weight, p, q), **line)
+        ends.append((name, 1.0, weight(p, q)[-1, 0]))
+    for axes, letter, label in (
+        (weights, "A1", "weight of the teacher’s token"),
+        (norms, "A2", "gradient norm at the logits"),
+    ):
+        axes.set(xlim=(0, 1), xlabel="overlap Σ √(pq)", ylabel=label)
+        axes.set_ylim(bottom=0)
+        panel_title(axes, letter)
     _circle(circle)
     panel_title(circle, "B")
-    _legend(figure)
+    names = {name: DIVERGENCES["hellinger" if name == "geosd" else name] for name in WEIGHTS}
+    table = pd.DataFrame(ends, columns=["variant", "overlap", "weight"])
+    label_line_ends(weights, table, "overlap", "weight", names)
     return figure
-
-
-def _against_overlap(axes: Axes, table: pd.DataFrame, quantity: str) -> None:
-    sns.lineplot(
-        table,
-        x="overlap",
-        y=quantity,
-        estimator=None,
-        sort=False,
-        style="certainty",
-        style_order=CERTAINTIES,
-        dashes=dict(zip(CERTAINTIES, DASHES, strict=True)),
-        size="variant",
-        sizes=LINE_WIDTHS,
-        legend=False,
-        ax=axes,
-        **hue_by_method(WEIGHTS),
-    )
-    axes.set_xlim(0, 1)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(r"overlap $\Sigma_i\,(p_i q_i)^{1/2}$")
-
-
-def _legend(figure: Figure) -> None:
-    handles = {
-        DIVERGENCES["hellinger" if v == "geosd" else v]: Line2D(
-            [], [], color=method(v).colour, lw=LINE_WIDTHS[v]
-        )
-        for v in WEIGHTS
-    }
-    for certainty, dashes in zip(CERTAINTIES, DASHES, strict=True):
-        line = handles[f"teacher’s mass {certainty:g}"] = Line2D([], [], color="0.3", lw=1.1)
-        line.set_dashes(dashes)
-    legend_below(figure, handles, columnspacing=1.1)
 
 
 def _circle(axes: Axes) -> None:
@@ -163,8 +129,8 @@ def _circle(axes: Axes) -> None:
     axes.plot(np.cos(full), np.sin(full), color="0.6", lw=0.8, zorder=1)
     for tip in ((1.12, 0), (0, 1.12)):
         axes.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "lw": 0.6, "color": "0.4"})
-    axes.text(1.13, 0.0, r"$\pi_1^{1/2}$", va="center", fontsize=7)
-    axes.text(0.03, 1.1, r"$\pi_2^{1/2}$", va="center", fontsize=7)
+    axes.text(1.13, 0.0, "√π₁", va="center")
+    axes.text(0.03, 1.1, "√π₂", va="center")
 
     at = {name: np.radians(angle) for name, angle in ANGLES.items()}
     ends = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}
@@ -181,30 +147,30 @@ def _circle(axes: Axes) -> None:
     axes.text(
         0.37 * np.cos(middle),
         0.37 * np.sin(middle),
-        r"$\theta$",
+        "θ",
         ha="center",
         va="center",
         color=ARC,
     )
     for name, text, offset in (
-        ("p", "student $p$", (2, 5)),
-        ("q", "teacher $q$", (5, 2)),
+        ("p", "student p", (2, 5)),
+        ("q", "teacher q", (5, 2)),
         ("ckpt", "checkpoint", (6, -1)),
     ):
         x, y = ends[name]
         axes.plot(x, y, marker="o", ms=4.5, color="black", mec="white", mew=0.5, zorder=4)
-        axes.annotate(text, (x, y), xytext=offset, textcoords="offset points", fontsize=7, zorder=5)
+        axes.annotate(text, (x, y), xytext=offset, textcoords="offset points", zorder=5)
     cx, cy = chord.mean(1)
-    formula = {"textcoords": "offset points", "fontsize": 7.5}
+    formula = {"textcoords": "offset points"}
     axes.annotate(
-        r"$D_{\mathrm{H}}=\frac{1}{2}\,$chord$^2$",
+        "Hellinger\n= ½ chord²",
         (cx, cy),
-        xytext=(-3, -3),
+        xytext=(-9, 0),
         ha="right",
-        va="top",
+        va="center",
         color=text_colour(colour),
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         **formula,
     )
     on_arc = (np.cos(middle), np.sin(middle))
-    axes.annotate(r"$d_{\mathrm{FR}}=2\,\theta$", on_arc, xytext=(7, 3), color=ARC, **formula)
+    axes.annotate("Fisher-Rao = 2θ", on_arc, xytext=(8, 1), color=ARC, **formula)

@@ -4,25 +4,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, themed
-from geosd.reporting.label_placement import label_line_ends
-from geosd.reporting.method_style import style_by_method
-from geosd.reporting.run_accuracies import base_accuracies, sweep_accuracies
+from geosd.reporting.figures import (
+    figure_of,
+    independent_values,
+    label_line_ends,
+    labels_with_rates,
+    method_lines,
+    themed,
+)
+from geosd.reporting.method_style import ordered
+from geosd.reporting.run_accuracies import sweep_gains
 from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.scores.score_table import OOD_AVERAGE
-from geosd.scores.statistics import student_interval
 
 SPEC = OutputSpec(
     title="accuracy against what the teacher sees",
     caption="""Change of the mean OOD accuracy from the base model against the share of the
-    reference solution that the teacher sees during training, mean over seeds with the 95 %
-    confidence interval of the difference, taken within each seed.""",
+    reference solution that the teacher sees during training, paired by seed; beside each method
+    stands its learning rate.""",
     reads=("scores",),
-    settings=("models", "points"),
+    settings=("models", "points", "learning_rates"),
     swept=("privilege",),
     paper="Figure privilege",
     compares=("pi_0",),
@@ -35,54 +38,36 @@ def privilege_changes(
 ) -> pd.DataFrame:
     """OOD change of each run of a model's sweeps from the base model on the same seed, in points.
 
-    A row a run: `variant`, in the paper's order, `seed`, `privilege` in percent of the solution,
-    and `change`. Runs without scores and variants of a single point are left out.
+    A row a base model: `variant`, in the paper's order, `unit`, `privilege` in percent of the
+    solution, and `change`. Runs without scores and variants of a single point are left out.
     """
-    base = base_accuracies(scores, model, [OOD_AVERAGE])[OOD_AVERAGE]
-    runs = sweep_accuracies(scores, model, points, [OOD_AVERAGE])
-    swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1]
-    swept = swept.assign(
-        privilege=100 * swept["privilege"].astype(float),
-        change=swept[OOD_AVERAGE] - swept["seed"].map(base),
-    )
-    return swept[["variant", "seed", "privilege", "change"]].dropna()
+    runs = sweep_gains(scores, model, points, [OOD_AVERAGE]).rename(columns={OOD_AVERAGE: "change"})
+    swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1].dropna()
+    swept = swept.assign(privilege=100 * swept["privilege"].astype(float))
+    return independent_values(swept.drop(columns="run"), "change")
 
 
 @themed
-def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Figure:
+def plot(
+    scores: pd.DataFrame,
+    models: Sequence[str],
+    points: SweepPoints,
+    learning_rates: Mapping[str, Mapping[str, float]],
+) -> Figure:
     """Plot `figure_privilege`: OOD change against the share of the solution that is revealed."""
     sweeps = {model: privilege_changes(scores, model, points[model]) for model in models}
-    size = (COLUMN_IN, 2.4) if len(models) == 1 else (PAGE_IN, 2.3)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
-    panels = dict(zip(models, grid, strict=True))
-    for model, axes in panels.items():
-        axes.set_title(model)
-        _panel(axes, sweeps[model], room=0.22 if len(models) == 1 else 0.3)
-    panels[models[0]].set_ylabel(r"OOD change from $\pi_0$ (points)")
-    for model, axes in panels.items():
-        label_line_ends(axes, sweeps[model], "privilege", "change")
+    figure = figure_of(models, 2.0)
+    panels = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
+    for axes, (model, sweep) in zip(panels, sweeps.items(), strict=True):
+        shares = sorted(sweep["privilege"].unique())
+        # The base model's line ends with the data, where the labels begin.
+        axes.plot([shares[0] - 4, shares[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
+        method_lines(axes, sweep, "privilege", "change", ordered(sweep["variant"]))
+        axes.set_xticks(shares, [f"{share:g}" for share in shares])
+        axes.set_xlim(left=shares[0] - 4)
+        axes.set(title=model, xlabel="solution revealed to the teacher (%)")
+    panels[0].set_ylabel("OOD change from π₀ (points)")
+    for axes, (model, sweep) in zip(panels, sweeps.items(), strict=True):
+        labels = labels_with_rates(learning_rates[model])
+        label_line_ends(axes, sweep, "privilege", "change", labels)
     return figure
-
-
-def _panel(axes: Axes, sweep: pd.DataFrame, room: float) -> None:
-    shares = sorted(sweep["privilege"].unique())
-    # The base model's line ends with the data, where the labels begin.
-    axes.plot([shares[0] - 4, shares[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
-    sns.lineplot(
-        sweep,
-        x="privilege",
-        y="change",
-        errorbar=student_interval,
-        err_kws={"alpha": 0.15, "lw": 0, "zorder": 1},
-        markersize=4,
-        markeredgewidth=0.4,
-        zorder=2,
-        legend=False,
-        ax=axes,
-        **style_by_method(sweep["variant"], dashed=()),
-    )
-    axes.set_xticks(shares, [f"{share:g}" for share in shares])
-    # The room is for the labels at the lines' ends.
-    axes.set_xlim(shares[0] - 4, shares[-1] + room * (shares[-1] - shares[0]))
-    axes.set(xlabel="solution revealed to the teacher (%)", ylabel="")

@@ -1,35 +1,18 @@
 """Each method's path over the learning rates through the ID-OOD plane."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from geosd.reporting.figures import COLUMN_IN, PAGE_IN, SHADE, legend_below, themed
-from geosd.reporting.id_ood_plane import (
-    base_point,
-    label_planes,
-    method_label,
-    plane_paths,
-    plane_whiskers,
-)
-from geosd.reporting.label_placement import LabelledPoint
-from geosd.reporting.method_style import (
-    ABLATION,
-    GEOSD,
-    hue_by_method,
-    method,
-    ordered,
-    style_by_method,
-)
-from geosd.reporting.method_tables import accuracy_name
-from geosd.reporting.run_accuracies import BENCHMARKS, is_at_selected_rate, rate_runs
+from geosd.reporting.figures import SHADE, figure_of, independent_values, legend_below, themed
+from geosd.reporting.id_ood_plane import frame_of, path, plane
+from geosd.reporting.method_style import ABLATION, GEOSD, method, ordered
+from geosd.reporting.run_accuracies import is_at_selected_rate, sweep_gains
 from geosd.reporting.specs import OutputSpec, SweepPoints
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -38,9 +21,11 @@ SPEC = OutputSpec(
     title="every method over the learning rates, on the ID-OOD plane",
     caption="""A column for each model, a row for each kind of method. A coloured line is one
     method: from the base model through its learning rates, a larger marker for a larger rate; the
-    methods of the other rows are grey. Means over seeds; whiskers are one standard deviation. The
-    named point of each method is at its selected rate. In the shaded region a model is ten points
-    or more below the base model, in or out of distribution.""",
+    methods of the other rows are grey. Points are means over seeds, in points from the base model
+    of the same seed; the frame ends fifteen points from it, and an arrow shows where a path
+    leaves. A black edge marks the selected rate. In the grey region a model is ten points or more
+    below the base model, in or out of distribution; `figure_rate_curves` has the same runs one by
+    one.""",
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
@@ -48,10 +33,12 @@ SPEC = OutputSpec(
     needs=("benchmarks", "sweep"),
 )
 
-AREAS = (4.0, 22.0)
-"""Of the markers of the smallest and the largest rate, in points squared."""
+SIZES = (2.0, 5.0)
+"""Of the markers of the smallest and the largest rate, in points."""
 PATH = 2
 """How far in front the coloured paths lie (`zorder`)."""
+DASHES = ("-", (0, (4, 1.2)), (0, (1, 1)), (0, (4, 1, 1, 1)))
+"""Of the methods of one row: they share a marker."""
 
 
 @themed
@@ -62,29 +49,43 @@ def plot(
     selected_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
     """Plot `figure_rates`: each model's paths over the learning rates, a row a kind of method."""
-    sweeps = {model: rate_runs(scores, model, points[model]) for model in models}
-    rows = methods_by_kind(name for runs, _ in sweeps.values() for name in runs["variant"])
-    width = COLUMN_IN if len(models) == 1 else PAGE_IN
-    figure = Figure(figsize=(width, 0.5 + 1.45 * len(rows)), layout="constrained")
+    sweeps = {m: sweep_gains(scores, m, points[m]).assign(model=m) for m in models}
+    gains = independent_values(pd.concat(sweeps.values()), ID, OOD_AVERAGE)
+    keys = ["model", "run", "variant", "learning_rate"]
+    means = gains.groupby(keys, sort=False)[[ID, OOD_AVERAGE]].mean().reset_index()
+    low, high = frame_of(means)
+    rows = methods_by_kind(means["variant"])
+    figure = figure_of(models, 0.75 + 1.25 * len(rows))
     panels = figure.subplots(len(rows), len(models), squeeze=False, sharex=True, sharey=True)
-    labels: dict[Axes, list[LabelledPoint]] = {}
-    for (model, (runs, base)), column in zip(sweeps.items(), panels.T, strict=True):
+    for model, column in zip(models, panels.T, strict=True):
+        of_model = means[means["model"] == model].sort_values("learning_rate")
+        at_selected = is_at_selected_rate(of_model, selected_rates[model])
         for axes, variants in zip(column, rows.values(), strict=True):
-            labels[axes] = _panel(axes, runs, base.mean(), variants, selected_rates[model])
+            plane(axes, low, high)
+            axes.axvspan(low[0], -COLLAPSE, color=SHADE, lw=0, zorder=0)
+            axes.axhspan(low[1], -COLLAPSE, color=SHADE, lw=0, zorder=0)
+            _paths(axes, of_model.assign(selected=at_selected), variants)
         column[0].set_title(model)
-        column[-1].set_xlabel(f"ID {accuracy_name(scores)} (%)")
+        column[-1].set_xlabel("ID gain (points)")
     for axes, kind in zip(panels[:, 0], rows, strict=True):
-        axes.set_ylabel(f"{kind}\nOOD {accuracy_name(scores)} (%)", fontsize=7)
-    for (_, base), column in zip(sweeps.values(), panels.T, strict=True):
-        for axes in column:
-            _shade_collapse(axes, base.mean())
-    _legend(figure)
-    label_planes(figure, labels, size=6, lines=_coloured_paths)
+        axes.set_ylabel(f"{kind}\nOOD gain (points)")
+    looks = {method(v).label: _line(v, i) for of in rows.values() for i, v in enumerate(of)}
+    handles = {
+        label: Line2D([], [], ms=SIZES[1] - 1, mew=0, **look) for label, look in looks.items()
+    }
+    dot = {"color": "0.6", "marker": "o", "ls": ""}
+    handles["smallest"] = Line2D([], [], ms=SIZES[0], mew=0, **dot)
+    handles["largest rate"] = Line2D([], [], ms=SIZES[1], mew=0, **dot)
+    handles["selected rate"] = Line2D([], [], ms=SIZES[1], mec="black", mew=0.9, **dot)
+    handles["collapse"] = Patch(color=SHADE)
+    across = 7 if len(models) > 1 else 3
+    legend_below(figure, handles, ncols=across, handlelength=2)
     return figure
 
 
-def _coloured_paths(axes: Axes) -> list[Any]:
-    return [line.get_xydata() for line in axes.lines if line.get_zorder() == PATH]
+def _line(variant: str, number: int) -> dict[str, object]:
+    look = method(variant)
+    return {"color": look.colour, "marker": look.marker, "ls": DASHES[number % len(DASHES)]}
 
 
 def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
@@ -101,59 +102,21 @@ def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
     return rows
 
 
-def _panel(
-    axes: Axes,
-    runs: pd.DataFrame,
-    base: pd.Series,
-    variants: Sequence[str],
-    selected: Mapping[str, float],
-) -> list[LabelledPoint]:
-    """Draw the paths of a model's methods, those of one kind in colour; return what to label."""
-    means = runs.groupby(["variant", "learning_rate"], sort=False)[[*BENCHMARKS]].mean()
-    means = means.reset_index()
-    start = pd.DataFrame({"variant": means["variant"].unique()}).assign(**base)
-    paths = pd.concat([start, means])
-    own = paths["variant"].isin(variants)
-    if not own.all():
-        plane_paths(axes, paths[~own], units="variant", color="0.7", lw=0.5, zorder=1)
-    dashes = {"style": "variant", "style_order": variants}  # methods of a kind share a marker
-    plane_paths(axes, paths[own], lw=1.0, zorder=PATH, **hue_by_method(variants), **dashes)
-    coloured = runs[runs["variant"].isin(variants)]
-    point = coloured["variant"] + " " + coloured["learning_rate"].astype(str)
-    plane_whiskers(axes, coloured.assign(point=point), "point", "sd", alpha=0.4)
-    shown, rates = means[means["variant"].isin(variants)], runs["learning_rate"]
-    sizes = {"size": "learning_rate", "sizes": AREAS}
-    sizes["size_norm"] = LogNorm(rates.min(), rates.max())
-    points = {"x": ID, "y": OOD_AVERAGE, "legend": False, "ax": axes}
-    points |= sizes | style_by_method(variants)
-    at = shown[is_at_selected_rate(shown, selected)]
-    sns.scatterplot(shown, linewidth=0.3, zorder=3, **points)
-    at_base = base_point(axes, base, size=4.5, zorder=3.5)
-    sns.scatterplot(at, linewidth=0.9, edgecolor="black", zorder=4, **points)
-    axes.margins(0.05)
-    axes.set(xlabel="", ylabel="")
-    return [
-        at_base,
-        *(LabelledPoint(row.id, row.ood_avg, "", "black", 2.0) for row in shown.itertuples()),
-        *(method_label(row.variant, row.id, row.ood_avg, 3.0) for row in at.itertuples()),
-    ]
-
-
-def _shade_collapse(axes: Axes, base: pd.Series) -> None:
-    """Shade where a model is `COLLAPSE` points or more below pi_0 on either axis."""
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    axes.axvspan(left, base[ID] - COLLAPSE, color=SHADE, lw=0, zorder=0)
-    axes.axhspan(low, base[OOD_AVERAGE] - COLLAPSE, color=SHADE, lw=0, zorder=0)
-    axes.set(xlim=(left, right), ylim=(low, high))
-
-
-def _legend(figure: Figure) -> None:
-    dot = {"color": "0.6", "marker": "o", "ls": ""}
-    small, large = (area**0.5 for area in AREAS)
-    handles = {
-        "smallest": Line2D([], [], ms=small, mew=0, **dot),
-        "largest rate": Line2D([], [], ms=large, mew=0, **dot),
-        "selected rate": Line2D([], [], ms=large, mec="black", mew=0.9, **dot),
-        "collapse": Patch(color=SHADE),
-    }
-    legend_below(figure, handles)
+def _paths(axes: Axes, means: pd.DataFrame, variants: Sequence[str]) -> None:
+    """Draw the paths of a model's methods, those of one row in colour and with a point a rate."""
+    ends = np.log([means["learning_rate"].min(), means["learning_rate"].max()])
+    for name, of_method in means.groupby("variant", sort=False):
+        if name not in variants:
+            grey = {"color": "0.75", "lw": 0.5, "zorder": 1}
+            axes.plot([0, *of_method[ID]], [0, *of_method[OOD_AVERAGE]], **grey)
+            continue
+        look = _line(name, variants.index(name))
+        marker = {"marker": look.pop("marker"), "color": look["color"], "ls": ""}
+        path(axes, of_method, lw=1.0, zorder=PATH, **look)
+        sizes = np.interp(np.log(of_method["learning_rate"]), ends, SIZES)
+        at = of_method[[ID, OOD_AVERAGE, "selected"]].itertuples(index=False)
+        for (x, y, selected), size in zip(at, sizes, strict=True):
+            edge = (
+                {"mec": "black", "mew": 0.9, "zorder": 4} if selected else {"mew": 0, "zorder": 3}
+            )
+            axes.plot(x, y, ms=size, **marker, **edge)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,12 +13,12 @@ from geosd.reporting.specs import OutputSpec
 SPEC = OutputSpec(
     title="training curves",
     caption="""Three quantities of the step log over the updates of every run: the share of its
-    rollouts with a correct answer, the mean Fisher-Rao distance of the student from the base model,
-    and the overlap Σ √(p q) of student and teacher. Means over seeds with 95 % confidence intervals
-    (Student's t over runs, cut at the scale's ends); of more than five methods those without a
-    colour are grey lines without intervals. Accuracy is the mean from one measurement to the next.
-    The last point is measured after the last update, on rollouts of the trained student; SFT, which
-    trains on solutions, has no other. Losses are not shown: each method has its own.""",
+    rollouts with a correct answer, the mean Fisher-Rao distance of the student from the base
+    model, and the overlap Σ √(p q) of student and teacher. Intervals are cut at the scale's ends;
+    of more than five methods those without a colour are grey lines without intervals. Accuracy is
+    the mean from one measurement to the next. The last point is measured after the last update, on
+    rollouts of the trained student; SFT, which trains on solutions, has no other. Losses are not
+    shown: each method has its own.""",
     reads=("training_curves",),
     settings=("models", "methods"),
     besides=("pi_0",),
@@ -28,7 +27,7 @@ SPEC = OutputSpec(
 ROLLOUTS = "rollout/accuracy"
 PANELS = {
     ROLLOUTS: ("share of correct rollouts", 1.0),
-    "drift/pi_0": (r"$d_{\mathrm{FR}}(\pi_k, \pi_0)$ (radians)", math.pi),
+    "drift/pi_0": ("distance from π₀ (rad)", math.pi),
     "overlap": ("overlap with the teacher", 1.0),
 }
 """Quantities from left to right, what their axes say, and the upper ends of their scales from 0."""
@@ -52,14 +51,15 @@ def student_curves(runs: pd.DataFrame) -> pd.DataFrame:
 def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_training`: a row a model, a panel a quantity, a line a method."""
     runs = student_curves(training_curves[training_curves["variant"].isin(methods)])
-    figure = Figure(figsize=(figures.PAGE_IN, 0.3 + 1.9 * len(models)), layout="constrained")
-    grid = figure.subplots(len(models), len(PANELS), squeeze=False, sharex=True)
+    figure = Figure(figsize=(figures.PAGE_IN, 0.3 + 1.45 * len(models)), layout="constrained")
+    shared = {"squeeze": False, "sharex": True, "sharey": "col"}
+    grid = figure.subplots(len(models), len(PANELS), **shared)
     names = ordered(runs["variant"])
     for model, row in zip(models, grid, strict=True):
         for axes, (quantity, (label, most)) in zip(row, PANELS.items(), strict=True):
             panel = runs[(runs["model"] == model) & (runs["quantity"] == quantity)]
-            interval = partial(figures.interval_within, low=0.0, high=most)
-            figures.method_lines(axes, panel, "step", "value", names, interval)
+            values = figures.independent_values(panel, "value").sort_values("step")
+            figures.method_lines(axes, values, "step", "value", names, (0.0, most))
             for number, line in enumerate(axes.get_lines()):
                 if len(line.get_xdata()) > 1:
                     line.set_markevery((number / len(names) * MARKER_DISTANCE, MARKER_DISTANCE))
@@ -67,6 +67,6 @@ def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
                     line.set_marker(".")  # a single point of a grey line
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
-        row[0].set_title(model, loc="left")
+        row[0].set_title(model)
     figures.legend_below(figure, figures.method_handles(names))
     return figure

@@ -1,41 +1,55 @@
-"""What figures share: the theme, widths, panels, lines of methods, titles, legends, files.
+"""What figures share: the theme, widths, means with intervals, labels, titles, legends, files.
 
-All letters are of DejaVu Sans, which comes with matplotlib and has every sign that figures need.
+All letters are of one family, a part of Source Sans 3 that lies in `fonts/` under another name, as
+its licence asks (`fonts/OFL.txt`): so a figure has the same bytes on every machine.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
+from scipy.optimize import isotonic_regression
 
 from geosd.files import atomic_write
-from geosd.reporting.method_style import BACKGROUND, DASHED, EMPHASIZED, method, style_by_method
+from geosd.reporting.method_style import BACKGROUND, DASHED, EMPHASIZED, Method, method, text_colour
+from geosd.reporting.method_tables import short_rate
 from geosd.scores.statistics import student_interval
 
-FONT = "DejaVu Sans"
-"""The one family, of text and of mathematics. Roots are powers: `\\sqrt` is drawn from another."""
+FONT = "GeoSD Sans"
 SMALLEST_PT = 6.0
-"""No letter of a figure is smaller, but for indices in a formula."""
+"""No letter of a figure is smaller; indices and powers are letters of their own, as ₀ and ², so a
+figure has no mathematics set by matplotlib, which would set them smaller."""
+for _file in sorted((Path(__file__).parent / "fonts").glob("*.ttf")):
+    fontManager.addfont(_file)
 
 THEME: dict[str, Any] = {
     **sns.axes_style("ticks"),
     **sns.plotting_context("paper"),
-    "font.family": FONT,
-    "mathtext.fontset": "dejavusans",
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.title_fontsize": 7,
+    "font.family": [FONT, "DejaVu Sans"],  # a model's name may have other letters
+    "axes.unicode_minus": True,
+    "axes.formatter.use_mathtext": False,
+    "font.size": 7,
+    "axes.titlesize": 7.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4,
+    "axes.labelsize": 7,
+    "axes.labelpad": 2,
+    "xtick.major.pad": 2,
+    "ytick.major.pad": 2,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.5,
+    "legend.title_fontsize": 6.5,
     "legend.frameon": False,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
@@ -61,23 +75,80 @@ THEME: dict[str, Any] = {
 themed = matplotlib.rc_context(THEME)
 """Decorator of a function that draws or saves a figure: it runs in `THEME`."""
 
-COLUMN_IN = 3.35
-PAGE_IN = 6.9
-"""Widths of one column and of the page, in inches."""
-DASHED_METHODS = ("pi_0",)
-"""The base model is a reference and no method."""
-WIDTH, MARKER, EDGE = 1.4, 3.6, 0.3
-"""Of lines in colour, of their markers and of the markers' edges, in points."""
-GREY_WIDTH = 0.8
+PAGE_IN = 5.5
+HALF_IN = 2.65
+"""The paper's text width, and that of a figure beside another, in inches."""
+DASHED_METHODS = ("pi_0", "geosd_no_prox")
+"""The base model is a reference and no method, and that ablation is drawn beside GeoSD alone."""
+MARKER = {"markersize": 3.4, "markeredgewidth": 0.3, "markeredgecolor": "white"}
+LABEL_PT = 6.5
 SHADE = "0.92"
 """The grey of a figure's region of collapse."""
-Interval = Callable[[Iterable[float]], tuple[float, float]]
+FEWEST = 4
+"""Base models, or runs of a single one, from which on an interval is drawn; of fewer each is."""
 
 
-def interval_within(values: Iterable[float], low: float, high: float) -> tuple[float, float]:
-    """95 % interval of a mean over runs in a figure: `student_interval` cut at a scale's ends."""
-    lower, upper = student_interval(values)
-    return max(lower, low), min(upper, high)
+def figure_of(models: Sequence[Any], height: float) -> Figure:
+    """An empty figure: as wide as the text, or half as wide for a single model."""
+    width = HALF_IN if len(models) == 1 else PAGE_IN
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def independent_values(runs: pd.DataFrame, *values: str) -> pd.DataFrame:
+    """What intervals are taken over: means of columns `values` over the runs of each base model.
+
+    With a single base model it is the runs. The column `unit` says which, in place of `seed` and
+    `draw`; rows are told apart by all other columns.
+    """
+    unit = "draw" if "draw" in runs and runs["draw"].nunique() > 1 else "seed"
+    keys = [name for name in runs if name not in ("seed", "draw", *values)]
+    means = runs.groupby([*keys, unit], sort=False)[[*values]].mean().reset_index()
+    return means.rename(columns={unit: "unit"})
+
+
+def mean_line(
+    axes: Axes,
+    values: pd.DataFrame,
+    x: str,
+    y: str,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    interval: bool = True,
+    **line: Any,
+) -> None:
+    """Draw the mean of `y` at each `x` as a line, and its 95 % interval as a band within bounds.
+
+    `values` are `independent_values`; of fewer than `FEWEST` each is a thin line. `line` is of
+    `Axes.plot`.
+    """
+    at_x = values.groupby(x)[y]
+    means = at_x.mean()
+    colour = axes.plot(means.index, means, **line)[0].get_color()
+    if not interval:
+        return
+    if values["unit"].nunique() >= FEWEST:
+        ends = np.clip([student_interval(each) for _, each in at_x], *bounds).T
+        axes.fill_between(means.index, *ends, color=colour, alpha=0.18, lw=0, zorder=1)
+    elif values["unit"].nunique() > 1:
+        for _, one in values.sort_values(x).groupby("unit"):
+            axes.plot(one[x], one[y], color=colour, lw=0.5, alpha=0.5, zorder=1)
+
+
+def mean_point(
+    axes: Axes, x: pd.Series, y: pd.Series, look: Method, size: float = 5, **marker: Any
+) -> None:
+    """Mark the mean of independent values, with 95 % intervals both ways; few are points each.
+
+    `marker` is of `Axes.plot`; `color` in it replaces the method's.
+    """
+    marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
+    colour, zorder = marker["color"], marker.setdefault("zorder", 3)
+    if len(x) >= FEWEST:
+        for ends, across in ((student_interval(x), True), (student_interval(y), False)):
+            bar = (ends, (y.mean(),) * 2) if across else ((x.mean(),) * 2, ends)
+            axes.plot(*bar, color=colour, lw=0.7, alpha=0.7, zorder=zorder - 1)
+    elif len(x) > 1:
+        axes.plot(x, y, ls="", marker="o", ms=1.8, mew=0, color=colour, alpha=0.7, zorder=zorder)
+    axes.plot(x.mean(), y.mean(), ls="", ms=size, **marker)
 
 
 def coloured(variants: Sequence[str]) -> list[str]:
@@ -88,54 +159,110 @@ def coloured(variants: Sequence[str]) -> list[str]:
 
 def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
     """The lines of a figure's legend by their labels; all grey lines have one."""
-    handles = {method(name).drawn: _handle(name) for name in coloured(variants)}
+    handles = {
+        method(name).label: Line2D([], [], **method_line(name)) for name in coloured(variants)
+    }
     if len(handles) < len(variants):
-        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=GREY_WIDTH)
+        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
     return handles
 
 
-def method_lines(
-    axes: Axes, runs: pd.DataFrame, x: str, y: str, variants: Sequence[str], interval: Interval
-) -> None:
-    """Draw the means over seeds of methods into a panel; grey are those without a colour.
+def method_line(variant: str) -> dict[str, Any]:
+    """Keywords of `Axes.plot` for a method's line in its colour."""
+    look, dashes = method(variant), (0, DASHED) if variant in DASHED_METHODS else "-"
+    return {"color": look.colour, "marker": look.marker, "lw": 1.3, "ls": dashes, **MARKER}
 
-    `runs` has a row for each run and point, with the columns `variant`, `x` and `y`; `variants` are
-    all methods of the figure; `interval` gives both ends of a mean's from the values of its runs.
+
+def method_lines(
+    axes: Axes,
+    values: pd.DataFrame,
+    x: str,
+    y: str,
+    variants: Sequence[str],
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> None:
+    """Draw the mean lines of methods into a panel; those without a colour are grey, and behind.
+
+    `values` are `independent_values` with a column `variant`, `variants` all methods of the figure.
     """
     strong = coloured(variants)
-    grey = [name for name in variants if name not in strong]
-    line = {"x": x, "y": y, "legend": False, "ax": axes}
-    others = runs[runs["variant"].isin(grey)]
-    if len(others):
-        palette = dict.fromkeys(grey, BACKGROUND)
-        sns.lineplot(
-            others, hue="variant", palette=palette, errorbar=None, lw=GREY_WIDTH, zorder=2, **line
-        )
-    emphasized = runs[runs["variant"].isin(strong)]
-    if len(emphasized):
-        sns.lineplot(
-            emphasized,
-            errorbar=interval,
-            err_kws={"alpha": 0.18, "lw": 0, "zorder": 1},
-            linewidth=WIDTH,
-            markersize=MARKER,
-            markeredgewidth=EDGE,
-            zorder=3,
-            **line,
-            **style_by_method(strong, dashed=DASHED_METHODS),
-        )
+    for name, of_method in values.groupby("variant", sort=False):
+        if name in strong:
+            mean_line(axes, of_method, x, y, bounds, zorder=3, **method_line(name))
+        else:
+            grey = {"color": BACKGROUND, "lw": 0.8, "zorder": 2}
+            mean_line(axes, of_method, x, y, interval=False, **grey)
 
 
-def _handle(variant: str) -> Line2D:
-    look, dashes = method(variant), (0, DASHED) if variant in DASHED_METHODS else "-"
-    marker = {"marker": look.marker, "markersize": MARKER, "mec": "white", "mew": EDGE}
-    return Line2D([], [], color=look.colour, linewidth=WIDTH, linestyle=dashes, **marker)
+def label_line_ends(
+    axes: Axes,
+    values: pd.DataFrame,
+    x: str,
+    y: str,
+    labels: Mapping[str, str] = MappingProxyType({}),
+    grey: Sequence[str] = (),
+) -> None:
+    """Write each `variant`'s name at its mean line's end, apart, and make room for it on the right.
+
+    The axis ends where the lines do; all else must be drawn.
+    `labels` are other words for it, `grey` the variants whose line has no colour.
+    """
+    figure = axes.figure
+    figure.draw_without_rendering()
+    pixel = figure.dpi / 72
+    means = values.groupby(["variant", x], sort=False)[y].mean().sort_index(level=1)
+    ends = means.groupby("variant", sort=True).tail(1)
+    heights = [axes.transData.transform((at, value))[1] for (_, at), value in ends.items()]
+    spaced = push_apart(heights, 1.15 * LABEL_PT * pixel)
+    widest = 0.0
+    for ((name, at), value), was, height in zip(ends.items(), heights, spaced, strict=True):
+        colour = BACKGROUND if name in grey else method(name).colour
+        text = axes.annotate(
+            labels.get(name, method(name).label),
+            (at, value),
+            xytext=(4, (height - was) / pixel),
+            textcoords="offset points",
+            va="center",
+            ha="left",
+            fontsize=LABEL_PT,
+            color=text_colour(colour),
+            weight="bold" if name == "geosd" else "normal",
+            annotation_clip=False,
+        )
+        text.set_in_layout(False)
+        widest = max(widest, text.get_window_extent().width + 5 * pixel)
+    width, (left, _) = axes.get_window_extent().width, axes.get_xlim()
+    last = max(at for _, at in ends.index)
+    ticks = [tick for tick in axes.get_xticks() if left <= tick <= last]
+    axes.set_xlim(left, left + (last - left) * width / (width - widest))
+    axes.set_xticks(ticks)
+    axes.spines["bottom"].set_bounds(left, last)
+
+
+def labels_with_rates(rates: Mapping[str, float]) -> dict[str, str]:
+    """The name of each variant with its learning rate beside it."""
+    return {name: f"{method(name).label} at {short_rate(rate)}" for name, rate in rates.items()}
+
+
+def push_apart(values: Sequence[float], least: float) -> Sequence[float]:
+    """Move heights of labels as little as possible, so that neighbours are `least` apart."""
+    order = np.argsort(values, kind="stable")
+    offsets = least * np.arange(len(order))
+    moved = np.empty(len(order))
+    moved[order] = isotonic_regression(np.asarray(values)[order] - offsets).x + offsets
+    return moved
 
 
 def panel_title(axes: Axes, letter: str, text: str = "") -> None:
     """Write the letter of a figure's panel in bold, and whose it is, flush left above it."""
-    axes.set_title(
-        rf"$\mathbf{{{letter}}}$  {text}" if text else rf"$\mathbf{{{letter}}}$", loc="left"
+    title = axes.set_title(letter, loc="left", weight="bold")
+    axes.annotate(
+        f"  {text}",
+        (1, 0),
+        xycoords=title,
+        va="bottom",
+        fontsize=title.get_fontsize(),
+        annotation_clip=False,
     )
 
 
@@ -146,16 +273,10 @@ def legend_below(figure: Figure, handles: Mapping[str, Any], **options: Any) -> 
     figure.legend(list(handles.values()), list(handles), **options)
 
 
-def power_of_ten(rate: float) -> str:
-    r"""A learning rate as a figure shows it, as a power of ten.
-
-    Example:
-        >>> power_of_ten(1e-6), power_of_ten(3e-7)
-        ('$10^{-6}$', '$3{\\cdot}10^{-7}$')
-    """
-    power = math.floor(math.log10(rate) + 1e-9)
-    factor = f"{round(rate / 10**power, 3):g}"
-    return f"$10^{{{power}}}$" if factor == "1" else rf"${factor}{{\cdot}}10^{{{power}}}$"
+def signed(value: float, form: str = ".1f") -> str:
+    """A change as a figure shows it, e.g. +1.2 or −0.3, and never a zero with a sign."""
+    text = format(value, f"+{form}")
+    return text.replace("-", "−") if float(text) else text[1:]
 
 
 @themed

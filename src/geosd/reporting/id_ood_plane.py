@@ -1,84 +1,53 @@
-"""The plane of accuracy in and out of distribution: whiskers, paths, the base model, labels."""
+"""The plane of gains in and out of distribution: its quadrants, and paths that leave its frame."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from geosd.reporting.label_placement import LabelledPoint, place_labels
-from geosd.reporting.method_style import method, text_colour
+from geosd.reporting.method_style import method
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
+FRAME = 15.0
+"""Most points either way that a plane of paths shows; collapses lie far beyond."""
+GAINS_SHADE = "#E6F2E6"
 
-def plane_whiskers(
-    axes: Axes,
-    runs: pd.DataFrame,
-    by: str,
-    errorbar: object,
-    alpha: float,
-    width: float = 0.6,
-    zorder: float = 1.5,
-    plane: Sequence[str] = (ID, OOD_AVERAGE),
-) -> None:
-    """Draw error bars in x and y, columns `plane`, around the mean of the runs of each point.
 
-    `by` is the column of the runs that names the point, `errorbar` is seaborn's, e.g. "sd".
+def plane(axes: Axes, low: Sequence[float], high: Sequence[float]) -> None:
+    """Prepare a plane between its corners: gains on both shaded, and the base model at 0."""
+    axes.axhline(0, color="0.55", lw=0.6, zorder=0.5)
+    axes.axvline(0, color="0.55", lw=0.6, zorder=0.5)
+    axes.fill_between([0, high[0]], 0, high[1], color=GAINS_SHADE, lw=0, zorder=0)
+    axes.plot(0, 0, color="black", marker=method("pi_0").marker, ms=5, ls="", mew=0, zorder=4)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+
+
+def frame_of(gains: pd.DataFrame, most: float = FRAME) -> tuple[Sequence[float], Sequence[float]]:
+    """Lower and upper corner of the plane of the origin and all gains of at most `most` points."""
+    both = gains[[ID, OOD_AVERAGE]]
+    both = both[(both.abs() <= most).all(axis="columns")]
+    low, high = both.min().clip(upper=0), both.max().clip(lower=0)
+    room = 0.08 * (high - low)
+    return tuple(low - room), tuple(high + room)
+
+
+def path(axes: Axes, gains: pd.DataFrame, **line: Any) -> None:
+    """Draw a line from the base model through gains in their order, with an arrow out of the frame.
+
+    The plane's limits must be set; `line` is of `Axes.plot`.
     """
-    x, y = plane
-    colours = {
-        point: method(name).colour for point, name in zip(runs[by], runs["variant"], strict=True)
-    }
-    means = runs.groupby(by, sort=False)[[x, y]].transform("mean")
-    for orient, centred in (("x", {x: means[x]}), ("y", {y: means[y]})):
-        sns.lineplot(
-            runs.assign(**centred),
-            x=x,
-            y=y,
-            hue=by,
-            orient=orient,
-            errorbar=errorbar,
-            err_style="bars",
-            err_kws={"elinewidth": width, "zorder": zorder},
-            linestyle="",
-            legend=False,
-            palette=colours,
-            alpha=alpha,
-            ax=axes,
-        )
-
-
-def plane_paths(axes: Axes, table: pd.DataFrame, **options: Any) -> None:
-    """Draw lines through the points of a table in its order; `options` are of seaborn."""
-    line = {"estimator": None, "sort": False, "legend": False, "ax": axes}
-    sns.lineplot(table, x=ID, y=OOD_AVERAGE, **line, **options)
-
-
-def base_point(axes: Axes, base: pd.Series, size: float, zorder: float) -> LabelledPoint:
-    """Mark the base model's mean accuracies; return its label."""
-    look = method("pi_0")
-    axes.plot(*base, color="black", marker=look.marker, ms=size, ls="", mew=0, zorder=zorder)
-    return LabelledPoint(*base, look.drawn, "black", 2.8)
-
-
-def method_label(variant: str, x: float, y: float, radius: float, **changed: Any) -> LabelledPoint:
-    """The label of a method's point in the method's colour: its name, or another `text`."""
-    look = method(variant)
-    named = {"text": look.drawn, "colour": text_colour(look.colour)} | changed
-    return LabelledPoint(x, y, radius_pt=radius, **named)
-
-
-def label_planes(
-    figure: Figure,
-    labels: Mapping[Axes, Sequence[LabelledPoint]],
-    size: float,
-    bold: Sequence[str] = (),
-    lines: Callable[[Axes], Sequence] = lambda axes: (),
-) -> None:
-    """Write the labels of all planes of a figure, clear of the `lines` of each."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # else each panel's labels lay out all panels anew
-    for axes, points in labels.items():
-        place_labels(axes, points, size=size, bold=bold, lines=lines(axes))
+    corners = np.vstack([(0, 0), gains[[ID, OOD_AVERAGE]]])
+    (drawn,) = axes.plot(*corners.T, **line)
+    low, high = zip(axes.get_xlim(), axes.get_ylim(), strict=True)
+    for start, stop in pairwise(corners):
+        seen = np.clip(stop, low, high)
+        if (seen == stop).all():
+            continue
+        way = np.divide(seen - start, stop - start, out=np.ones(2), where=stop != start)
+        tail, tip = (start + share * way.min() * (stop - start) for share in (0.9, 1))
+        arrow = {"arrowstyle": "-|>", "color": drawn.get_color(), "lw": 0, "mutation_scale": 7}
+        axes.annotate("", tip, tail, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5)
+        break  # what comes back is cut like the rest

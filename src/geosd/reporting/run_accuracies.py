@@ -9,6 +9,7 @@ import pandas as pd
 from geosd.reporting.method_style import ordered
 from geosd.scores.rate_selection import COLLAPSE, ROUNDING
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.tidy import replicates_by_seed, select_rows
 
 BENCHMARKS = (ID, OOD_AVERAGE)
 
@@ -16,15 +17,19 @@ BENCHMARKS = (ID, OOD_AVERAGE)
 def run_accuracies(
     scores: pd.DataFrame, model: str, variant: str, benchmarks: Sequence[str]
 ) -> pd.DataFrame:
-    """A row for each run, columns `seed` and benchmarks; empty if one was not scored."""
+    """A row for each run: `seed`, `draw` and benchmarks; empty if one was not scored."""
     runs = {name: scores_by_seed(scores, model, variant, name) for name in benchmarks}
     if any(column.empty for column in runs.values()):
-        return pd.DataFrame(columns=["seed", *benchmarks])
-    return pd.DataFrame(runs).rename_axis("seed").reset_index()
+        return pd.DataFrame(columns=["seed", "draw", *benchmarks])
+    draws = replicates_by_seed(select_rows(scores, model=model, variant=variant))
+    return pd.DataFrame({"draw": draws, **runs}).rename_axis("seed").reset_index()
 
 
 def base_accuracies(scores: pd.DataFrame, model: str, benchmarks: Sequence[str]) -> pd.DataFrame:
-    """Accuracies of pi_0 (index `seed`), a column a benchmark; ValueError if one is missing."""
+    """Accuracies of pi_0 (index `seed`), a column a benchmark, and `draw`.
+
+    ValueError if one is missing.
+    """
     missing = [name for name in benchmarks if run_accuracies(scores, model, "pi_0", [name]).empty]
     if missing:
         raise ValueError(
@@ -39,8 +44,8 @@ def sweep_accuracies(
 ) -> pd.DataFrame:
     """Accuracies of every run of a model's sweep; points without scores are left out.
 
-    Columns of the points, `run` (the name in the scores), `variant` and swept keys, then `seed` and
-    the benchmarks; variants in the paper's order, the points of each in the order given.
+    Columns of the points, `run` (the name in the scores), `variant` and swept keys, then `seed`,
+    `draw` and the benchmarks; variants in the paper's order, the points of each in the order given.
     """
     tables = [
         run_accuracies(scores, model, point["run"], benchmarks).assign(**point)
@@ -49,10 +54,26 @@ def sweep_accuracies(
         if point["variant"] == variant
     ]
     tables = [table for table in tables if not table.empty]
-    keys = [*(points[0] if points else ("run", "variant")), "seed", *benchmarks]
+    keys = [*(points[0] if points else ("run", "variant")), "seed", "draw", *benchmarks]
     if not tables:
         return pd.DataFrame(columns=keys)
     return pd.concat(tables, ignore_index=True)[keys]
+
+
+def sweep_gains(
+    scores: pd.DataFrame,
+    model: str,
+    points: Sequence[Mapping[str, Any]],
+    benchmarks: Sequence[str] = BENCHMARKS,
+) -> pd.DataFrame:
+    """`sweep_accuracies`, as changes from pi_0 with the same seed in points.
+
+    ValueError if pi_0 was not evaluated.
+    """
+    base = base_accuracies(scores, model, benchmarks)
+    runs = sweep_accuracies(scores, model, points, benchmarks)
+    gains = runs[[*benchmarks]] - base.loc[runs["seed"], [*benchmarks]].set_axis(runs.index)
+    return runs.assign(**gains)
 
 
 def rate_runs(

@@ -5,12 +5,19 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import PAGE_IN, legend_below, method_handles, method_lines, themed
+from geosd.reporting.figures import (
+    PAGE_IN,
+    coloured,
+    independent_values,
+    label_line_ends,
+    method_lines,
+    themed,
+)
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast, holm, student_interval
+from geosd.scores.statistics import Group, contrast, holm
 from geosd.scores.transfer import crossing_interval, paired_differences
 
 REFERENCE = "fwdkl"
@@ -29,19 +36,25 @@ def plot(gains: Mapping[str, pd.DataFrame]) -> Figure:
 
     `gains` has a table for each choice, with `setting`, `variant` and a column for each benchmark.
     """
-    figure = Figure(figsize=(PAGE_IN, 0.4 + 2.3 * len(gains)), layout="constrained")
+    figure = Figure(figsize=(PAGE_IN, 0.1 + 2.1 * len(gains)), layout="constrained")
     panels = figure.subplots(len(gains), 2, squeeze=False, sharex=True, sharey="col")
     variants = ordered(name for runs in gains.values() for name in runs["variant"])
-    for row, (choice, runs) in zip(panels, gains.items(), strict=True):
-        row[0].set_title(choice, loc="left")
+    keys = ["setting", "variant", "seed", *LABELS]
+    units = {choice: independent_values(runs[keys], *LABELS) for choice, runs in gains.items()}
+    for row, (choice, values) in zip(panels, units.items(), strict=True):
+        row[0].set_title(choice)
         for axes, (benchmark, label) in zip(row, LABELS.items(), strict=True):
-            axes.axhline(0, color="0.55", lw=0.6, zorder=0)
-            method_lines(axes, runs, "setting", benchmark, variants, student_interval)
-            axes.set(xlabel="", ylabel=f"{label} gain (points)")
-            axes.set_xticks(sorted(runs["setting"].unique()))
+            settings = sorted(values["setting"].unique())
+            axes.plot([settings[0], settings[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
+            method_lines(axes, values, "setting", benchmark, variants)
+            axes.set_xticks(settings)
+            axes.set_ylabel(f"{label} gain over π₀ (points)")
     for axes in panels[-1]:
         axes.set_xlabel("conflict between ID and OOD problems")
-    legend_below(figure, method_handles(variants))
+    grey = [name for name in variants if name not in coloured(variants)]
+    for row, values in zip(panels, units.values(), strict=True):
+        for axes, benchmark in zip(row, LABELS, strict=True):
+            label_line_ends(axes, values, "setting", benchmark, grey=grey)
     return figure
 
 
