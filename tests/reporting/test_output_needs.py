@@ -16,7 +16,13 @@ from geosd.reporting.specs import output_specs, render
 from geosd.reporting.tables import Cell, Column, Row, Table, save
 
 SHOWN = {  # by study quick
-    *("table_main", "table_benchmarks", "table_significance", "table_architectures"),
+    *(
+        "table_main",
+        "table_main_vs_paper",
+        "table_benchmarks",
+        "table_significance",
+        "table_architectures",
+    ),
     *("table_habits", "table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
     *("figure_frontier", "figure_coverage", "figure_training", "figure_consensus"),
     *("figure_overview", "figure_density", "figure_mechanism", "figure_alignment"),

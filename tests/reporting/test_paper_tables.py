@@ -7,13 +7,28 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.reporting import table_benchmarks, table_main, table_significance
+from geosd.reporting import (
+    table_benchmarks,
+    table_main,
+    table_main_vs_paper,
+    table_significance,
+)
 from geosd.reporting.specs import caption_words
 from geosd.reporting.tables import to_latex, to_markdown
 from geosd.scores.score_table import scores_by_seed
+from geosd.scores.tidy import COLUMNS
 
 MODELS = ("mini-qwen3", "unheard-of")
 QUICK = ["geosd", "fwdkl", "pi_0", "grpo", "revkl"]
+
+
+def main_table(scores, models, methods, ends=()):
+    """`table_main`; `ends` are rows (model, variant, seed, d_FR) of the drift at the end."""
+    drift = pd.DataFrame(
+        [(m, v, seed, 0, "drift/pi_0", far) for m, v, seed, far in ends],
+        columns=list(COLUMNS["drift"]),
+    )
+    return table_main.build(scores, drift, models, methods)
 
 
 def column(table, key):
@@ -22,13 +37,13 @@ def column(table, key):
 
 
 def test_rows_take_the_papers_order_whatever_order_the_study_has(make):
-    table = table_main.build(make(variants=QUICK), ["mini-qwen3"], QUICK)
+    table = main_table(make(variants=QUICK), ["mini-qwen3"], QUICK)
     assert [row.label for row in table.rows] == ["π₀", "GRPO", "FwdKL", "RevKL", "GeoSD"]
 
 
 def test_mean_deviation_and_change_are_those_of_the_runs(make):
     scores = make()
-    table = table_main.build(scores, ["mini-qwen3"], QUICK)
+    table = main_table(scores, ["mini-qwen3"], QUICK)
     runs = scores_by_seed(scores, "mini-qwen3", "geosd", "ood_avg")
     base = scores_by_seed(scores, "mini-qwen3", "pi_0", "ood_avg")
     cell = column(table, "mini-qwen3.ood_avg")["GeoSD"]
@@ -39,12 +54,48 @@ def test_mean_deviation_and_change_are_those_of_the_runs(make):
     assert change["GeoSD"].text.startswith("+") and change["π₀"].number is None
 
 
+def test_a_loss_is_never_marked_as_best(make):
+    scores = make(variants=["pi_0", "fwdkl", "revkl", "geosd"])
+    change = column(main_table(scores, ["mini-qwen3"], QUICK), "mini-qwen3.delta_ood")
+    assert {name: cell.rank for name, cell in change.items()} == {
+        **dict.fromkeys(("π₀", "GRPO", "FwdKL", "RevKL"), ""),
+        "GeoSD": "best",
+    }
+
+
+def test_methods_that_hardly_moved_have_a_mark(make):
+    ends = [("mini-qwen3", "fwdkl", 0, 0.01), ("mini-qwen3", "fwdkl", 1, 0.02)]
+    ends += [("mini-qwen3", "geosd", 0, 0.01), ("mini-qwen3", "geosd", 1, 0.04)]
+    table = main_table(make(), ["mini-qwen3"], QUICK, ends)
+    assert [row.shown for row in table.rows] == ["π₀", "GRPO", "FwdKL†", "RevKL", "GeoSD"]
+    assert "less than 0.02 radians" in table.note
+    assert "†" not in main_table(make(), ["mini-qwen3"], QUICK, ends[2:]).note
+
+
+def test_the_main_table_has_the_ten_columns_of_the_papers(make):
+    models = ["mini-qwen3", "mini-olmo3", "mini-llama"]
+    table = main_table(make(models=models), models, QUICK)
+    assert len(table.columns) == 9 and {c.label for c in table.columns} == {
+        "ID",
+        "OOD avg.",
+        "Δ OOD",
+    }
+
+
 def test_the_papers_numbers_stand_beside_models_that_stand_for_a_family(make):
-    table = table_main.build(make(models=MODELS), MODELS, QUICK)
-    paper = column(table, "mini-qwen3.ood_avg.paper")
-    assert (paper["GeoSD"].value, paper["GeoSD"].sd) == (60.5, 0.5)
-    assert column(table, "mini-qwen3.delta_ood.paper")["FwdKL"].value == -8.1
-    assert not any(c.key.startswith("unheard-of") and "paper" in c.key for c in table.columns)
+    table = table_main_vs_paper.build(make(models=MODELS), MODELS, QUICK)
+    by_kind = {(row.kind.partition(" ")[0], row.label): row.cells for row in table.rows}
+    keys = [c.key for c in table.columns]
+    geosd = dict(zip(keys, by_kind["mini-qwen3", "GeoSD"], strict=True))
+    assert (geosd["ood_avg.paper"].value, geosd["ood_avg.paper"].sd) == (60.5, 0.5)
+    fwdkl = dict(zip(keys, by_kind["mini-qwen3", "FwdKL"], strict=True))
+    assert fwdkl["delta_ood.paper"].value == -8.1
+    ours = [
+        scores_by_seed(make(models=MODELS), "mini-qwen3", v, "ood_avg") for v in ("geosd", "pi_0")
+    ]
+    assert geosd["delta_ood"].value == pytest.approx(ours[0].mean() - ours[1].mean())
+    other = dict(zip(keys, by_kind["unheard-of", "GeoSD"], strict=True))
+    assert other["ood_avg.paper"].value is None and other["ood_avg"].value is not None
 
 
 def reasons(scores, of_pool=True, **shares):
@@ -64,56 +115,47 @@ def reasons(scores, of_pool=True, **shares):
     return pd.concat([scores, pd.DataFrame(rows)], ignore_index=True)
 
 
-def test_shares_of_truncated_responses_stand_beside_the_accuracies(make):
+def test_shares_of_truncated_responses_stand_under_the_table(make):
     scores = reasons(make(models=MODELS), truncated=(31.25, 22.5))
-    table = table_main.build(scores, MODELS, QUICK)
-    keys = [c.key.removeprefix("mini-qwen3.") for c in table.columns][:8]
-    assert keys == [
-        *("id", "id.paper", "id.truncated", "ood_avg", "ood_avg.paper", "ood_avg.truncated"),
-        *("delta_ood", "delta_ood.paper"),
-    ]
-    assert column(table, "mini-qwen3.id.truncated")["GeoSD"].text == "31.2"
-    assert column(table, "unheard-of.ood_avg.truncated")["π₀"].text == "22.5"
-    assert "have no answer" in table.note
+    table = main_table(scores, MODELS, QUICK)
+    assert "in percent (ID / OOD): truncated: π₀ 31.2 / 22.5, GRPO 31.2 / 22.5" in table.remarks[1]
 
 
 def test_a_pool_and_responses_that_came_to_nothing_are_named_under_the_table(make):
     scores = reasons(make(), no_answer=(87.5, 90.0), timeout=(0.0, 0.25))
-    text = " ".join(to_markdown(table_main.build(scores, ["mini-qwen3"], QUICK)).split())
+    text = " ".join(to_markdown(main_table(scores, ["mini-qwen3"], QUICK)).split())
     below = text[text.rindex("|") :]
     assert "6.2 % of the training problems have a verified solution" in below
     assert "20.0 % truncated, 70.0 % no answer." in below
     assert "(ID / OOD): no answer: π₀ 87.5 / 90.0, GRPO 87.5 / 90.0" in below
     assert "timeout: π₀ 0.0 / 0.2" in below and "unreadable" not in below
-    assert r"87.5 / 90.0" in to_latex(table_main.build(scores, ["mini-qwen3"], QUICK))
-    nothing = table_main.build(reasons(make(), of_pool=False), ["mini-qwen3"], QUICK)
+    assert r"87.5 / 90.0" in to_latex(main_table(scores, ["mini-qwen3"], QUICK))
+    nothing = main_table(reasons(make(), of_pool=False), ["mini-qwen3"], QUICK)
     assert nothing.remarks == (
-        "Other responses of mini-qwen3 that were not compared, in percent (ID / OOD): none.",
+        "Responses of mini-qwen3 that were not compared, in percent (ID / OOD): none.",
     )
 
 
 def test_scores_without_reasons_have_no_column_and_no_words_of_them(make):
-    table = table_main.build(make(), ["mini-qwen3"], QUICK)
+    table = main_table(make(), ["mini-qwen3"], QUICK)
     assert not table.remarks and not any("truncated" in c.key for c in table.columns)
 
 
-@pytest.mark.parametrize("build", [table_main.build, table_benchmarks.build])
-def test_a_note_speaks_of_the_paper_only_beside_a_column_of_it(make, build):
+def test_a_note_speaks_of_the_paper_only_beside_a_column_of_it(make):
     for models in (["mini-qwen3"], ["unheard-of"]):
-        table = build(make(models=models), models, QUICK)
+        table = table_benchmarks.build(make(models=models), models, QUICK)
         beside = any("paper" in c.key for c in table.columns)
         assert beside == (models == ["mini-qwen3"]) == ("paper" in table.note)
 
 
-@pytest.mark.parametrize("name", ["table_main", "table_benchmarks"])
-def test_a_caption_speaks_of_the_papers_numbers_only_beside_a_column_of_them(name):
-    beside, alone = (caption_words(name, [model]) for model in MODELS)
+def test_a_caption_speaks_of_the_papers_numbers_only_beside_a_column_of_them():
+    beside, alone = (caption_words("table_benchmarks", [model]) for model in MODELS)
     assert "the paper's" in beside and "the paper's" not in alone
     assert not set("{}") & set(beside + alone)
 
 
 def test_a_method_without_runs_has_empty_cells_and_one_seed_no_deviation(make):
-    table = table_main.build(make(variants=["pi_0", "geosd"], seeds=1), ["mini-qwen3"], QUICK)
+    table = main_table(make(variants=["pi_0", "geosd"], seeds=1), ["mini-qwen3"], QUICK)
     cells = column(table, "mini-qwen3.id")
     assert cells["FwdKL"].number is None
     assert cells["GeoSD"].number is not None and cells["GeoSD"].spread == ""

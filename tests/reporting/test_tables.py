@@ -8,7 +8,9 @@ import math
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 
@@ -111,9 +113,67 @@ def test_latex_is_balanced_and_has_as_many_cells_in_every_row():
     assert r"2.9\times10^{-9}" in text and r"50\% \& \_x\_" in text and r"$\pi_0$" in text
 
 
+def test_a_zero_has_no_sign_and_no_loss_is_best():
+    assert [Cell(v, form="+.1f").text for v in (-0.04, 0.04, -0.06)] == ["0.0", "0.0", "-0.1"]
+    assert ranks(table([-1.0, -0.01, -3.0], better="gain")) == ["", "", ""]
+    assert ranks(table([-1.0, 2.0, 0.5], better="gain")) == ["", "best", "second"]
+
+
+AFM = Path(matplotlib.get_data_path()) / "fonts/afm/ptmr8a.afm"
+WIDTHS = {  # of Times-Roman, by letter, in thousandths of its size
+    chr(int(code)): int(width)
+    for code, width in re.findall(r"^C (\d+) ; WX (\d+)", AFM.read_text(), re.M)
+}
+SIGNS = {r"\\pi_0": "p0", r"\\times": "x", r"\\to": "--", r"\\(Delta|lambda|dagger|pm)": "D"}
+
+
+def natural_width(cell: str) -> float:
+    """The width of a cell of a LaTeX table in ems of Times."""
+    for sign, letters in SIGNS.items():
+        cell = re.sub(sign, letters, cell)
+    small = "".join(re.findall(r"[_^]\{([^}]*)\}", cell))
+    large = re.sub(r"[_^]\{[^}]*\}|\\(?:mathbf|underline|emph)|[${}\\]", "", cell)
+    return sum(WIDTHS.get(c, 600) for c in large) / 1000 + 0.7 * sum(map(len, [small])) / 2
+
+
+def parts_of(tex: str):
+    """Each tabular of a LaTeX table: the types of its columns, and its rows of cells."""
+    for form, body in re.findall(
+        r"\\begin\{(?:tabular|longtable)\}\{([^\n]*)\}\n(.*?)\\end\{(?:tab|long)", tex, re.S
+    ):
+        kinds = re.findall(r"p\{([\d.]+)em\}|([lr])", re.sub(r">\{[^}]*\}", "", form))
+        lines = [
+            line for line in body.splitlines() if line.endswith(r"\\") and "multicol" not in line
+        ]
+        rows = [re.split(r"(?<!\\)&", line[:-2]) for line in lines if "caption" not in line]
+        yield [float(em or 0) for em, _ in kinds], rows
+
+
+SHIPPED = sorted((Path(__file__).parents[2] / "figures").glob("*/table_*.tex"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_shipped_table_fits_the_papers_text_in_letters_that_can_be_read(path):
+    tex = path.read_text(encoding="utf-8")
+    assert "resizebox" not in tex
+    (size,) = re.findall(r"^\\(small|footnotesize|scriptsize)$", tex, re.M)
+    points = {"small": 9, "footnotesize": 8, "scriptsize": 7}[size]
+    lines = 0
+    for fixed, rows in parts_of(tex):
+        assert rows and {len(row) for row in rows} == {len(fixed)}
+        natural = [
+            max(natural_width(cell.strip()) for cell in column)
+            for column in zip(*rows, strict=True)
+        ]
+        ems = [em or own for em, own in zip(fixed, natural, strict=True)]
+        assert points * sum(ems) + 6 * len(ems) <= 397.5
+        lines += 6 + len(rows)
+    assert "longtable" in tex or 1.35 * points * lines < 600, "it is as high as a page"
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is absent")
 def test_latex_compiles(tmp_path):
-    head = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}"
+    head = r"\documentclass{article}\usepackage{booktabs,array,longtable}\begin{document}"
     (tmp_path / "t.tex").write_text(head + to_latex(full()) + r"\end{document}", encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)

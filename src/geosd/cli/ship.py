@@ -30,7 +30,7 @@ from geosd.reporting.shipping import (
 )
 from geosd.reporting.specs import output_modules, output_specs, render
 from geosd.reporting.study_page import caption_markdown
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 CLAIMS = "claims"
 """The one output that is no table and no figure."""
@@ -110,9 +110,13 @@ def write_outputs(
         if name == CLAIMS:
             made += _judge_anew(study, tables, settings, folder)
             continue
-        reads = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
+        # A study that was shipped before an output read a tidy table has no row of it.
+        reads = {
+            t: tables.get(t, pd.DataFrame(columns=[*COLUMNS[t]]))
+            for t in output_specs()[name].reads
+        }
         made += render(name, reads, settings, folder)
-        shown = [sources[tidy] for tidy in reads]
+        shown = [sources[tidy] for tidy in reads if tidy in sources]
         caption = caption_markdown(name, settings.get("models", ()), shown, folder)
         if not all(shows_all(table, settings) for table in reads.values()):
             listed = f"that [{MANIFEST}]({MANIFEST}) lists under `{name}`"

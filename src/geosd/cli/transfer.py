@@ -9,7 +9,7 @@ from geosd.config.study import Study
 from geosd.provenance.proof import prove
 from geosd.reporting import figures, tables, transfer
 from geosd.reporting.method_tables import short_rate
-from geosd.reporting.run_accuracies import changes_from_base, rate_runs
+from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.tidy import read_tidy
 from geosd.scores.transfer import best_rates, collapsed_runs
 
@@ -84,6 +84,4 @@ def _gains(scores: pd.DataFrame, model: str, rates: dict[str, tuple[str, float]]
         {"run": name, "variant": variant, "learning_rate": rate}
         for name, (variant, rate) in rates.items()
     ]
-    runs, base = rate_runs(scores, model, points)
-    runs = runs.drop(columns="collapsed")  # it was told on the test problems
-    return runs.assign(**changes_from_base(runs, base))
+    return sweep_gains(scores, model, points)

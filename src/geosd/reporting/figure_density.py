@@ -40,7 +40,7 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     """Plot `figure_density`: the teacher's mass q* against the student's p*, a panel a model."""
     columns = min(len(models), 3)
     lines = math.ceil(len(models) / columns)
-    figure = figure_of(models, (2.35 if len(models) == 1 else 1.95) * lines)
+    figure = figure_of(models, (2.2 if len(models) == 1 else 1.95) * lines)
     grid = figure.subplots(lines, columns, squeeze=False)
     of_model = {model: states_of_model(states, model) for model in models}
     # From a single state of the largest table to the fullest cell: the whole scale is in use.

@@ -72,8 +72,7 @@ def sweep_gains(
     """
     base = base_accuracies(scores, model, benchmarks)
     runs = sweep_accuracies(scores, model, points, benchmarks)
-    gains = runs[[*benchmarks]] - base.loc[runs["seed"], [*benchmarks]].set_axis(runs.index)
-    return runs.assign(**gains)
+    return runs.assign(**_changes(runs, base, benchmarks))
 
 
 def rate_runs(
@@ -88,14 +87,14 @@ def rate_runs(
     base = base_accuracies(scores, model, BENCHMARKS)
     by_rate = sorted(points, key=lambda point: point["learning_rate"])
     runs = sweep_accuracies(scores, model, by_rate, BENCHMARKS)
-    collapsed = (changes_from_base(runs, base) <= -COLLAPSE).any(axis="columns")
+    collapsed = (_changes(runs, base, BENCHMARKS) <= -COLLAPSE).any(axis="columns")
     return runs.assign(collapsed=collapsed), base
 
 
-def changes_from_base(runs: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
+def _changes(runs: pd.DataFrame, base: pd.DataFrame, benchmarks: Sequence[str]) -> pd.DataFrame:
     """The change of each run's accuracies from those of pi_0 with the same seed, in points."""
-    own = base.loc[runs["seed"], [*BENCHMARKS]].set_axis(runs.index)
-    return runs[[*BENCHMARKS]] - own
+    own = base.loc[runs["seed"], [*benchmarks]].set_axis(runs.index)
+    return runs[[*benchmarks]] - own
 
 
 def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:

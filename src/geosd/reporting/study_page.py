@@ -17,11 +17,12 @@ import pandas as pd
 from geosd.claims.word import NOT_JUDGED
 from geosd.models.architectures import published_architectures
 from geosd.reporting.claims_page import LEGEND, NO_WORDS, counts_markdown, printed_cells
+from geosd.reporting.figures import FEWEST
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import NOT_KEPT, read_shipped
 from geosd.reporting.specs import OutputSpec, caption_words, output_kind, output_specs, output_title
 from geosd.reporting.tables import markdown_table
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
 CLAIMS = "claims"
 FIRST = ("figure_frontier", CLAIMS, "table_main", "figure_training")
@@ -48,7 +49,7 @@ The tables and figures of every study whose outputs the repository ships, each w
 with the claims of the paper that it bears on. `make figures STUDY=name` makes them again from the
 shipped tidy tables, without any run, and each figure as PDF and PNG too.
 [claims.md](claims.md) says how claims are judged.
-A study whose main table has no column `cut` was run before a truncated response had no answer:
+A study whose main table has no remarks below it was run before a truncated response had no answer:
 its accuracies count what such responses say.
 """
 NONE_SHIPPED = """\
@@ -173,9 +174,35 @@ def caption_markdown(
     named = Counter(path.name for path in paths)  # one of several of a name is called by its path
     links = [f"[{path.name if named[path.name] == 1 else to}]({to})" for path, to in paths.items()]
     words = [f"**{output_title(name)}.** {caption_words(name, models)}"]
+    words[0] += runs_in_words(source_data, models, intervals=name.startswith("figure_"))
     words += [f"Source data: {', '.join(links)}."] if links else ["No run enters it."]
     paragraphs = [textwrap.fill(text, 100, break_long_words=False) for text in words]
     return "\n\n".join(paragraphs) + "\n"
+
+
+def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals: bool) -> str:
+    """How many runs a caption's means are over, by the tidy files; empty where none is of runs.
+
+    With `intervals` it says what those of a figure are, too.
+    """
+    for path in source_data:
+        columns = pd.read_csv(path, nrows=0).columns.intersection(RUN_COLUMNS)
+        if "seed" not in columns:
+            continue
+        runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
+        runs = runs[runs["model"].isin([*models])] if models else runs
+        counts = runs.groupby(["model", "variant"])["seed"].nunique()
+        n = "{0} to {1}" if counts.min() < counts.max() else "{1}"
+        n = f" n = {n.format(counts.min(), counts.max())} run{'s' * (counts.max() > 1)}"
+        draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
+        n += f" on {draws} base models" if draws > 1 else ""
+        if not intervals:
+            return f"{n}."
+        if (draws if draws > 1 else counts.max()) < FEWEST:
+            return f"{n}, each drawn: too few for an interval."
+        unit = "base models" if draws > 1 else "runs"
+        return f"{n}; intervals are 95 % of the mean, Student's t over the {unit}."
+    return ""
 
 
 def study_sections(study: StudyPage, level: int) -> dict[str, str]:

@@ -1,25 +1,20 @@
 """ID and OOD accuracy of every method (the paper's Table main_id_ood)."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 
-from geosd.claims import published as paper
+from geosd.claims.judging import HARDLY_MOVED
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
     MethodColumn,
     accuracy_cell,
     accuracy_note,
-    beside_paper,
     change_cell,
-    group_title,
-    mean_cell,
-    method_columns,
     method_table,
-    published_cell,
 )
 from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
@@ -31,59 +26,78 @@ from geosd.scores.score_table import (
     WITH_SOLUTION,
     scores_by_seed,
 )
+from geosd.scores.step_log_tables import final_drift
 
 SPEC = OutputSpec(
     title="accuracy in and out of distribution",
-    caption="""Accuracy in and out of distribution, mean over seeds and its standard deviation{,
-    beside the paper's}.""",
-    reads=("scores",),
+    caption="""Accuracy in and out of distribution, mean over seeds and its standard deviation. The
+    form is that of the paper's table.""",
+    reads=("scores", "drift"),
     settings=("models", "methods"),
     paper="Table main_id_ood",
     needs=("benchmarks",),
 )
 
-TRUNCATED = "truncated"
-QUANTITIES = ((ID, "ID"), (OOD_AVERAGE, "OOD avg."), ("delta_ood", "Δ OOD"))
 SHOWN_PERCENT = 0.05
 """Least share of responses, in percent, that is not printed as 0.0."""
+STILL = "†"
+"""Stands at the label of a method that hardly moved from the base model, on one model or more."""
 
 
-def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
+def build(
+    scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], methods: Sequence[str]
+) -> Table:
     """Build `table_main`: ID, OOD average and its change from pi_0 by method.
 
-    Where the scores say why responses were not compared with the right answer, shares of truncated
-    ones stand beside the accuracies, and the others under the table.
+    Where the scores say why responses were not compared with the right answer, their shares stand
+    under the table. `STILL` marks methods whose mean d_FR from pi_0 ends below `HARDLY_MOVED`.
     """
     columns: list[MethodColumn] = []
-    why = NOT_COMPARED_METRICS["no answer"] in set(scores["metric"])
     for model in models:
-        family = paper.paper_family(model)
-        measured, published = partial(accuracy_cell, scores, model), None
-        for key, label in QUANTITIES:
-            group = group_title(model, family)
-            if family:
-                published = partial(_cell, partial(published_cell, family), key, digits=10)
-            column = Column(f"{model}.{key}", label, group, "high")
-            columns += method_columns(column, partial(_cell, measured, key), published)
-            if why and key != "delta_ood":
-                share = partial(_share_cell, scores, model, benchmark=key)
-                columns.append((Column(f"{column.key}.{TRUNCATED}", "cut", group), share))
+        accuracy = partial(accuracy_cell, scores, model)
+        columns += [
+            (Column(f"{model}.{ID}", "ID", model, "high"), partial(accuracy, benchmark=ID)),
+            (
+                Column(f"{model}.{OOD_AVERAGE}", "OOD avg.", model, "high"),
+                partial(accuracy, benchmark=OOD_AVERAGE),
+            ),
+            (
+                Column(f"{model}.delta_ood", "Δ OOD", model, "gain"),
+                partial(_change, scores, model),
+            ),
+        ]
     note = (
         f"{accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
         " Δ OOD is its change from π₀."
     )
-    if why:
-        note += " cut: share of responses that were truncated at the cap; they have no answer."
-    note += beside_paper(columns)
+    still = [name for name in methods if _hardly_moved(drift, models, name)]
+    if still:
+        note += (
+            f" {STILL}: the method ends less than {HARDLY_MOVED:g} radians (mean d_FR) from π₀, on"
+            " one model or more."
+        )
     title = "In-distribution and out-of-distribution accuracy"
     table = method_table("table_main", title, note, ordered(methods), columns)
+    marks = [STILL if v in still else "" for v in ordered(methods)]
+    rows = (replace(row, mark=mark) for row, mark in zip(table.rows, marks, strict=True))
+    table = replace(table, rows=tuple(rows))
+    if NOT_COMPARED_METRICS["no answer"] not in set(scores["metric"]):
+        return table
     remarks = (remark for model in models for remark in _remarks(scores, model, ordered(methods)))
-    return replace(table, remarks=tuple(remarks) if why else ())
+    return replace(table, remarks=tuple(remarks))
 
 
-def _share_cell(scores: pd.DataFrame, model: str, variant: str, benchmark: str) -> Cell:
-    shares = scores_by_seed(scores, model, variant, benchmark, TRUNCATED)
-    return replace(mean_cell(shares), sd=None)
+def _hardly_moved(drift: pd.DataFrame, models: Sequence[str], variant: str) -> bool:
+    """Whether a method's runs end near the base model, on one model or more."""
+    return any(final_drift(drift, model, variant).mean() < HARDLY_MOVED for model in models)
+
+
+def _change(scores: pd.DataFrame, model: str, variant: str) -> Cell:
+    """The change of a method's OOD average from that of pi_0."""
+    if variant == "pi_0":
+        return Cell(None)
+    both = (accuracy_cell(scores, model, v, OOD_AVERAGE).number for v in (variant, "pi_0"))
+    return change_cell(*both)
 
 
 def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Iterator[str]:
@@ -103,8 +117,6 @@ def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Itera
         )
     found = []
     for reason, metric in NOT_COMPARED_METRICS.items():
-        if reason == TRUNCATED:
-            continue
         both = {v: [mean(v, at, metric) for at in (ID, OOD_AVERAGE)] for v in variants}
         cells = [
             f"{method(v).label} {' / '.join(Cell(share).text for share in shares)}"
@@ -113,20 +125,6 @@ def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Itera
         ]
         found += [f"{reason}: {', '.join(cells)}"] if cells else []
     yield (
-        f"Other responses of {model} that were not compared, in percent (ID / OOD): "
+        f"Responses of {model} that were not compared, in percent (ID / OOD): "
         f"{'; '.join(found) or 'none'}."
     )
-
-
-def _cell(
-    accuracy: Callable[[str, str], Cell], key: str, variant: str, digits: int | None = None
-) -> Cell:
-    """An accuracy, or the change from pi_0, rounded if both numbers have few digits."""
-    if key != "delta_ood":
-        return accuracy(variant, key)
-    if variant == "pi_0":
-        return Cell(None)
-    change = change_cell(*(accuracy(v, OOD_AVERAGE).number for v in (variant, "pi_0")))
-    if digits is None or change.number is None:
-        return change
-    return replace(change, value=round(change.number, digits))

@@ -5,7 +5,6 @@ import io
 import math
 import re
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, pairwise
@@ -49,26 +48,41 @@ class Cell:
         """The cell's value as text, without deviation and rank."""
         if isinstance(self.value, str):
             return self.value
-        return MISSING if self.number is None else format(self.number, self.form)
+        if self.number is None:
+            return MISSING
+        text = format(self.number, self.form)
+        return text if float(text) else text.lstrip("+-")  # a zero has no sign
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: key in the CSV, heading, one over neighbours, and which is `better`."""
+    """A column of a table: key in the CSV, heading, one over neighbours, and which is `better`.
+
+    Of a column of gains only what is above 0 is marked.
+    """
 
     key: str
     label: str
     group: str = ""
-    better: Literal["high", "low"] | None = None
+    better: Literal["high", "low", "gain"] | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its label, the block of rows it stands in, a cell for each column."""
+    """A row of a table: its label, the block of rows it stands in, a cell for each column.
+
+    A `mark` stands behind the label where people read it, and not in the CSV.
+    """
 
     label: str
     kind: str
     cells: tuple[Cell, ...]
+    mark: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The row's label with its mark."""
+        return self.label + self.mark
 
 
 @dataclass(frozen=True)
@@ -100,14 +114,17 @@ def ranked(table: Table) -> Table:
         if column.better is None:
             continue
         values = [None if cells[i].number is None else float(cells[i].text) for cells in rows]
-        order = sorted({v for v in values if v is not None}, reverse=column.better == "high")
+        marked = {v for v in values if v is not None and (column.better != "gain" or v > 0)}
+        order = sorted(marked, reverse=column.better != "low")
         for cells, value in zip(rows, values, strict=True):
             if value is not None and value in order[:2]:
                 cells[i] = replace(cells[i], rank="best" if value == order[0] else "second")
-    marked = tuple(
-        replace(row, cells=tuple(cells)) for row, cells in zip(table.rows, rows, strict=True)
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, cells=tuple(cells)) for row, cells in zip(table.rows, rows, strict=True)
+        ),
     )
-    return replace(table, rows=marked)
 
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
@@ -160,7 +177,7 @@ def to_markdown(table: Table) -> str:
     for group in dict.fromkeys(column.group for column in table.columns):
         at = [i for i in range(len(table.columns)) if table.columns[i].group == group]
         lines = [[table.row_heading, *(table.columns[i].label for i in at)]]
-        lines += [[row.label, *(_markdown(row.cells[i]) for i in at)] for row in table.rows]
+        lines += [[row.shown, *(_markdown(row.cells[i]) for i in at)] for row in table.rows]
         parts += [f"## {group}"] if group else []
         parts.append(markdown_table(lines))
     parts += [textwrap.fill(remark, 96) for remark in table.remarks]
@@ -198,6 +215,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "π₀": r"$\pi_0$",
     "λ": r"$\lambda$",
+    "†": r"$\dagger$",
     "Δ": r"$\Delta$",
     "→": r"$\to$",
     "±": r"$\pm$",
@@ -213,47 +231,121 @@ def escape_latex(text: str) -> str:
     return re.sub(pattern, lambda match: _LATEX[match[0]], text)
 
 
+TEXT_PT = 397.5
+"""The paper's text width, 5.5 inches, in TeX's points."""
+SIZES = {"small": 9, "footnotesize": 8, "scriptsize": 7}
+"""Sizes of LaTeX's letters in points; a table of numbers is set in the largest that fits."""
+GAP_PT = 6.0
+"""Between two columns."""
+WORDS = 26
+"""Letters from which on a column is of words, in lines of that width."""
+LONG = 45
+"""Lines from which on a table runs over pages."""
+
+
 def to_latex(table: Table) -> str:
-    """A table as a LaTeX float, which needs the packages booktabs and graphicx."""
+    """A table in LaTeX for the paper's text width; it needs booktabs, array and longtable.
+
+    It is set in the largest of `SIZES` in which it fits. One that is too wide for all has parts
+    below each other, each with its rows' labels; one that is too long for a page is a longtable.
+    """
+    columns = range(len(table.columns))
+    size = next((s for s in SIZES if _width(table, columns) * SIZES[s] <= _room(columns)), None)
+    parts = [columns] if size else _parts(table, SIZES["footnotesize"])
+    size = size or "footnotesize"
+    bodies = [_latex_part(table, part) for part in parts]
+    caption = escape_latex(f"{table.title}. {table.note}".strip())
+    label = rf"\label{{tab:{table.name.replace('_', '-')}}}"
+    remarks = [rf"\par\smallskip {{\footnotesize {escape_latex(r)}\par}}" for r in table.remarks]
+    begin = [rf"\{size}", rf"\setlength{{\tabcolsep}}{{{GAP_PT / 2:g}pt}}"]
+    if sum(len(table.rows) + 4 for _ in parts) < LONG:
+        lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", label]
+        lines += [r"\smallskip", *begin]
+        for number, (form, head, body) in enumerate(bodies):
+            lines += [r"\par\medskip"] if number else []
+            lines += [rf"\begin{{tabular}}{{{form}}}", r"\toprule", *head, r"\midrule", *body]
+            lines += [r"\bottomrule", r"\end{tabular}"]
+        return "\n".join([*lines, *remarks, r"\end{table}"]) + "\n"
+    lines = ["{", *begin, r"\setlength{\LTcapwidth}{\linewidth}"]
+    for number, (form, head, body) in enumerate(bodies):
+        top = [r"\toprule", *head, r"\midrule"]
+        lines += [rf"\begin{{longtable}}{{{form}}}"]
+        lines += [] if number else [rf"\caption{{{caption}}}{label}\\", *top, r"\endfirsthead"]
+        lines += [*top, r"\endhead", *body, r"\bottomrule", r"\end{longtable}"]
+    return "\n".join([*lines, *remarks, "}"]) + "\n"
+
+
+def _latex_part(table: Table, part: Sequence[int]) -> tuple[str, list[str], list[str]]:
+    """The column types, the head and the rows of the columns `part` of a table."""
 
     def line(cells: Iterable[str]) -> str:
         return " & ".join(cells) + r" \\"
 
-    groups = Counter(column.group for column in table.columns)
-    head = [line(map(escape_latex, [table.row_heading, *(c.label for c in table.columns)]))]
-    if any(groups):
-        titles = [rf"\multicolumn{{{n}}}{{c}}{{{escape_latex(g)}}}" for g, n in groups.items()]
-        ends = pairwise(accumulate(groups.values(), initial=1))
+    columns = [table.columns[i] for i in part]
+    groups = [(group, len(list(of))) for group, of in groupby(column.group for column in columns)]
+    head = [line(map(escape_latex, [table.row_heading, *(c.label for c in columns)]))]
+    if any(group for group, _ in groups):
+        titles = [rf"\multicolumn{{{n}}}{{c}}{{{escape_latex(group)}}}" for group, n in groups]
+        ends = pairwise(accumulate((n for _, n in groups), initial=1))
         rules = [rf"\cmidrule(lr){{{before + 1}-{end}}}" for before, end in ends]
         head = [line(["", *titles]), "".join(rules), *head]
     body: list[str] = []
-    width = 1 + len(table.columns)
     named = len({row.kind for row in table.rows}) > 1
     for kind, rows in groupby(table.rows, key=lambda row: row.kind):
         if named:
             body += [r"\midrule"] if body else []
-            body.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape_latex(kind)}}}}} \\")
-        body += [line([escape_latex(row.label), *map(_latex_cell, row.cells)]) for row in rows]
-    caption = escape_latex(f"{table.title}. {table.note}".strip())
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        r"\small",
-        rf"\caption{{{caption}}}",
-        rf"\label{{tab:{table.name.replace('_', '-')}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
-        r"\toprule",
-        *head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}%",
-        "}",
-        *(rf"\par\smallskip {{\footnotesize {escape_latex(text)}\par}}" for text in table.remarks),
-        r"\end{table}",
+            title = rf"\emph{{{escape_latex(kind)}}}"
+            body.append(rf"\multicolumn{{{1 + len(columns)}}}{{l}}{{{title}}} \\")
+        for row in rows:
+            cells = (_latex_cell(row.cells[i]) for i in part)
+            body.append(line([escape_latex(row.shown), *cells]))
+    words = [i for i in part if _em(table, i) > WORDS / 2]
+    kinds = [
+        rf">{{\raggedright\arraybackslash}}p{{{WORDS / 2:g}em}}" if i in words else "r"
+        for i in part
     ]
-    return "\n".join(lines) + "\n"
+    return "l" + "".join(kinds), head, body
+
+
+def _em(table: Table, column: int) -> float:
+    """The width of a column in ems of a serif, with a little room; -1 has the rows' labels."""
+    if column < 0:
+        return max(map(_ems, [table.row_heading, *(row.shown for row in table.rows)]))
+    cells = (row.cells[column] for row in table.rows)
+    widths = (_ems(cell.text) + 0.7 * _ems(cell.spread) for cell in cells)  # set smaller
+    return max(_ems(table.columns[column].label), *widths)
+
+
+def _ems(text: str) -> float:
+    return math.fsum(
+        0.32 if c in " .,:;()'ijlt" else 0.8 if c in "mwMW%–→" else 0.72 if c.isupper() else 0.52
+        for c in text
+    )
+
+
+def _width(table: Table, part: Iterable[int]) -> float:
+    """The width of a part of a table in ems, its rows' labels first, without the gaps."""
+    columns = math.fsum(min(_em(table, i), WORDS / 2) for i in part)
+    return columns + _em(table, -1)
+
+
+def _room(part: Sequence[int]) -> float:
+    """The points that the letters of a part of a table may take."""
+    return TEXT_PT - GAP_PT * (1 + len(part))
+
+
+def _parts(table: Table, size: float) -> list[list[int]]:
+    """Parts of neighbouring columns that fit, a group of columns in one part where it does."""
+    parts: list[list[int]] = [[]]
+    for _, group in groupby(range(len(table.columns)), lambda i: table.columns[i].group):
+        together = [*group]
+        if parts[-1] and _width(table, parts[-1] + together) * size > _room(parts[-1] + together):
+            parts.append([])
+        for i in together:
+            if parts[-1] and _width(table, [*parts[-1], i]) * size > _room([*parts[-1], i]):
+                parts.append([])
+            parts[-1].append(i)
+    return parts
 
 
 def _latex_cell(cell: Cell) -> str:
