@@ -76,7 +76,8 @@ def test_bins_say_how_many_problems_of_the_first_method_they_hold():
     right = consensus.plot(table, ["m"], ["pi_0", "geosd"]).axes[2]
     rows = table.query("quantity == 'majority_accuracy' and variant == 'pi_0' and x > 0")
     counts, _ = np.histogram(rows["x"], [*consensus.STRENGTHS[:-1], 1.1], weights=rows["problems"])
-    assert [text.get_text() for text in right.texts] == [str(int(n)) for n in counts if n >= 10]
+    said = [text.get_text() for text in right.texts if text.get_text().strip()]
+    assert said == [str(int(n)) for n in counts if n >= 10]
 
 
 def test_one_run_has_no_band():

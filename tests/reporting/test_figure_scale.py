@@ -56,9 +56,7 @@ def test_both_panels_say_the_gain_of_each_size():
         means = {v: [scores_by_seed(scores, m, v, benchmark).mean() for m in LADDER] for v in BOTH}
         gains = np.subtract(means["geosd"], means["pi_0"])
         said = [text.get_text() for text in axes.texts if text.get_text()[0] in "+−"]
-        assert said == [
-            f"{gain:+.1f}".replace("-", "−") for gain in gains
-        ]
+        assert said == [f"{gain:+.1f}".replace("-", "−") for gain in gains]
 
 
 def test_the_axis_is_the_logarithm_of_all_parameters():

@@ -45,6 +45,8 @@ def study(tmp_path):
     page = results / "report.md"
     named = [name for name in OUTPUTS if name != "claims"]
     sources = [results / "analyse/scores.csv"]
+    sources[0].parent.mkdir(parents=True)
+    sources[0].write_text("model,variant,seed,draw\nm,geosd,0,0\n")
     return StudyPage(
         name="quick",
         about="A trial.",
@@ -121,8 +123,27 @@ def test_a_pictures_alternative_says_what_the_figure_shows(name):
     assert not re.search(r"[\[\]*\n]|\.\.$", words)
 
 
-def test_files_of_one_name_are_distinguished_by_their_folders():
-    sources = [Path("results/states/a/states.csv"), Path("results/states/b/states.csv")]
-    caption = caption_markdown("figure_density", [], sources, Path("results/quick"))
+@pytest.mark.parametrize(
+    ("seeds", "draws", "words"),
+    [
+        (12, 6, "n = 12 runs on 6 base models; 95 % intervals of the mean are"),
+        (10, 1, "n = 10 runs; 95 % intervals of the mean are Student's t over the runs."),
+        (6, 3, "n = 6 runs on 3 base models, each drawn: too few for an interval."),
+    ],
+)
+def test_a_caption_says_how_many_runs_there_are(tmp_path, seeds, draws, words):
+    rows = [f"{m},{v},{s},{s % draws}" for m in "ab" for v in "xy" for s in range(seeds)]
+    source = tmp_path / "scores.csv"
+    source.write_text("\n".join(["model,variant,seed,draw", *rows, "c,x,99,0"]))
+    caption = caption_markdown("figure_frontier", ["a", "b"], [source], tmp_path)
+    assert words in " ".join(caption.split())
+
+
+def test_files_of_one_name_are_distinguished_by_their_folders(tmp_path):
+    sources = [tmp_path / f"results/states/{name}/states.csv" for name in "ab"]
+    for source in sources:
+        source.parent.mkdir(parents=True)
+        source.write_text("model,overlap\n")
+    caption = caption_markdown("figure_density", [], sources, tmp_path / "results/quick")
     text = " ".join(caption.split())
     assert "[../states/a/states.csv](../states/a/states.csv), [../states/b/states.csv]" in text

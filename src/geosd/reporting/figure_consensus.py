@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 from geosd.reporting import figures
 from geosd.reporting.method_style import ABLATION, BACKGROUND, OTHER, method, ordered, text_colour
 from geosd.reporting.specs import OutputSpec
-from geosd.scores.statistics import student_interval
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
 SPEC = OutputSpec(
     title="what the samples agree on",
@@ -115,7 +115,7 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
             continue
         shares = values.get_group(variant)
         axes.barh(row, shares.mean(), 0.7, color=colours[variant])
-        if len(shares) >= figures.FEWEST:
+        if len(shares) >= FEWEST_FOR_INTERVAL:
             ends = np.clip(student_interval(shares), *PERCENT)
             for colour, width in (("white", 2.2), ("0.25", 0.9)):  # it shows on black, too
                 axes.plot(ends, (row, row), color=colour, lw=width, solid_capstyle="butt")

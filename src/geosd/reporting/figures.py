@@ -23,7 +23,7 @@ from scipy.optimize import isotonic_regression
 from geosd.files import atomic_write
 from geosd.reporting.method_style import BACKGROUND, DASHED, EMPHASIZED, Method, method, text_colour
 from geosd.reporting.method_tables import short_rate
-from geosd.scores.statistics import student_interval
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
 FONT = "GeoSD Sans"
 SMALLEST_PT = 6.0
@@ -84,8 +84,6 @@ MARKER = {"markersize": 3.4, "markeredgewidth": 0.3, "markeredgecolor": "white"}
 LABEL_PT = 6.5
 SHADE = "0.92"
 """The grey of a figure's region of collapse."""
-FEWEST = 4
-"""Base models, or runs of a single one, from which on an interval is drawn; of fewer each is."""
 
 
 def figure_of(models: Sequence[Any], height: float) -> Figure:
@@ -117,15 +115,15 @@ def mean_line(
 ) -> None:
     """Draw the mean of `y` at each `x` as a line, and its 95 % interval as a band within bounds.
 
-    `values` are `independent_values`; of fewer than `FEWEST` each is a thin line. `line` is of
-    `Axes.plot`.
+    `values` are `independent_values`; of fewer than `FEWEST_FOR_INTERVAL` each is a thin
+    line. `line` is of `Axes.plot`.
     """
     at_x = values.groupby(x)[y]
     means = at_x.mean()
     colour = axes.plot(means.index, means, **line)[0].get_color()
     if not interval:
         return
-    if values["unit"].nunique() >= FEWEST:
+    if values["unit"].nunique() >= FEWEST_FOR_INTERVAL:
         ends = np.clip([student_interval(each) for _, each in at_x], *bounds).T
         axes.fill_between(means.index, *ends, color=colour, alpha=0.18, lw=0, zorder=1)
     elif values["unit"].nunique() > 1:
@@ -142,7 +140,7 @@ def mean_point(
     """
     marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
     colour, zorder = marker["color"], marker.setdefault("zorder", 3)
-    if len(x) >= FEWEST:
+    if len(x) >= FEWEST_FOR_INTERVAL:
         for ends, across in ((student_interval(x), True), (student_interval(y), False)):
             bar = (ends, (y.mean(),) * 2) if across else ((x.mean(),) * 2, ends)
             axes.plot(*bar, color=colour, lw=0.7, alpha=0.7, zorder=zorder - 1)

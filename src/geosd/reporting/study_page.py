@@ -17,11 +17,11 @@ import pandas as pd
 from geosd.claims.word import NOT_JUDGED
 from geosd.models.architectures import published_architectures
 from geosd.reporting.claims_page import LEGEND, NO_WORDS, counts_markdown, printed_cells
-from geosd.reporting.figures import FEWEST
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import NOT_KEPT, read_shipped
 from geosd.reporting.specs import OutputSpec, caption_words, output_kind, output_specs, output_title
 from geosd.reporting.tables import markdown_table
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL
 from geosd.scores.tidy import RUN_COLUMNS, read_tidy
 
 CLAIMS = "claims"
@@ -198,10 +198,10 @@ def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals:
         n += f" on {draws} base models" if draws > 1 else ""
         if not intervals:
             return f"{n}."
-        if (draws if draws > 1 else counts.max()) < FEWEST:
+        if (draws if draws > 1 else counts.max()) < FEWEST_FOR_INTERVAL:
             return f"{n}, each drawn: too few for an interval."
         unit = "base models" if draws > 1 else "runs"
-        return f"{n}; intervals are 95 % of the mean, Student's t over the {unit}."
+        return f"{n}; 95 % intervals of the mean are Student's t over the {unit}."
     return ""
 
 

@@ -129,6 +129,10 @@ def final_contrast(groups: Sequence[Group], planned: int) -> ContrastResult:
     return replace(test, difference=total, low=test.low + known, high=test.high + known)
 
 
+FEWEST_FOR_INTERVAL = 4
+"""Base models, or runs of a single one, from which on a figure draws an interval; of fewer each."""
+
+
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % confidence interval of a mean over runs (Student's t), an `errorbar` of seaborn.
 
