@@ -94,7 +94,10 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     assert swept.note == "needs the ledger of a study of kind stepsize"
     assert math.isnan(swept.effect)
     text = ledger_markdown(gather(CLAIMS, ledgers), None)
-    assert "- needs the ledger of a study of kind stepsize: `swept`." in text
+    assert (
+        f"- needs the ledger of a study of kind stepsize: {swept.claim.statement} (`swept`)."
+        in text
+    )
     assert "### Study tiny\n" in text and "### Study tiny_ladder\n\nModel: s to l." in text
 
 

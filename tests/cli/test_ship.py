@@ -31,7 +31,7 @@ from geosd.reporting.shipping import (
     shows_all,
 )
 from geosd.reporting.specs import output_specs, output_title
-from geosd.reporting.study_page import claims_on, results_markdown
+from geosd.reporting.study_page import results_pages
 from geosd.scores.tidy import COLUMNS, read_tidy
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +104,7 @@ def test_every_output_has_its_files_caption_and_source_data(shipped):
     files = set(read_shipped(shipped).files)
     for name in STUDY.outputs:
         if name == "claims":
-            assert {"claims.csv", "claims.md"} <= files
+            assert {"claims.csv", "claims.md", "claims.svg"} <= files
             continue
         endings = ("svg",) if name.startswith("figure") else ("csv", "md", "tex")
         assert {f"{name}.{ending}" for ending in endings} <= files
@@ -197,33 +197,20 @@ def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
     assert set(kept) == {f"figures/quick/{name}" for name in names}
 
 
-def test_the_page_shows_each_output_with_its_caption_and_the_verdicts_on_its_claims(shipped):
-    page = shipped.parent / "docs/results.md"
-    text = results_markdown([shipped], page)
+def test_the_page_of_a_study_shows_each_output_and_the_index_links_it(shipped):
+    index = shipped.parent / "docs/results.md"
+    pages = results_pages([shipped], index)
+    page = index.parent / "results/quick.md"
+    assert set(pages) == {index, page}
     for name in STUDY.outputs:
         if name != "claims":
-            assert f"### {output_title(name)}\n" in text
-    links = re.findall(r"\]\((\.\./[^)]+)\)", text)
+            assert f"## {output_title(name)}\n" in pages[page]
+    assert "- [quick](results/quick.md): " in pages[index]
+    links = [(at, link) for at in pages for link in re.findall(r"\]\((\.\./[^)]+)\)", pages[at])]
     assert len(links) > 12
-    assert all((page.parent / link).resolve().is_file() for link in links)
-    ledger = pd.read_csv(shipped / "claims.csv", keep_default_na=False)
-    bearing = ledger[ledger["place"].str.contains("Table main_id_ood")]
-    tested = bearing[bearing["word"] != "not exercised"]
-    assert len(tested) > 5
-    for row in tested.itertuples():
-        (line,) = [at for at in text.splitlines() if at.startswith(f"| {row.statement} ")][:1]
-        assert f"| {row.word} " in line
-
-
-def test_a_claim_bears_on_the_item_that_its_place_names_and_on_no_longer_name():
-    claims = pd.DataFrame(
-        {
-            "place": ["Section 1; Figure scale", "Figure scale_b", "Figure scale A"],
-            "word": ["agrees", "agrees", "not exercised"],
-        }
-    )
-    assert claims_on(claims, output_specs()["figure_scale"]).index.tolist() == [0]
-    assert claims_on(claims, output_specs()["figure_rates"]).empty
+    files = [(at.parent / link).resolve() for at, link in links]
+    assert all(file.is_file() or file == index for file in files)
+    assert (shipped / "claims.svg").resolve() in files
 
 
 REPOSITORY = sorted(ROOT.glob("figures/*/shipped.json"))
@@ -279,13 +266,15 @@ def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path):
     family = ROOT / "figures/miniature"
     ledgers = [path.with_name("claims.csv") for path in REPOSITORY if "miniature" in str(path)]
     claims.merge_claims(tmp_path, tuple(filter(Path.exists, ledgers)), ROOT / "params.yaml")
-    for name in ("claims_all.csv", "claims_all.md"):
+    for name in ("claims_all.csv", "claims_all.md", "claims_all.svg"):
         assert (tmp_path / name).read_bytes() == (family / name).read_bytes(), "make ledger"
 
 
-def test_the_page_of_results_is_that_of_what_is_shipped():
-    page = ROOT / "docs/results.md"
-    assert page.read_text() == results_markdown([path.parent for path in REPOSITORY], page)
+def test_the_pages_of_results_are_those_of_what_is_shipped():
+    index = ROOT / "docs/results.md"
+    pages = results_pages([path.parent for path in REPOSITORY], index)
+    kept = [index, *index.with_suffix("").glob("*.md")]
+    assert {page: page.read_text() for page in kept} == pages, "make results"
 
 
 def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):

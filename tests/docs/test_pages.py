@@ -55,8 +55,9 @@ def test_the_index_links_every_page_once_or_more():
 
     # `make bench` writes a page for each machine, and its link into the page of benchmarks.
     benchmarks = set((ROOT / "docs/measurements").glob("bench-*.md"))
-    assert {*DOCS, *BESIDE} - {index} - benchmarks <= linked(index)
-    assert benchmarks <= linked(page)
+    studies = set((ROOT / "docs/results").glob("*.md"))
+    assert {*DOCS, *BESIDE} - {index} - benchmarks - studies <= linked(index)
+    assert benchmarks <= linked(page) and studies <= linked(ROOT / "docs/results.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -14,11 +15,14 @@ from geosd.claims.judging import judge_claims, without_words
 from geosd.claims.ledger import ledger
 from geosd.claims.word import ALL_MODELS, COSTS, NOT_JUDGED, WORDS, Finding
 from geosd.costs.update_operations import UpdateSize
+from geosd.reporting.claims_forest import COLOURS, LARGE_MARGIN, plot_forest
 from geosd.reporting.claims_page import (
+    claims_by_model,
+    counts_in_words,
+    finding_in_words,
     interval_words,
     ledger_frame,
     ledger_markdown,
-    word_counts,
     write_ledger,
 )
 from geosd.scores.tidy import COLUMNS
@@ -42,52 +46,119 @@ def cells(line: str) -> list[str]:
 def test_every_claim_stands_once_with_its_word(make):
     found = findings(make)
     text = ledger_markdown(found, "quick")
+    rows = {cells(line)[1]: cells(line) for line in text.splitlines() if line.startswith("| ")}
     exercised = [f for f in found if f.exercised]
     assert 10 <= len(exercised) < len(found)
     for finding in found:
-        where = f"| {finding.claim.id} " if finding.exercised else f"`{finding.claim.id}`"
-        assert text.count(where) == 1, finding.claim.id
+        assert text.count(f"(`{finding.claim.id}`)") == 1, finding.claim.id
         if finding.exercised:
-            line = next(line for line in text.splitlines() if line.startswith(where))
-            assert cells(line)[1] == finding.word
+            assert rows[finding.claim.statement][0] == finding.word
 
 
-def test_the_primary_claims_come_first_then_the_counts_of_the_four_words(make):
+def test_the_primary_claims_come_first_then_how_many_others_have_each_word(make):
     found = findings(make)
     text = ledger_markdown(found, "quick")
-    places = [text.index(title) for title in ("## The primary", "## How many", "## The other")]
+    titles = ("**agrees**", "](claims.svg)", "## The primary", "Of the other", "## The other")
+    places = [text.index(title) for title in titles]
     assert places == sorted(places)
-    counts = word_counts(ledger_frame(found))
-    assert list(counts) == list(WORDS)
-    counted = [f for f in found if f.part == "other" and f.model == "mini-qwen3"]
-    for word in WORDS:
-        assert counts.loc["mini-qwen3", word] == sum(f.word == word for f in counted)
-    head = text.split("## How many other rows have each word")[1].strip().splitlines()
-    assert cells(head[0]) == ["model", *WORDS]
+    others = [f for f in found if f.part == "other"]
+    said = dict(
+        (word.removeprefix("are ").removeprefix("is "), int(n))
+        for n, word in re.findall(
+            r"(\d+) ([a-z ]+?)(?:,| and|\.)", counts_in_words(ledger_frame(others))
+        )
+        if not word.endswith("rows")
+    )
+    plural = {"agrees": "agree"}
+    for word in {f.word for f in others}:
+        assert said[plural.get(word, word)] == sum(f.word == word for f in others)
 
 
-def test_the_row_over_all_models_is_first_and_names_the_claim(make):
+@pytest.fixture
+def two_models(make):
+    """Findings of the gain in distribution, with several draws of two base models."""
     scores = make(models=("mini-qwen3", "mini-olmo3"), variants=QUICK, seeds=4)
     main = [claim for claim in ledger() if claim.id == "geosd-id-gain"]
-    found = judge_claims(main, Evidence(scores.assign(draw=scores["seed"] % 2)))
-    assert [f.model for f in found] == [ALL_MODELS, "mini-qwen3", "mini-olmo3"]
-    rows = ledger_markdown(found, "two").split("## The other claims")[1].splitlines()
-    table = [cells(line) for line in rows if line.startswith("|")][2:]
-    assert [row[:2] for row in table] == [
-        ["geosd-id-gain", ALL_MODELS], ["", "mini-qwen3"], ["", "mini-olmo3"],
-    ]  # fmt: skip
+    return judge_claims(main, Evidence(scores.assign(draw=scores["seed"] % 2)))
+
+
+def test_a_claim_has_one_row_with_a_column_a_model_the_one_over_all_first(two_models):
+    assert [f.model for f in two_models] == [ALL_MODELS, "mini-qwen3", "mini-olmo3"]
+    head, _, row = map(cells, claims_by_model(ledger_frame(two_models)).splitlines())
+    assert head == ["word", "claim", ALL_MODELS, "mini-qwen3", "mini-olmo3", "paper", "n"]
+    assert row[:2] == [two_models[0].word, "GeoSD raises ID accuracy above the base model"]
+    for finding, cell in zip(two_models, row[2:5], strict=True):
+        assert cell.startswith(
+            {"agrees": "✓", "opposite": "✗", "too small to tell": "?"}[finding.word]
+        )
+        assert f"{finding.effect:+.1f} [" in cell
+
+
+def test_without_a_row_over_all_models_a_word_needs_them_all(two_models):
+    of_models = ledger_frame(two_models)[1:]
+    for words, said in ((["agrees"] * 2, "agrees"), (["agrees", "opposite"], "by model")):
+        assert cells(claims_by_model(of_models.assign(word=words)).splitlines()[-1])[0] == said
+
+
+def test_the_finding_has_effect_interval_runs_and_the_papers_number(make):
+    rows = ledger_frame(findings(make)).query("claim in ('geosd-id-gain', 'geosd-ood-gain')")
+    inside = {"effect": 10.93, "low": 9.74, "high": 12.12, "paper_effect": 21.1}
+    out = {"effect": -5.66, "low": -6.72, "high": -4.61, "paper_effect": 7.3}
+    more = {"model": ALL_MODELS, "n_a": 36, "n_b": 36, "units": 18, "study": "s"}
+    by_claim = {"geosd-id-gain": inside, "geosd-ood-gain": out}
+    rows = pd.DataFrame(
+        [{**row, **more, **by_claim[row["claim"]]} for row in rows.to_dict("records")]
+    )
+    assert finding_in_words(rows) == (
+        "Against the base model GeoSD gains in distribution, +10.9 points [+9.7, +12.1], and loses"
+        " out of distribution, -5.7 points [-6.7, -4.6] (36 runs on 18 base models; the paper:"
+        " +21.1 and +7.3)."
+    )
+    unsure = finding_in_words(rows.assign(low=-20.0, high=30.0, paper_effect=math.nan))
+    assert unsure.count("may gain or lose") == 2 and unsure.endswith("(36 runs on 18 base models).")
+    first = finding_in_words(rows.assign(designed_for="ablation", claim=["a", "b"], word=WORDS[:2]))
+    assert first.startswith(
+        "Of this study's claims 1 agrees and 1 is opposite; the first, agrees: "
+    )
+    assert finding_in_words(rows.assign(word="not exercised")) == ""
+
+
+def test_the_forest_has_a_line_a_claim_in_the_colour_of_its_word(make):
+    found = ledger_frame(findings(make))
+    drawn = found[(found["word"] != "not exercised") & (found["part"] != "computed")]
+    figure = plot_forest(found)
+    labels = [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()]
+    assert [" ".join(label.split()) for label in labels] == sorted(
+        drawn["statement"], key=[" ".join(label.split()) for label in labels].index
+    )
+    for axes in figure.axes:
+        names = [" ".join(text.get_text().split()) for text in axes.get_yticklabels()]
+        dots = [line for line in axes.lines if line.get_marker() == "o"]
+        for dot, name in zip(dots, names, strict=True):
+            row = drawn[drawn["statement"] == name].iloc[0]
+            assert dot.get_color() == COLOURS[row["word"]]
+            assert dot.get_xdata()[0] == row["effect"]
+            large = LARGE_MARGIN < row["claimed_from"] < math.inf
+            assert large == (axes.get_xlim()[0] > 0)
+        boxes = [text.get_window_extent() for text in axes.get_yticklabels()]
+        assert all(upper.y0 >= lower.y1 - 1 for upper, lower in zip(boxes, boxes[1:], strict=False))
+
+
+def test_a_forest_without_a_claim_says_so(make):
+    figure = plot_forest(ledger_frame(findings(make)).assign(word="not exercised"))
+    assert figure.texts[0].get_text() == "no claim was exercised"
 
 
 def test_what_holds_by_construction_stands_apart_with_its_reason_and_is_not_counted():
     mismatch = replace(found_by_construction(), model="mini-qwen3")
     text = ledger_markdown([mismatch], "quick")
     apart = text.split("## Claims that hold by construction")[1]
-    assert "| mismatch-is-no-tail " in apart and "kept only if 10 to 100 %" in " ".join(
-        apart.split()
-    )
-    assert word_counts(ledger_frame([mismatch])).empty
+    assert "| More than 5 % of states " in apart
+    assert "kept only if 10 to 100 %" in " ".join(apart.split())
+    assert counts_in_words(ledger_frame([mismatch])) == ""
     elsewhere = replace(mismatch, model="smollm2-135m")
-    assert elsewhere.part == "other" and len(word_counts(ledger_frame([elsewhere]))) == 1
+    assert elsewhere.part == "other"
+    assert counts_in_words(ledger_frame([elsewhere])) == "Of the other claims 1 agrees."
 
 
 def found_by_construction():
@@ -104,9 +175,9 @@ def test_a_study_that_is_not_meant_for_it_has_the_estimates_alone(make):
     assert "not meant to judge" in text.splitlines()[2]
     rows = [line for line in text.splitlines() if line.startswith("|")]
     printed = {cell.strip(" *") for row in rows for cell in row.split("|")}
-    assert not {"agrees", "opposite", "too small to tell"} & printed
+    assert not {"agrees", "opposite", "too small to tell"} & printed and "✓" not in text
     head = text.split("## The other claims")[1].split("\n| claim ")[1].splitlines()[0]
-    assert cells("claim " + head) == ["claim", "effect", "interval", "paper", "in interval", "n"]
+    assert cells("claim " + head) == ["claim", "effect", "paper", "n"]
     assert set(ledger_frame(found)["word"]) == {"not exercised", NOT_JUDGED}
 
 
@@ -115,22 +186,28 @@ def test_costs_are_computed_and_counted_apart(make):
     main = [claim for claim in ledger() if claim.computed]
     found = judge_claims(main, Evidence(make(variants=("pi_0",)), costs=costs))
     text = ledger_markdown(found, None)
-    assert "## Costs, computed" in text and "| cost-memory " in text
-    counts = word_counts(ledger_frame(found)).loc[COSTS]
-    assert counts["agrees"] >= 7 and counts["agrees"] + counts["opposite"] == len(main)
+    assert "## Costs, computed" in text
+    assert all(
+        f.model == COSTS and f" {f.claim.statement} |" in " ".join(text.split()) for f in found
+    )
+    agree, opposite = (sum(f.word == word for f in found) for word in WORDS[:2])
+    assert agree >= 7 and agree + opposite == len(main)
+    said = f"Of the costs {agree} agree and {opposite} {'are' if opposite > 1 else 'is'} opposite."
+    assert counts_in_words(ledger_frame(found)) == said
 
 
 def test_an_interval_has_the_decimals_that_show_what_it_decides():
     row = {"unit": "points", "claimed_from": 0.0, "claimed_to": math.inf, "paper_effect": math.nan}
     assert interval_words({**row, "effect": 1.0, "low": 0.04, "high": 2.0})[1] == "[+0.04, +2.00]"
     assert interval_words({**row, "effect": 1.0, "low": 0.14, "high": 2.0})[1] == "[+0.1, +2.0]"
+    assert interval_words({**row, "effect": -0.02, "low": -0.5, "high": 0.4})[0] == "+0.0"
     near = {**row, "paper_effect": 2.0, "effect": 1.0, "low": 0.14, "high": 1.96}
     assert interval_words(near) == ("+1.00", "[+0.14, +1.96]")
 
 
 def test_lines_fit_a_terminal_and_tables_are_aligned(make):
     lines = ledger_markdown(findings(make), "quick").splitlines()
-    assert max(map(len, lines)) <= 140
+    assert max(len(line) for line in lines if line[:1] not in ("|", "!")) <= 100
     tables = "\n".join(lines).split("\n\n")
     for table in (table.splitlines() for table in tables if table.startswith("|")):
         assert len({len(line) for line in table}) == 1
@@ -140,15 +217,17 @@ def test_claims_that_are_not_exercised_say_what_they_need(make):
     text = ledger_markdown(findings(make), "quick")
     listed = text.split("## Not exercised")[1]
     sentences = " ".join(listed.split())
-    assert "kind privilege has what these need: `privilege-kl-declines`, " in sentences
-    assert "which no rule measures: `cost-wall-clock`." in sentences
+    assert (
+        "kind privilege has what these need: FwdKL and RevKL have a lower OOD average" in sentences
+    )
+    assert re.search(r"which no rule measures: [A-Z][^;]+ \(`cost-wall-clock`\)\.", sentences)
 
 
 @pytest.mark.slow
 def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
     text = ledger_markdown(findings(make), "miniature", "main")
     listed = text.split("## Not exercised")[1]
-    assert "- needs tropd, tip: `filtering-gain`, " in " ".join(listed.split())
+    assert re.search(r"- needs tropd, tip: [^;]+ \(`filtering-gain`\); ", " ".join(listed.split()))
 
 
 def test_csv_has_a_row_per_claim_and_model_at_full_precision(make, tmp_path):

@@ -11,7 +11,11 @@ from geosd.cli import pages
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
 from geosd.provenance.manifest import DamagedManifestError, manifest, write_manifest
-from geosd.reporting.environment_page import StepManifest, environment_markdown
+from geosd.reporting.environment_page import (
+    StepManifest,
+    environment_markdown,
+    made_in_one_line,
+)
 
 
 def ran(step="train", **changed):
@@ -19,6 +23,7 @@ def ran(step="train", **changed):
         "code": {"version": "0.1.0", "commit": "a" * 40, "dirty": False},
         "packages": {"torch": "2.13.0"},
         "device": {"platform": "Linux", "cpus": 8, "accelerators": ["H100", "H100"], "threads": 1},
+        "date": "2026-11-25",
         "wall_s": 100.0,
         "peak_memory_bytes": {"host": 2**30, "device": 2**34},
     }
@@ -35,8 +40,21 @@ def row(text: str, *cells: str) -> bool:
 def test_runs_of_a_step_add_their_time_and_show_the_largest_memory():
     edited = {"version": "0.1.0", "commit": "b" * 40, "dirty": True}
     bigger = {"host": 3 * 2**30, "device": 2**33}
-    text = environment_markdown([ran(), ran(code=edited, peak_memory_bytes=bigger)], {}, "quick")
-    assert row(text, "train", "aaaaaaaaaa, bbbbbbbbbb+", "2", "3.3 min", "3.00 GiB", "16.00 GiB")
+    later = ran(code=edited, peak_memory_bytes=bigger, date="2026-11-26")
+    text = environment_markdown([ran(), later], {}, "quick")
+    both, day = "aaaaaaaaaa, bbbbbbbbbb+", "2026-11-26"
+    assert row(text, "train", both, day, "2", "3.3 min", "3.00 GiB", "16.00 GiB")
+
+
+def test_one_line_says_day_commit_runs_time_and_machine_and_older_pages_lack_the_day():
+    text = environment_markdown([ran(), ran("evaluate")], {}, "quick")
+    words = (
+        "commit aaaaaaaaaa · train 1 runs 100 s, evaluate 1 runs 100 s · Linux, 2 × H100 · 8 CPUs"
+    )
+    assert made_in_one_line(text) == f"2026-11-25 · {words}"
+    older = text.replace(" last ", "      ").replace("2026-11-25", "          ")
+    assert made_in_one_line(older) == words
+    assert made_in_one_line(environment_markdown([], {"torch": "2"}, "quick")) == ""
 
 
 def test_runs_that_were_accepted_are_marked():
@@ -86,9 +104,9 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
 
     text = (tmp_path / "environment.md").read_text()
     counted = {
-        line.split("|")[1].strip(): line.split("|")[3].strip()
+        line.split("|")[1].strip(): line.split("|")[4].strip()
         for line in text.split("\n")
-        if line.count("|") == 7
+        if line.count("|") == 8
     }
     methods, seeds = len(study.methods), len(study.seeds)
     assert counted["evaluate"] == str(methods * seeds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,8 +15,7 @@ from geosd.reporting.study_page import (
     StudyPage,
     alt_text_from_caption,
     caption_markdown,
-    front_page_markdown,
-    study_sections,
+    study_markdown,
 )
 from geosd.scores.tidy import COLUMNS
 
@@ -29,8 +29,12 @@ def study(tmp_path):
     figures.mkdir(parents=True)
     for name in OUTPUTS:
         if name.startswith("table_"):
-            (figures / f"{name}.md").write_text("# A title\n\n## mini\n\n| a |\n|---|\n| 1 |\n")
-    more = {"statement": "GeoSD gains", "unit": "points", "paper_effect": 8.6}
+            text = "# A title\n\nA note.\n\n## mini\n\n| a |\n|---|\n| 1 |\n"
+            (figures / f"{name}.md").write_text(text)
+    for name in ("claims.svg", "environment.md"):
+        (figures / name).touch()
+    more = {"statement": "GeoSD gains", "unit": "points", "paper_effect": 8.6, "n_a": 3}
+    more |= {"designed_for": "main", "units": 3}
     more |= {"place": "Table main_id_ood", "effect": 1.25, "low": 0.5, "high": 2.0}
     more |= {"claimed_to": float("inf"), "holds_paper": "no"}
     rows = [
@@ -55,63 +59,72 @@ def study(tmp_path):
         captions={name: caption_markdown(name, [], sources, page.parent) for name in named},
         page=page,
         claims_page=results / "pages/claims.html",
+        models=("mini",),
+        appendix={"All settings": results / "pages/configuration.html"},
+        runs="π₀, GeoSD on mini, seeds 0, 1.",
     )
 
 
 @pytest.fixture
 def text(study):
-    appendix = {"All settings": study.page.parent / "pages/configuration.html"}
-    return front_page_markdown(study, ["mini"], ["pi_0", "geosd"], [0, 1], appendix)
+    return study_markdown(study)
 
 
-def test_a_page_says_first_that_the_papers_models_have_not_been_run(study, text):
+def test_a_page_says_that_the_papers_models_have_not_been_run(study, text):
     assert text.index(NOT_RUN) < text.index("seeds 0, 1")
-    of_the_paper = front_page_markdown(study, ["qwen3-8b"], ["pi_0", "geosd"], [0], {})
-    assert "have not been run" not in of_the_paper
+    assert "have not been run" not in study_markdown(replace(study, models=("qwen3-8b",)))
 
 
-def test_frontier_claims_main_table_and_curves_come_first(text):
+def test_the_finding_comes_first_then_the_commands_the_claims_and_what_is_shown(text):
     assert re.findall(r"^##? (.*)$", text, re.M) == [
         "Study quick",
-        "The frontier of gains in and out of distribution",
         "The paper's claims",
+        "The frontier of gains in and out of distribution",
         "Accuracy in and out of distribution",
         "Training curves",
         "Accuracy on each benchmark",
         "Appendix: how this was made",
     ]
-    assert text.index("**A trial.**") < text.index("π₀, GeoSD on mini, seeds 0, 1.")
+    found = "**Of this study's claims 1 agrees; the first, agrees: GeoSD gains, +1.2 points"
+    first = [f"{found} [+0.5, +2.0] (3 runs, mini; the paper: +8.6).**", "A trial."]
+    first += [
+        "make run STUDY=quick",
+        "seeds 0, 1.",
+        "**agrees**",
+        "](../../figures/quick/claims.svg)",
+    ]
+    places = [text.index(words) for words in [*first, "## The frontier"]]
+    assert places == sorted(places)
     assert text.count("A title") == 0 and text.count("**mini**") == 2
 
 
-def test_every_output_has_its_caption_its_source_data_and_its_files_by_name(text, study):
+def test_every_output_has_its_words_its_source_data_and_its_files_by_name(text, study):
     words = " ".join(text.split())
     for name in study.captions:
-        assert " ".join(output_specs()[name].words(beside_paper=False).split()) in words
+        of_figure = " ".join(output_specs()[name].words(beside_paper=False).split())
+        assert (of_figure in words) == name.startswith("figure_")
+    assert text.count("A note.") == 2
     assert text.count("Source data: [scores.csv](analyse/scores.csv).") == 4
     assert "[figure_frontier.pdf](../../figures/quick/figure_frontier.pdf)" in text
     assert "[table_main.tex](../../figures/quick/table_main.tex)" in text
     assert "(pages/claims.html)" in text and "[All settings](pages/configuration.html)" in text
 
 
-def test_words_are_counted_and_claims_stand_below_the_table_that_they_are_on(text):
+def test_the_primary_claims_stand_once_and_the_others_are_counted(text):
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
-    assert "| mini | 0 | 0 | 0 | 2 |" in rows
-    claim = "| GeoSD gains | agrees | mini | +1.2 | [+0.5, +2.0] | +8.6 | no |"
-    assert rows.count(claim) == 2  # among the primary claims, and below the main table
-    assert "**agrees** if it lies" in text
+    assert rows.count("| agrees | GeoSD gains | +1.2 [+0.5, +2.0] | +8.6 | 3 |") == 1
+    assert "Of the other claims 1 is not exercised." in " ".join(text.split())
 
 
 def test_a_study_that_judges_no_claim_shows_estimates_in_their_place(study):
     table = pd.read_csv(study.folder / "claims.csv")
     table["word"] = table["word"].replace("agrees", "not judged")
     table.to_csv(study.folder / "claims.csv", index=False)
-    sections = study_sections(study, level=2)
-    assert "not meant to judge" in sections["Estimates for the paper's claims"]
-    text = "".join(sections.values())
+    text = study_markdown(study)
+    assert "not meant to judge" in text.split("## Estimates for the paper's claims")[1]
     assert "not judged" not in text and "agrees" not in text
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
-    assert "| GeoSD gains | mini | +1.2 | [+0.5, +2.0] | +8.6 | no |" in rows
+    assert "| GeoSD gains | +1.2 [+0.5, +2.0] | +8.6 | 3 |" in rows
 
 
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])

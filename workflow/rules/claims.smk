@@ -2,6 +2,7 @@
 Judge each claim of the paper.
 
     <figures>/claims.{csv,md}  = each claim: agrees, opposite, too small to tell or not exercised
+    <figures>/claims.{pdf,svg,png} = a forest plot of them
     <figures>/claims.manifest.json  = code, machine, time, hashes
 """
 
@@ -12,6 +13,7 @@ rule claims:
     output:
         csv="<figures>/claims.csv",
         md="<figures>/claims.md",
+        forest=[f"<figures>/claims.{ending}" for ending in ("pdf", "svg", "png")],
         manifest="<figures>/claims.manifest.json",
     log:
         "<logs>/claims.log",

@@ -18,8 +18,13 @@ from geosd.config import settings as settings_of
 from geosd.costs.update_operations import UpdateSize
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_page import write_ledger
+from geosd.reporting.claims_forest import plot_forest
+from geosd.reporting.claims_page import ledger_frame, write_ledger
+from geosd.reporting.figures import save
 from geosd.scores.tidy import read_tidy
+
+CLAIMS = "claims"
+"""The name of a ledger's files."""
 
 
 def main(
@@ -33,7 +38,7 @@ def main(
     alignment: tuple[Path, ...] = (),
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Judge every claim of the paper on one study: claims.md and claims.csv."""
+    """Judge every claim of the paper on one study: claims.md, claims.csv, claims.svg."""
     job = Job("claims", params, study)
     optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
     files = {"scores": scores, "drift": drift, "consensus": consensus}
@@ -48,7 +53,7 @@ def main(
 def judge(
     study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
-    """Judge every claim on a study's tidy tables; write claims.md and claims.csv.
+    """Judge every claim on a study's tidy tables; write claims.md, claims.csv and a forest plot.
 
     Args:
         tables: Its tidy tables by name: scores, drift and consensus, and what it has of the others.
@@ -72,7 +77,8 @@ def judge(
     findings = judge_claims(ledger(), evidence, settings["models"])
     if not settings.get("verdicts", True):
         findings = without_words(findings)
-    return write_ledger(findings, study, folder, kind=settings["kind"])
+    written = write_ledger(findings, study, folder, kind=settings["kind"])
+    return [*written, *save(plot_forest(ledger_frame(findings)), folder, CLAIMS)]
 
 
 def merge_claims(
@@ -91,5 +97,6 @@ def merge_claims(
         return settings_of("claims", resolve(loaded, study))["kind"]
 
     prove(ledgers)
-    written = write_ledger(merge_ledgers(ledger(), ledgers, kind_of), None, out, name="claims_all")
-    print("\n".join(map(str, written)))
+    findings, name = merge_ledgers(ledger(), ledgers, kind_of), f"{CLAIMS}_all"
+    written = write_ledger(findings, None, out, name=name)
+    print("\n".join(map(str, [*written, *save(plot_forest(ledger_frame(findings)), out, name)])))

@@ -10,14 +10,15 @@ from geosd.files import write_json, write_text
 from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import StepManifest, environment_markdown
+from geosd.reporting.method_style import method
 from geosd.reporting.shipping import MANIFEST, read_shipped, source_tables
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
     CLAIMS,
     StudyPage,
     caption_markdown,
-    front_page_markdown,
-    results_markdown,
+    results_pages,
+    study_markdown,
 )
 from geosd.scores.score_table import accuracies_by_variant
 from geosd.scores.tidy import read_tidy
@@ -87,19 +88,26 @@ def front_page(
         },
         page=out,
         claims_page=out.parent / "pages/claims.html",
+        models=tuple(settings["models"]),
+        appendix={words: out.parent / path for words, path in APPENDIX.items()},
+        runs=f"{', '.join(method(name).label for name in settings['methods'])} on"
+        f" {', '.join(settings['models'])}, seeds {', '.join(map(str, settings['seeds']))}.",
     )
-    pages = {words: out.parent / path for words, path in APPENDIX.items()}
-    runs = (settings[key] for key in ("models", "methods", "seeds"))
-    write_text(out, front_page_markdown(page, *runs, pages))
+    write_text(out, study_markdown(page))
 
 
 def results_page(figures: Path = Path("figures"), out: Path = Path("docs/results.md")) -> None:
-    """Write the page of shipped results, in the alphabetical order of studies.
+    """Write the index of shipped results and a page for each study, in alphabetical order.
 
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.
+        out: The index; the pages lie in the folder of its name.
     """
-    write_text(out, results_markdown(_shipped(figures), out))
+    pages = results_pages(_shipped(figures), out)
+    for left_over in set(out.with_suffix("").glob("*.md")) - pages.keys():
+        left_over.unlink()
+    for page, text in pages.items():
+        write_text(page, text)
 
 
 def dvc_metrics(figures: Path = Path("figures"), out: Path = Path("docs/metrics")) -> None:

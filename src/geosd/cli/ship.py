@@ -72,7 +72,7 @@ def main(
     ship_tidy_tables(tidy, folder)
     write_outputs(study, resolved.overlay.about, outputs, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print(f"{folder}: {len(known)} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results.md")
+    print(f"{folder}: {len(known)} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
 
 
 def redraw(study: str, figures: Path = Path("figures")) -> None:

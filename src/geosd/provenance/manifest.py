@@ -37,7 +37,7 @@ def manifest(
     outputs: Mapping[str, str] | None = None,
     code: Mapping[str, str | None] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of one run of a step: code, packages, machine, time, memory, files.
+    """The manifest of one run of a step: code, packages, machine, day, time, memory, files.
 
     Args:
         step: Name of the step's module in `geosd.cli`.
@@ -55,6 +55,7 @@ def manifest(
         "code": code_version(step, settings, code),
         "packages": package_versions(),
         "device": device(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "wall_s": round(float(seconds), 3),
         "peak_memory_bytes": peak_memory(),
         "inputs": {str(path): digest for path, digest in hashed.items()},

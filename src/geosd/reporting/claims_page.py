@@ -1,4 +1,4 @@
-"""The ledger of the paper's claims as files, claims.md and claims.csv."""
+"""The ledger of the paper's claims as files, claims.md and claims.csv, and in one sentence."""
 
 import math
 import textwrap
@@ -12,29 +12,34 @@ import numpy as np
 import pandas as pd
 
 from geosd.claims.metrics import unit_of_metric
-from geosd.claims.word import COSTS, NO_STUDY, NOT_JUDGED, WORDS, Finding
+from geosd.claims.word import ALL_MODELS, NOT_JUDGED, WORDS, Finding
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy import COLUMNS
 
 DECIMALS = {"points": 1, "rad": 3, "norm": 3}
 """How effects are printed, by unit."""
-LEGEND = (
-    "The interval decides the word: **agrees** if it lies on the side of the margin that the paper"
-    " claims, **opposite** if it lies on the other side, **too small to tell** if it holds the"
-    " margin; **not exercised** if the study lacks what the claim needs."
+MARKS = dict(zip(WORDS, "✓✗?–", strict=True))
+"""What stands for a word where a claim has a cell for each model."""
+LEGEND = """\
+- ✓ **agrees**: the interval lies on the side of the margin that the paper claims.
+- ✗ **opposite**: the interval lies on the other side.
+- ? **too small to tell**: the interval holds the margin.
+- – **not exercised**: the study lacks what the claim needs."""
+FOREST = (
+    "A line for each claim with its effect and interval, coloured by its word, a diamond at the"
+    " paper's number, and in grey what the paper claims."
 )
+"""What the forest plot of a ledger shows, for who cannot see it."""
 ABOUT = (
-    "The margin is 0, or stands in the claim. Where a claim has several comparisons the row shows"
-    " the one that decides: an opposite one first, then one that is too small to tell, then the"
-    " weakest. Effects are in percentage points (drift: radians; gradients: their norm). An"
-    " interval has 95 %, for all comparisons of a row together. `in interval` says whether it holds"
-    " the paper's number. n is the runs of each side (states: problems), after a slash the base"
-    " models where these are the unit. The rules are in docs/claims.md."
+    "Where a claim has several comparisons, the row shows the one that decides. Effects are in"
+    " percentage points (drift: radians; gradients: their norm). Intervals have 95 %, for all"
+    " comparisons of a row together. Word, the paper's number and n are of the first model; n is"
+    " the runs of each side (states: problems), after a slash the base models. claims.csv has all."
 )
 PRIMARY = (
     "These three were named in advance. Each is corrected over the models by Holm's method, as in"
-    " the paper, so the intervals have the confidence that stands in the last column."
+    " the paper; claims.csv has the confidence of each interval."
 )
 OTHERS = (
     "These rows are not corrected for their number: of rows whose claim lies at its margin, one in"
@@ -87,64 +92,126 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     judged = all(finding.judged or finding.claim.computed for finding in findings)
     title = f"# {'The paper' if judged else 'Estimates for the paper'}'s claims"
     parts = [title + ("" if study is None else f" in study {study}")]
-    parts += [_wrapped(text) for text in ([LEGEND] if judged else [f"{NO_WORDS}."])]
-    if primary := [f for f in findings if f.part == "primary"]:
-        parts += ["## The primary claims", _wrapped(PRIMARY), _table(primary, judged)]
+    parts.append(LEGEND if judged else f"{NO_WORDS}.")
+    parts.append(f"![The claims. {FOREST}](claims{'' if study else '_all'}.svg)")
+    ledger = ledger_frame(findings)
+    if len(primary := ledger[ledger["part"] == "primary"]):
+        parts += ["## The primary claims", _wrapped(PRIMARY), claims_by_model(primary)]
     if judged:
-        parts += ["## How many other rows have each word", counts_markdown(ledger_frame(findings))]
+        parts.append(_wrapped(counts_in_words(ledger)))
     about = [OF_ALL, ABOUT] if study is None else [ABOUT]
     parts += ["## The other claims", *map(_wrapped, [*about, *([OTHERS] if judged else [])])]
-    parts += _tables([f for f in findings if f.part == "other" and f.exercised], study, judged)
+    parts += _tables(ledger, "other", study)
     if construction := [f for f in findings if f.part == "by construction" and f.exercised]:
         parts += ["## Claims that hold by construction", "They are not counted."]
-        parts += _tables(construction, study, judged)
-        reasons = {f.claim.id: f.claim.why_by_construction(f.model) for f in construction}
+        parts += _tables(ledger, "by construction", study)
+        reasons = {f.claim.statement: f.claim.why_by_construction(f.model) for f in construction}
         parts.append("\n".join(_item(f"{name}: {why}.") for name, why in reasons.items()))
     if costs := [f for f in findings if f.part == "computed" and f.exercised]:
-        lines = [["claim", "word", "computed", "paper"], *map(_cost_line, costs)]
+        lines = [["word", "claim", "computed", "paper"], *map(_cost_line, costs)]
         parts += ["## Costs, computed", markdown_table(lines, left=2)]
     parts += ["## What the claims say", *_words([f for f in findings if f.exercised])]
     rest = [finding for finding in findings if not finding.exercised]
     return "\n\n".join([*parts, *_rest(rest, study, kind)]) + "\n"
 
 
-def word_counts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """How many rows of a ledger have each word: a row for each model, all models and costs.
+def claims_by_model(rows: pd.DataFrame) -> str:
+    """Rows of a ledger as a table: a row a claim, a column a model, its word first.
 
-    Left out are primary claims, and those that hold by construction.
+    The word is that of the row over all models, or the one that all models have.
     """
-    counted = ledger[ledger["part"].isin(("other", "computed"))]
-    counts = pd.crosstab(counted["model"], counted["word"])
-    known = [word for word in (*WORDS, NOT_JUDGED) if word in counts or word in WORDS]
-    order = [model for model in counted["model"].unique() if model not in (COSTS, NO_STUDY)]
-    counts = counts.reindex(index=[*order, *counts.index.intersection([COSTS, NO_STUDY])])
-    return counts.reindex(columns=known, fill_value=0).rename_axis(index=None, columns=None)
+    judged, models = NOT_JUDGED not in set(rows["word"]), list(rows["model"].unique())
+    lines = [["word", "claim", *(models if len(models) > 1 else ["effect"]), "paper", "n"]]
+    for _, of_claim in rows.groupby("claim", sort=False):
+        cells = {row["model"]: row for row in of_claim.to_dict("records")}
+        first, words = next(iter(cells.values())), set(of_claim["word"])
+        alone = first["model"] == ALL_MODELS or len(words) == 1
+        effects = [_effect_cell(cells.get(m), judged and len(models) > 1) for m in models]
+        word = first["word"] if alone else "by model"
+        lines.append([word, first["statement"], *effects, paper_words(first), _runs(first)])
+    table = lines if judged else [line[1:] for line in lines]
+    note = f"Model: {models[0]}.\n\n" if len(models) == 1 else ""
+    return note + markdown_table(table, left=1 + judged)
 
 
-def counts_markdown(ledger: pd.DataFrame) -> str:
-    """`word_counts` as a table, and how often an interval holds the paper's number."""
-    counts = word_counts(ledger)
-    lines = [["model", *counts], *([str(n) for n in row] for row in counts.itertuples())]
-    others = ledger[ledger["part"] == "other"]
+def _effect_cell(row: Mapping[str, Any] | None, marked: bool) -> str:
+    """An effect with its interval, the mark of its word before it if asked."""
+    if row is None or row["word"] == "not exercised":
+        return MISSING
+    effect = " ".join(words for words in interval_words(row) if words != MISSING)
+    return f"{MARKS[row['word']]} {effect}" if marked else effect
+
+
+def counts_in_words(ledger: pd.DataFrame) -> str:
+    """How many claims have each word, primary ones and those by construction left out."""
+    others, costs = (ledger[ledger["part"] == part] for part in ("other", "computed"))
+    parts = [f"Of the other claims {_counted(others)}."] if len(others) else []
+    parts += [f"Of the costs {_counted(costs)}."] if (costs["word"] != WORDS[3]).any() else []
     held = (others["holds_paper"] == "yes").sum()
-    numbers = held + (others["holds_paper"] == "no").sum()
-    words = f"Of {numbers} rows with a number of the paper, the interval holds it in {held}."
-    return f"{markdown_table(lines, left=1)}\n\n{words}"
+    if numbers := held + (others["holds_paper"] == "no").sum():
+        parts.append(f"The interval holds the paper's number in {held} of {numbers} rows.")
+    return " ".join(parts)
 
 
-def printed_cells(row: Mapping[str, Any]) -> dict[str, str]:
-    """A row of a ledger as it is printed, by heading."""
+def _counted(rows: pd.DataFrame) -> str:
+    """How many claims have each word, by their first rows: `3 agree, 1 is opposite`."""
+    counts = rows.drop_duplicates("claim")["word"].value_counts()
+    one = {word: word if word == "agrees" else f"is {word}" for word in WORDS}
+    more = {word: "agree" if word == "agrees" else f"are {word}" for word in WORDS}
+    words = [f"{n} {(one if n == 1 else more)[w]}" for w in WORDS if (n := counts.get(w, 0))]
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def finding_in_words(ledger: pd.DataFrame) -> str:
+    """What a study found, in one sentence with effect, interval, runs and the paper's number.
+
+    A main study has GeoSD's change in and out of distribution, another how its claims stand and the
+    first of them. Empty if nothing was exercised.
+    """
+    exercised = ledger[ledger["word"] != "not exercised"]
+    rows = exercised[exercised["part"].isin(("primary", "other"))]
+    special = rows[rows["designed_for"] != "main"]
+    rows = special if len(special) and rows["study"].nunique() == 1 else rows
+    gains = [rows[rows["claim"] == f"geosd-{at}-gain"].to_dict("records") for at in ("id", "ood")]
+    if all(gains):
+        changes = []
+        for (row, *_), where in zip(gains, ("in", "out of"), strict=True):
+            verb = "gains" if _number(row["low"]) > 0 else "may gain or lose"
+            verb = "loses" if _number(row["high"]) < 0 else verb
+            changes.append(f"{verb} {where} distribution, {_effect(row)}")
+        first, words = gains[0][0], f"Against the base model GeoSD {', and '.join(changes)}"
+        papers = [number for row, *_ in gains if (number := paper_words(row)) != MISSING]
+    elif len(rows):
+        first, words = rows.iloc[0].to_dict(), ""
+        if NOT_JUDGED not in set(rows["word"]):
+            words = f"Of this study's claims {_counted(rows)}; the first, {first['word']}: "
+        words += f"{first['statement']}, {_effect(first)}"
+        papers = [number for number in [paper_words(first)] if number != MISSING]
+    else:
+        return ""
+    units = first["units"]
+    bases = "" if units in (first["n_a"], first["n_b"]) else f" on {units} base models"
+    where = "" if first["model"] == ALL_MODELS else f", {first['model']}"
+    beside = f"; the paper: {' and '.join(papers)}" if papers else ""
+    return f"{words} ({first['n_a']} runs{bases}{where}{beside})."
+
+
+def _effect(row: Mapping[str, Any]) -> str:
+    """An effect with its unit and interval."""
     effect, interval = interval_words(row)
-    paper, decimals = _number(row["paper_effect"]), 1 if row["unit"] == "points" else 2
+    unit = f" {row['unit']}" if row["unit"] else ""
+    return f"{effect}{unit}{'' if interval == MISSING else f' {interval}'}"
+
+
+def _runs(row: Mapping[str, Any]) -> str:
     n = str(row["n_a"]) if row["n_b"] in (0, row["n_a"]) else f"{row['n_a']}, {row['n_b']}"
-    return {
-        **{head: row[head] for head in ("claim", "model", "word")},
-        "effect": effect,
-        "interval": interval,
-        "paper": MISSING if math.isnan(paper) else f"{paper:+.{decimals}f}",
-        "in interval": row["holds_paper"],
-        "n": f"{n}/{row['units']}" if row["units"] not in (row["n_a"], row["n_b"]) else n,
-    }
+    return f"{n}/{row['units']}" if row["units"] not in (row["n_a"], row["n_b"]) else n
+
+
+def paper_words(row: Mapping[str, Any]) -> str:
+    """The paper's number of a row of a ledger as printed."""
+    paper, decimals = _number(row["paper_effect"]), 1 if row["unit"] == "points" else 2
+    return MISSING if math.isnan(paper) else f"{paper:+.{decimals}f}"
 
 
 def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -159,58 +226,45 @@ def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
         return MISSING, MISSING
     decimals = DECIMALS.get(str(row["unit"]), 3)
     if math.isnan(low):
-        return f"{effect:+.{decimals}f}", MISSING
+        return _signed(effect, decimals), MISSING
     pairs = [(end, bound) for end in (low, high) for bound in bounds if not math.isnan(bound)]
     while decimals < 9 and any(
         np.sign(end - bound) != np.sign(round(end, decimals) - bound) for end, bound in pairs
     ):
         decimals += 1
-    return f"{effect:+.{decimals}f}", f"[{low:+.{decimals}f}, {high:+.{decimals}f}]"
+    ends = f"[{_signed(low, decimals)}, {_signed(high, decimals)}]"
+    return _signed(effect, decimals), ends
+
+
+def _signed(value: float, decimals: int) -> str:
+    """A number with its sign; what rounds to zero has a plus."""
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}"
 
 
 def _number(cell: Any) -> float:
     return math.nan if cell == "" else float(cell)
 
 
-def _tables(findings: Sequence[Finding], study: str | None, judged: bool) -> list[str]:
-    """Tables of findings: one of a study, or one for each of several under its name."""
+def _tables(ledger: pd.DataFrame, part: str, study: str | None) -> list[str]:
+    """Tables of the exercised rows of a part: one of a study, or one for each of several."""
+    rows = ledger[(ledger["part"] == part) & (ledger["word"] != "not exercised")]
     if study is not None:
-        return [_table(findings, judged)] if findings else []
-    parts = []
-    for name in dict.fromkeys(finding.study for finding in findings):
-        of_study = [finding for finding in findings if finding.study == name]
-        parts += [f"### Study {name}", _table(of_study, judged)]
-    return parts
-
-
-def _table(findings: Sequence[Finding], judged: bool) -> str:
-    """A table of findings; a claim's name stands once, and the only model of all before it."""
-    cells = [printed_cells(row) for row in ledger_frame(findings).to_dict("records")]
-    if findings[0].part == "primary":
-        for row, f in zip(cells, findings, strict=True):
-            row["at"] = MISSING if math.isnan(f.confidence) else f"{100 * f.confidence:.1f} %"
-    hidden = set() if judged else {"word"}
-    models, note = {finding.model for finding in findings}, ""
-    if len(models) == 1:
-        hidden, note = hidden | {"model"}, f"Model: {models.pop()}.\n\n"
-    heads = [head for head in cells[0] if head not in hidden]
-    lines = [[row[head] for head in heads] for row in cells]
-    for before, after, row in zip(findings, findings[1:], lines[1:], strict=False):
-        row[0] = "" if before.claim is after.claim else row[0]
-    return note + markdown_table([heads, *lines], left=1 + ("model" in heads) + ("word" in heads))
+        return [claims_by_model(rows)] if len(rows) else []
+    by_study = rows.groupby("study", sort=False)
+    return [text for name, of in by_study for text in (f"### Study {name}", claims_by_model(of))]
 
 
 def _cost_line(finding: Finding) -> list[str]:
     one = next(c for c in finding.claim.computed if c.quantity == finding.metric)
     computed = f"{finding.effect:.{one.decimals + 1}f}"
-    return [finding.claim.id, finding.word, computed, one.printed]
+    return [finding.word, finding.claim.statement, computed, one.printed]
 
 
 def _words(findings: Sequence[Finding]) -> list[str]:
     paragraphs = []
     for claim, rows in groupby(findings, key=lambda finding: finding.claim):
         lines = [
-            f"**{claim.id}**: {claim.statement}.",
+            f"**{claim.statement}** (`{claim.id}`).",
             f"“{claim.quote}” ({claim.place}).",
         ]
         of: dict[str, list[str]] = {}
@@ -231,9 +285,9 @@ def _rest(findings: Sequence[Finding], study: str | None, kind: str | None) -> l
         claim = finding.claim
         here = claim.unmeasured or study is None or kind == claim.study_kind
         reason = finding.note if here else f"a study of kind {claim.study_kind} has what these need"
-        if f"`{claim.id}`" not in needs.setdefault(reason, []):
-            needs[reason].append(f"`{claim.id}`")
-    items = [_item(f"{reason}: {', '.join(claims)}.") for reason, claims in needs.items()]
+        if (named := f"{claim.statement} (`{claim.id}`)") not in needs.setdefault(reason, []):
+            needs[reason].append(named)
+    items = [_item(f"{reason}: {'; '.join(claims)}.") for reason, claims in needs.items()]
     return ["## Not exercised", "\n".join(items)]
 
 

@@ -32,18 +32,35 @@ def environment_markdown(
     return "\n\n".join(parts) + "\n"
 
 
+def made_in_one_line(page: str) -> str:
+    """Date, commit, runs, time and machine in one line, from the tables of an environment page.
+
+    Empty where no run enters; without the date where the page has none.
+    """
+    tables = [part.splitlines() for part in page.split("\n\n") if part.startswith("| ")]
+    rows = [[[c.strip() for c in line.split("|")[1:-1]] for line in table] for table in tables[:2]]
+    if len(rows) < 2 or rows[0][0][0] != "step":
+        return ""
+    steps, (machine, *_) = ([dict(zip(of[0], row, strict=True)) for row in of[2:]] for of in rows)
+    dates, commits = ({row.get(key): 1 for row in steps} for key in ("last", "commit"))
+    times = ", ".join(f"{row['step']} {row['runs']} runs {row['time']}" for row in steps)
+    device = "" if machine["accelerators"] == "none" else f", {machine['accelerators']}"
+    words = [*dates][-1:] + [f"commit {[*commits][-1]}", times, f"{machine['platform']}{device}"]
+    return " · ".join(filter(None, [*words, f"{machine['CPUs']} CPUs"]))
+
+
 RUNS = (
     "From the manifest that each run of base, train and evaluate leaves beside its results. Commit"
     " is that of the package's sources; + marks sources that were edited after it, (accepted) runs"
-    " that `make accept` took as made by later code, which their manifests name. Time is wall-clock"
-    " time summed over the runs, memory the largest peak of a run."
+    " that `make accept` took as made by later code, which their manifests name. Last is the day of"
+    " the last run. Time is wall-clock time summed over the runs, memory the largest peak of a run."
 )
 PACKAGES = "As each run found them; more than one version means that the runs did not agree."
 INSTALLED = "In the interpreter that wrote this page."
 
 
 def _steps(runs: Sequence[StepManifest]) -> str:
-    lines = [["step", "commit", "runs", "time", "host memory", "device memory"]]
+    lines = [["step", "commit", "last", "runs", "time", "host memory", "device memory"]]
     for step in dict.fromkeys(run.step for run in runs):
         manifests = [run.manifest for run in runs if run.step == step]
         peaks = [manifest["peak_memory_bytes"] for manifest in manifests]
@@ -52,13 +69,14 @@ def _steps(runs: Sequence[StepManifest]) -> str:
             [
                 step,
                 ", ".join(dict.fromkeys(map(_commit, manifests))),
+                max(manifest.get("date", "") for manifest in manifests),
                 str(len(manifests)),
                 duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
                 _gib(max(peak["host"] for peak in peaks)),
                 _gib(max(on_device)) if on_device else MISSING,
             ]
         )
-    return markdown_table(lines, left=2)
+    return markdown_table(lines, left=3)
 
 
 def _commit(manifest: Mapping[str, Any]) -> str:
