@@ -43,9 +43,7 @@ miniature: .venv/installed  ## the dial, the main comparison, ablations and swee
 plan: .venv/installed  ## what a study would run, cost and take; ALL=1 lists each job, and why (STUDY=name)
 	@$(GEOSD) plan --study $(STUDY) $(if $(ALL),--all)
 
-doctor:  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
-	@[ -x $(BIN)/python ] || { printf '%s\n' "There is no .venv." \
-	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1; }
+doctor: $(BIN)/python  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
 	@$(GEOSD) doctor --study $(STUDY)
 
 preview: .venv/installed  ## what a study that is under way has found so far (STUDY=name)
@@ -62,15 +60,15 @@ ship: .venv/installed  ## have git keep what a study shows, and all that redraws
 	@$(again) --silent results
 	@cat logs/$(STUDY)/ship.log
 
-stale:  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
+stale: $(BIN)/python  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
 	@$(GEOSD) stale --study $(STUDY)
 
 # Environment and pages say that code was accepted, so they are written anew, if all is there.
-accept:  ## take results as made by the code of today, and say so in their manifests (STUDY=name)
+accept: $(BIN)/python  ## take results as made by the code of today, and say so in their manifests (STUDY=name)
 	@$(GEOSD) accept --study $(STUDY)
 	@[ ! -e $(REPORT) ] || $(GEOSD) run --study $(STUDY) --outputs-only
 
-publish:  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
+publish: $(BIN)/python  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
 	@$(GEOSD) publish --study $(STUDY)
 
 restore: .venv/installed  ## fetch a published study; nothing is left to do (STUDY=name TARGETS=part)
@@ -83,12 +81,16 @@ pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(pytest) --durations 15
 
-stop:  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
+stop: $(BIN)/python  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
 	@$(BIN)/snakemake --profile local --config study=$(STUDY) --unlock
 
 clean:  ## remove logs, resume states and caches; results stay
 	rm -rf logs scratch .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@printf '%s\n' "There is no .venv." \
+	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1
 
 help-dev:  ## what developers type besides: tests, locks, measurements
 

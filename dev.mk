@@ -72,13 +72,14 @@ select-rates: .venv/installed  ## write the rates that STUDY_selection chose int
 	@$(GEOSD) select-rates --study $(STUDY)_selection \
 	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
 
-results: .venv/installed  ## write docs/results.md and docs/metrics anew from the studies that are shipped
+results: .venv/installed  ## write docs/results.md, docs/results/ and docs/metrics anew from the studies that are shipped
 	@$(GEOSD) results-page
 	@$(GEOSD) dvc-metrics
 
-pages: results  ## docs/results.md as one HTML page that needs no other file: docs/results.html
-	@$(BIN)/python workflow/scripts/page.py docs/results.md docs/results.html
-	@echo "Page     docs/results.html"
+pages: results  ## docs/results.md and the pages of the studies as HTML beside them
+	@set -e; for page in docs/results.md docs/results/*.md; do \
+	  $(BIN)/python workflow/scripts/page.py $$page $${page%.md}.html; done
+	@echo "Pages    docs/results.html, docs/results/"
 
 dvc: .venv/installed  ## write a study's stages of DVC; let DVC know its results (STUDY=name PROFILE=slurm)
 	@$(BIN)/python workflow/dvc/generate.py --study $(STUDY) $(if $(PROFILE),--profile $(PROFILE))
@@ -94,7 +95,7 @@ exp: .venv/installed  ## run a study with other settings, keep it for `dvc exp s
 clean-study:  ## remove what is one study's own: tables, figures, logs; shared runs stay (STUDY=name)
 	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY)
 
-unused:  ## list shared results that no study of params.yaml has any more; `make -s unused | xargs rm -r`
+unused: $(BIN)/python  ## list shared results that no study of params.yaml has any more; `make -s unused | xargs rm -r`
 	@$(GEOSD) unused
 
 pins: .venv/installed-test  ## write envs/laptop.txt anew from what is installed, and hashes of all pins; needs uv

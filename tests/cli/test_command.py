@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from geosd.cli import command, forkserver
+from geosd.files import DamagedFileError
 from geosd.provenance.code import HELD
 
 NAMES = " ".join(command.GROUPS.values()).split()
@@ -89,3 +90,26 @@ def test_a_study_that_there_is_not_is_said_without_a_traceback(root: Path, name:
     first, *_, last = done.stderr.strip().splitlines()
     assert first.startswith("'quik' is no study. Did you mean quick?")
     assert last.startswith("Hint: ")
+
+
+@pytest.mark.parametrize("kind", [ValueError, FileNotFoundError, DamagedFileError])
+def test_an_error_with_a_hint_ends_in_its_own_words_and_another_with_its_traceback(kind):
+    def program() -> None:
+        raise kind(words)
+
+    words = "x.csv is not whole.\nHint: `make run` makes it anew."
+    with pytest.raises(SystemExit) as ended:
+        command._called(program, "program", [])
+    assert ended.value.code == words
+    words = "nobody thought of this"
+    with pytest.raises(kind):
+        command._called(program, "program", [])
+
+
+@pytest.mark.parametrize("target", ["doctor", "stale", "accept", "publish", "stop", "unused"])
+def test_without_an_environment_make_says_how_to_have_one(root, tmp_path, target):
+    for name in ("Makefile", "dev.mk", "envs"):
+        (tmp_path / name).symlink_to(root / name)
+    done = subprocess.run(["make", target], cwd=tmp_path, capture_output=True, text=True)
+    there, hint, *_ = done.stderr.splitlines()
+    assert done.returncode and there == "There is no .venv." and hint.startswith("Hint: make ")

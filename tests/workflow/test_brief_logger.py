@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import signal
@@ -136,6 +137,26 @@ def test_a_reason_is_given_without_the_files_and_settings(logger):
         "missing output files, code has changed since last execution,"
         " params have changed since last execution"
     )
+
+
+def test_each_of_six_running_jobs_has_a_line_of_80_columns_and_the_others_are_counted(
+    logger, tmp_path
+):
+    """Ten jobs at once, as on a cluster, with names that are wider than the terminal."""
+    log = tmp_path / "0.log"
+    log.write_text("50%|## | 45/100 [00:12<00:20, 3.2it/s, loss 0.1413]")
+    handler = logger.LogHandler(SimpleNamespace(dryrun=False), None)
+    handler.console = logger.Console(width=80, file=io.StringIO(), force_terminal=False)
+    handler.done, handler.total = 3, 21
+    for seed in range(10):
+        name = f"Train mini-qwen3 with geosd_no_prox at the rate of the whole grid, seed {seed}"
+        handler.running[seed] = logger.RunningJob("train", name, (log,), 0.0)
+    handler.console.print(handler._lines())
+    lines = handler.console.file.getvalue().splitlines()
+    assert lines[0].startswith("3/21 jobs · ") and lines[-1] == "  and 4 more"
+    assert len(lines) == 1 + logger.SHOWN_JOBS + 1 and max(map(len, lines)) <= 80
+    job = "  Train mini-qwen3 with geosd_no_prox at the rate of the w…: 45/100, loss 0.1413"
+    assert set(lines[1:-1]) == {job}
 
 
 def test_a_message_that_cannot_be_shown_ends_no_run(logger, capsys):

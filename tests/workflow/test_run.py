@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,7 +67,11 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
     done.append("src/geosd/training/loop.py", "\nEDITED = True\n")  # what is there is stale
     done.append("src/geosd/reporting/table_main.py", "\nEDITED = True\n")
     run.figures("quick")
-    _, _, *arguments = shlex.split(words.read_text())
+    assert capsys.readouterr().out == "Figures  figures/quick/: nothing to draw again\n"
+    _, _, *arguments = shlex.split(words.read_text().replace("--logger brief", ""))
+    stand_in(f'echo "$@" >> {words}; echo drawn > figures/quick/table_main.md')
+    run.figures("quick")
+    assert capsys.readouterr().out == "Figures  figures/quick/: table_main\n"
     words.unlink()
     planned = done.snakemake("--dry-run", *arguments)
     jobs = {line.split()[0] for line in planned.splitlines() if line.split()[1:] == ["1"]}
@@ -78,9 +83,12 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
         run.figures("quick")
     assert "training_curves" not in str(told.value)  # which is there
     Path("figures/quick/shipped.json").touch()
+    files = iter([{"a.csv": "1", "b.md": "2"}, {"a.csv": "1", "b.md": "3"}])
+    monkeypatch.setattr(run, "read_shipped", lambda folder: SimpleNamespace(files=next(files)))
     run.figures("quick")
     assert redrawn == ["quick"] and not words.exists()
-    assert capsys.readouterr().out.startswith("Figures  figures/quick/")
+    said = "Figures  figures/quick/: 2 files drawn of its source/, not as shipped: b.md\n"
+    assert capsys.readouterr().out == said
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def main() -> None:
     """Run the program that the command line names.
 
     Raises:
-        SystemExit: With the program's status, or with the words of an error of the configuration.
+        SystemExit: With the program's status, or with the words of an error that has a hint.
     """
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
@@ -96,10 +96,8 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
     except PreemptionError as preemption:
         print(preemption, file=sys.stderr)
         return EXIT_CODE
-    except ValueError as error:
-        from geosd.config import ConfigError  # some programs do without
-
-        if not isinstance(error, ConfigError):
+    except (OSError, ValueError) as error:
+        if "\nHint: " not in str(error):
             raise
         sys.exit(str(error))
 

@@ -4,18 +4,26 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
 
 from geosd.cli.ship import redraw
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_page import NO_WORDS, word_counts
-from geosd.reporting.shipping import MANIFEST
+from geosd.reporting.claims_page import (
+    NO_WORDS,
+    counts_in_words,
+    finding_in_words,
+    interval_words,
+)
+from geosd.reporting.shipping import MANIFEST, read_shipped
 from geosd.reporting.specs import output_specs
 from geosd.scores.tidy import read_tidy
 
@@ -49,10 +57,18 @@ def figures(study: str = "quick") -> None:
     """
     missing = missing_tidy_files(study)
     if not missing:
-        snakemake(study, *rules_of_outputs(), "tables", "figures", "--", "tables", "figures")
+        before = _modified(study)
+        targets = ("tables", "figures")
+        snakemake(study, "--logger", "brief", *rules_of_outputs(), *targets, "--", *targets)
+        drawn = {path.stem for path, at in _modified(study).items() if before.get(path) != at}
+        print(f"Figures  figures/{study}/: {', '.join(sorted(drawn)) or 'nothing to draw again'}")
     elif Path("figures", study, MANIFEST).exists():
+        shipped = read_shipped(Path("figures", study)).files
         redraw(study)
-        print(f"Figures  figures/{study}/, of the tables in figures/{study}/source/")
+        made = read_shipped(Path("figures", study)).files
+        changed = [name for name, digest in made.items() if shipped.get(name) != digest]
+        how = f"not as shipped: {', '.join(changed)}" if changed else "all as shipped"
+        print(f"Figures  figures/{study}/: {len(made)} files drawn of its source/, {how}")
     else:
         listed = "\n".join(f"  {file}" for file in missing)
         raise SystemExit(
@@ -60,6 +76,11 @@ def figures(study: str = "quick") -> None:
             f" which are not there:\n{listed}\nHint: `make run STUDY={study}` makes them;"
             f" `make plan STUDY={study}` says what that costs."
         )
+
+
+def _modified(study: str) -> dict[Path, int]:
+    """When the files of a study's figures were written."""
+    return {path: path.stat().st_mtime_ns for path in Path("figures", study).glob("*_*.*")}
 
 
 def missing_tidy_files(study: str) -> list[str]:
@@ -79,13 +100,13 @@ def report(study: str = "quick") -> None:
     print(f"Report   results/{study}/report.html")
 
 
-def snakemake(study: str, *words: str) -> None:
+def snakemake(study: str, *words: str, profile: Sequence[str] = ("--profile", "local")) -> None:
     """Run Snakemake on this machine to its end; one with an error ends this process, too.
 
     Ctrl-C reaches Snakemake itself, which then ends its jobs, so this process waits.
     """
     places = filter(None, ["workflow/logger", os.environ.get("PYTHONPATH")])
-    command = [sys.executable, "-m", "snakemake", "--profile", "local", "--config"]
+    command = [sys.executable, "-m", "snakemake", *profile, "--config"]
     interrupted = signal.signal(signal.SIGINT, lambda number, frame: None)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     status = subprocess.run([*command, f"study={study}", *words], env=environment).returncode
@@ -100,9 +121,11 @@ def write_provenance(study: str) -> None:
     patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
     if _is_current(page, (path for pattern in patterns for path in Path().glob(pattern))):
         return
+    print("Writing how it was made: Snakemake's report, some ten seconds", flush=True)
     partial = page.with_name(".provenance.html")  # renamed when it is whole
     style = ("--report-stylesheet", "workflow/report/style.css")
-    snakemake(study, "--quiet", "all", "--report", str(partial), *style)
+    words = ("--quiet", "all", "--report", str(partial), *style)
+    snakemake(study, *words, profile=("--cores", "1"))  # Snakemake names a profile on a line
     partial.replace(page)
 
 
@@ -115,7 +138,7 @@ def _is_current(target: Path, sources: Iterable[Path]) -> bool:
 def summary(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
-    """Print a study's first table, its words on the claims, if any, and its aim.
+    """Print a study's first table, what it found, its words on the claims, if any, and its aim.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.
@@ -132,15 +155,22 @@ def summary(
                 f" STUDY={resolved.name}`."
             )
         console.print(Markdown(table.read_text(encoding="utf-8")))
+    words = [f"Study {resolved.name}: {resolved.overlay.about}"]
     if "claims" in resolved.outputs:
         ledger = read_tidy("claims", folder / "claims.csv")
         prove([folder / "claims.csv"])
+        console.print(finding_in_words(ledger), markup=False, highlight=False)
         if resolved.overlay.verdicts:
-            console.print(f"\nThe paper's claims ({folder}/claims.md)\n")
-            counts = word_counts(ledger).to_string()
-            console.print(counts, markup=False, highlight=False, soft_wrap=True)
+            console.print(_primary_claims(ledger))
+            words = [counts_in_words(ledger), f"The paper's claims: {folder}/claims.md", *words]
         else:
-            why = f"\n{NO_WORDS} (`verdicts` in params.yaml). Estimates: {folder}/claims.md"
-            console.print(why, markup=False, highlight=False)
-    about = resolved.overlay.about
-    console.print(f"\nStudy {resolved.name}: {about}", markup=False, highlight=False)
+            words.insert(0, f"{NO_WORDS} (`verdicts` in params.yaml): {folder}/claims.md")
+    console.print("\n".join(words), markup=False, highlight=False)
+
+
+def _primary_claims(ledger: pd.DataFrame) -> Table:
+    """The primary claims in lines that fit any terminal: word, effect, claim."""
+    lines = Table.grid(padding=(0, 2, 0, 0))
+    for row in ledger[ledger["part"] == "primary"].drop_duplicates("claim").to_dict("records"):
+        lines.add_row(row["word"], Text(" ".join(interval_words(row))), row["statement"])
+    return lines

@@ -1,4 +1,4 @@
-"""A logger of Snakemake for people: one live line while jobs run, one line a job in a dry run.
+"""A logger of Snakemake for people: a live line for each running job, one line a job in a dry run.
 
     PYTHONPATH=workflow/logger snakemake --logger brief ...
 
@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import fmean
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -25,7 +25,9 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 LAST_BYTES = 4096
 EVERY_SECONDS = 60
-"""How often the line is repeated where no terminal can redraw it."""
+"""How often the lines are repeated, in one, where no terminal can redraw them."""
+SHOWN_JOBS = 6
+"""Running jobs that have a line each; the others are counted."""
 LOCKED = (
     "This folder is locked: another Snakemake is at work in it, or was killed in it.\nHint: wait"
     " for the one at work; `make stop` ends it where it is not wanted, and unlocks the folder."
@@ -64,7 +66,7 @@ class LogHandler(LogHandlerBase):
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
         self.ended = threading.Event()
         self.live = Live(
-            get_renderable=self._line, console=self.console, refresh_per_second=1, transient=True
+            get_renderable=self._lines, console=self.console, refresh_per_second=1, transient=True
         )
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -119,18 +121,35 @@ class LogHandler(LogHandlerBase):
         while not self.ended.wait(EVERY_SECONDS):
             self.console.print(self._line(), soft_wrap=True)
 
-    def _line(self) -> Text:
+    def _line(self) -> str:
         """Jobs done, time passed and left, and how far the running jobs are."""
-        now, running = time.time(), list(self.running.values())
+        words = [self._total(), *(f"{job.message}{far(job.logs)}" for job in self.running.values())]
+        return " · ".join(words)
+
+    def _total(self) -> str:
+        """Jobs done, time passed and left."""
+        now = time.time()
         words = [f"{self.done}/{self.total} jobs", clock(now - self.begin)]
-        left = seconds_left(self.jobs, self.seconds, running, self.begin, now)
+        left = seconds_left(self.jobs, self.seconds, self.running.values(), self.begin, now)
         if left is not None and self.done < self.total:
             words.append(f"about {clock(left)} left")
-        words += [f"{job.message}{far(job.logs)}" for job in running]
-        return Text(" · ".join(words), no_wrap=True, overflow="ellipsis")
+        return " · ".join(words)
+
+    def _lines(self) -> Group:
+        """A line for all jobs and one for each that runs; how far it is stays, its name is cut."""
+        running, lines = list(self.running.values()), [Text(self._total())]
+        for job in running[:SHOWN_JOBS]:
+            words, name = far(job.logs), Text(f"  {job.message}")
+            name.truncate(max(20, self.console.width - len(words)), overflow="ellipsis")
+            lines.append(name.append(words))
+        if len(running) > SHOWN_JOBS:
+            lines.append(Text(f"  and {len(running) - SHOWN_JOBS} more"))
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return Group(*lines)
 
     def close(self) -> None:
-        """Take the line away, and say what came of all."""
+        """Take the lines away, and say what came of all."""
         if self.ended.is_set():
             return
         self.ended.set()
